@@ -51,8 +51,8 @@ type Status struct {
 	Listen  string    `json:"listen,omitempty"` // host:port for paired computers; empty: none
 	Key     string    `json:"key,omitempty"`    // fingerprint of the agent's key, if it listens
 	Keeper  string    `json:"keeper,omitempty"` // of a daemon: systemd or none
-	// Instance is the random id of the agent's store, as in [session.Machine].
-	Instance string `json:"instance,omitempty"`
+
+	Instance string `json:"instance,omitempty"` // random id of the agent's store, as in [session.Machine]
 }
 
 // Daemon answers commands on the machine.
@@ -97,13 +97,10 @@ const ListenOff = "off"
 func LoadSettings(home place.Home) (Settings, error) {
 	var s Settings
 	data, err := os.ReadFile(home.Join(settingsFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return s, nil
-	}
 	if err == nil {
 		err = json.Unmarshal(data, &s)
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Settings{}, session.WrapError(err, session.CodeServerInvalid,
 			"The file "+home.Join(settingsFile)+" cannot be read.", "Correct or remove it.")
 	}

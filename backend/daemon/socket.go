@@ -30,16 +30,14 @@ const (
 )
 
 // Sockets are the sockets of one folder's agent. They are in the home's runtime directory, and a link in the home leads
-// to each, so programs find each other whatever their environment. Versions up to 0.1.0, whose sockets are in the home
-// itself, find and are found as well.
+// to each, so programs find each other in any environment, also versions up to 0.1.0 with sockets in the home.
 type Sockets struct {
 	Tunnel  net.Listener // accepts tunnel carriers
 	Control net.Listener // accepts requests for [Serve]
 
 	open   []*guarded
-	ending chan struct{} // closed when sockets are no longer restored
+	end    context.CancelFunc // stops restoring sockets
 	mender sync.WaitGroup
-	once   sync.Once
 }
 
 // Listen opens both sockets for users, the user of this process and root. The caller holds the folder's lock, so
@@ -48,7 +46,8 @@ func Listen(home place.Home, users []int, log *slog.Logger) (*Sockets, error) {
 	if err := home.Make(); err != nil {
 		return nil, err
 	}
-	s := &Sockets{ending: make(chan struct{})}
+	ctx, end := context.WithCancel(context.Background())
+	s := &Sockets{end: end}
 	for _, name := range []string{tunnelSocket, controlSocket} {
 		g := &guarded{home: home, name: name, users: append([]int{0, os.Getuid()}, users...), log: log}
 		if err := g.open(); err != nil {
@@ -59,18 +58,17 @@ func Listen(home place.Home, users []int, log *slog.Logger) (*Sockets, error) {
 		s.open = append(s.open, g)
 	}
 	s.Tunnel, s.Control = s.open[0], s.open[1]
-	s.mender.Go(s.mend)
+	s.mender.Go(func() { s.mend(ctx) })
 	return s, nil
 }
 
-// mend restores removed sockets: a runtime directory is removed after the last logout, and temporary files after some
-// time.
-func (s *Sockets) mend() {
+// mend restores removed sockets, since runtime directories and temporary files are removed after some time.
+func (s *Sockets) mend(ctx context.Context) {
 	again := time.NewTicker(lookAgain)
 	defer again.Stop()
 	for {
 		select {
-		case <-s.ending:
+		case <-ctx.Done():
 			return
 		case <-again.C:
 		}
@@ -87,7 +85,7 @@ func (s *Sockets) mend() {
 
 // Close closes both sockets and removes their files.
 func (s *Sockets) Close() error {
-	s.once.Do(func() { close(s.ending) })
+	s.end()
 	s.mender.Wait()
 	var errs []error
 	for _, g := range s.open {
@@ -259,8 +257,7 @@ func listenUnix(path string) (*net.UnixListener, error) {
 	return listener, nil
 }
 
-// dialUnix connects to a socket of the agent of a folder. It fails with agent_connect_forbidden if the agent or this
-// program is in a container or sandbox.
+// dialUnix connects to a socket of the agent of a folder. In another container or sandbox: agent_connect_forbidden.
 func dialUnix(ctx context.Context, home place.Home, socket string) (*net.UnixConn, error) {
 	name, release, err := shortPath(home.Join(socket))
 	if err != nil {
@@ -291,8 +288,7 @@ func dialUnix(ctx context.Context, home place.Home, socket string) (*net.UnixCon
 	return conn, nil
 }
 
-// shortPath returns a name for path that fits into a socket address: path itself, or a path through a descriptor that
-// is valid until release.
+// shortPath returns path, or one through a descriptor, valid until release, that fits into a socket address.
 func shortPath(path string) (name string, release func(), err error) {
 	if len(path) <= pathMost {
 		return path, func() {}, nil
@@ -302,9 +298,8 @@ func shortPath(path string) (name string, release func(), err error) {
 		return "", nil, err
 	}
 	if runtime.GOOS != "linux" {
-		return "", nil, errors.Join(session.NewError(session.CodeServerInvalid, "The path "+path+
-			" is too long for a socket.", "Set SLIPWAY_HOME to a shorter one."),
-			folder.Close())
+		return "", nil, errors.Join(session.NewError(session.CodeServerInvalid,
+			"The path "+path+" is too long for a socket.", "Set SLIPWAY_HOME to a shorter one."), folder.Close())
 	}
 	name = fmt.Sprintf("/proc/self/fd/%d/%s", folder.Fd(), filepath.Base(path))
 	return name, func() { _ = folder.Close() }, nil
@@ -338,14 +333,9 @@ func Bridge(ctx context.Context, home place.Home, in io.Reader, out io.Writer) e
 			"Look at its log, "+LogFile(home)+".")
 	}
 	defer conn.Close() //nolint:errcheck // both directions have ended
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	defer stop()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	go func() {
-		_, err := io.Copy(conn, in)
-		if err == nil {
-			err = conn.CloseWrite()
-		}
-		if err != nil {
+		if _, err := io.Copy(conn, in); err != nil || conn.CloseWrite() != nil {
 			_ = conn.Close()
 		}
 	}()

@@ -89,7 +89,6 @@ const (
 	KeeperNone    = "none"    // a process of its own
 )
 
-// keeperVariable is the environment variable with a daemon's keeper.
 const keeperVariable = "SLIPWAY_AGENT_KEEPER"
 
 // Keeper returns the keeper of this process, if it is a daemon.
@@ -112,7 +111,6 @@ func lasting(environ []string) []string {
 	})
 }
 
-// startDetached runs a daemon in its own session.
 func startDetached(ctx context.Context, home place.Home, program string) (Status, error) {
 	started, err := home.Start(LogFile(home), lasting(os.Environ()), program, "agent", "--quiet")
 	if err != nil {
@@ -172,21 +170,17 @@ func Detached(ctx context.Context, home place.Home, program string, args []strin
 	if program, err = place.Program(program); err != nil {
 		return 0, err
 	}
-	// Files, not pipes: writing to a pipe without a reader would end the program.
-	out, err := unlinked()
-	if err != nil {
-		return 0, err
+	var outputs [2]*os.File // not pipes: writing to a pipe without a reader would end the program
+	for i := range outputs {
+		if outputs[i], err = unlinked(); err != nil {
+			return 0, err
+		}
+		defer outputs[i].Close() //nolint:errcheck // it has no name
 	}
-	defer out.Close() //nolint:errcheck // it has no name
-	diag, err := unlinked()
-	if err != nil {
-		return 0, err
-	}
-	defer diag.Close() //nolint:errcheck // it has no name
 	cmd := exec.Command(program, args...)
 	cmd.Env = append(os.Environ(), "SLIPWAY_HOME="+home.Dir)
 	cmd.Dir = "/"
-	cmd.Stdout, cmd.Stderr = out, diag
+	cmd.Stdout, cmd.Stderr = outputs[0], outputs[1]
 	cmd.SysProcAttr = place.Detached()
 	if err := cmd.Start(); err != nil {
 		return 0, cannotRun(program, err)
@@ -202,10 +196,10 @@ func Detached(ctx context.Context, home place.Home, program string, args []strin
 	if err != nil && !exited {
 		return 0, err
 	}
-	_, outErr := io.Copy(stdout, io.NewSectionReader(out, 0, math.MaxInt64))
-	_, diagErr := io.Copy(stderr, io.NewSectionReader(diag, 0, math.MaxInt64))
-	if err := errors.Join(outErr, diagErr); err != nil {
-		return 0, err
+	for i, to := range []io.Writer{stdout, stderr} {
+		if _, err := io.Copy(to, io.NewSectionReader(outputs[i], 0, math.MaxInt64)); err != nil {
+			return 0, err
+		}
 	}
 	if !exited {
 		return 0, nil
@@ -216,7 +210,6 @@ func Detached(ctx context.Context, home place.Home, program string, args []strin
 	return exit.ExitCode(), nil
 }
 
-// unlinked creates a temporary file without a name.
 func unlinked() (*os.File, error) {
 	file, err := os.CreateTemp("", "slipway-*")
 	if err != nil {
@@ -235,7 +228,6 @@ type unit struct {
 	path string // of its file; empty: the user has no configuration folder
 }
 
-// systemdTime is the time limit of one call of systemd.
 const systemdTime = 5 * time.Second
 
 // unitOf returns the unit of a folder; the default folder has the plain name.
@@ -301,10 +293,7 @@ WantedBy=default.target
 
 // remove stops and removes the unit, if there is one.
 func (u unit) remove(ctx context.Context) error {
-	if u.path == "" {
-		return nil
-	}
-	if _, err := os.Stat(u.path); errors.Is(err, fs.ErrNotExist) {
+	if u.path == "" || !isThere(u.path) {
 		return nil
 	}
 	_ = systemctl(ctx, "disable", "--now", u.name) // remove the file in any case
@@ -315,9 +304,6 @@ func (u unit) remove(ctx context.Context) error {
 	}
 	return err
 }
-
-// Forget removes what starts the daemon of a folder automatically.
-func Forget(ctx context.Context, home place.Home) error { return unitOf(home).remove(ctx) }
 
 // lingers reports whether the user's systemd keeps running without a login. It tries to enable that if it is off.
 func lingers(ctx context.Context) bool {

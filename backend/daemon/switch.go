@@ -83,9 +83,8 @@ func (s *switching) run(ctx context.Context) (Switched, error) {
 	s.old = s.linked(done.From.Program)
 	if running != nil {
 		stopping, cancel := context.WithTimeout(ctx, stopTime)
-		err := running.StopAndWait(stopping)
-		cancel()
-		if err != nil {
+		defer cancel()
+		if err := running.StopAndWait(stopping); err != nil {
 			return done, err
 		}
 	}
@@ -130,10 +129,10 @@ func (s *switching) linked(ran string) string {
 	if target, err := filepath.EvalSymlinks(ProgramLink(s.home)); err == nil {
 		return target
 	}
-	if _, err := os.Stat(ran); ran != "" && err == nil {
-		return ran
+	if _, err := os.Stat(ran); err != nil {
+		return ""
 	}
-	return ""
+	return ran
 }
 
 // link atomically points the link to a program.
@@ -151,7 +150,7 @@ func (s *switching) link(program string) error {
 // backUp copies the store, which no process has open now.
 func (s *switching) backUp() (books []string, err error) {
 	for _, path := range []string{s.home.Join("agent.db"), s.home.Join("sim", "agent.db")} {
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		if !isThere(path) {
 			continue
 		}
 		if err := copyFile(path, path+backupSuffix); err != nil {
@@ -163,8 +162,7 @@ func (s *switching) backUp() (books []string, err error) {
 	return books, nil
 }
 
-// back restores the old program and its data and starts it. cause is the reason. It has its own time limit, because ctx
-// may have expired.
+// back restores and starts the old program and its data. It has its own time limit, because ctx may have expired.
 func (s *switching) back(ctx context.Context, books []string, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime+startTime)
 	defer cancel()
@@ -241,11 +239,8 @@ func ProgramSum() (string, error) {
 
 // UninstallOptions says what to remove besides the program.
 type UninstallOptions struct {
-	// EndSessions ends all live sessions. Otherwise they keep running and the data stays, so that a later agent adopts
-	// them.
-	EndSessions bool
-	// KeepData keeps store, history and logs even without live sessions.
-	KeepData bool
+	EndSessions bool // otherwise live sessions keep running and the data stays, so that a later agent adopts them
+	KeepData    bool // keeps store, history and logs even without live sessions
 }
 
 // Uninstalled says what is left after [Uninstall].
@@ -254,7 +249,6 @@ type Uninstalled struct {
 	Kept []string `json:"kept"` // paths that were not removed
 }
 
-// endTimeout is how long sessions may take to end.
 const endTimeout = 2 * time.Minute
 
 // Uninstall stops the daemon of a folder, disables its automatic start and removes its programs, and its data unless it
@@ -273,27 +267,22 @@ func Uninstall(ctx context.Context, home place.Home, opts UninstallOptions) (Uni
 			c, err = Connect(ctx, home)
 		}
 	}
-	switch {
-	case err == nil:
-		if left.Live, err = end(ctx, c, opts.EndSessions); err != nil {
-			return left, err
-		}
-		if err := Forget(ctx, home); err != nil {
-			return left, err
-		}
-		if err := c.StopAndWait(ctx); err != nil && !errors.Is(err, ErrNotRunning) {
-			if again, lost := Connect(ctx, home); lost == nil { // systemd may have stopped it first
-				if err := again.StopAndWait(ctx); err != nil {
-					return left, err
-				}
+	running := err == nil
+	if running {
+		left.Live, err = end(ctx, c, opts.EndSessions)
+	}
+	if err != nil && (running || !errors.Is(err, ErrNotRunning)) {
+		return left, err
+	}
+	if err := unitOf(home).remove(ctx); err != nil {
+		return left, err
+	}
+	if running && c.StopAndWait(ctx) != nil {
+		if again, lost := Connect(ctx, home); lost == nil { // systemd may have stopped it first
+			if err := again.StopAndWait(ctx); err != nil {
+				return left, err
 			}
 		}
-	case errors.Is(err, ErrNotRunning):
-		if err := Forget(ctx, home); err != nil {
-			return left, err
-		}
-	default:
-		return left, err
 	}
 	left.Kept, err = sweep(home, opts.KeepData || left.Live > 0)
 	return left, err

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"time"
 
 	"slipway/backend/session"
 )
@@ -41,15 +43,13 @@ func (t Tree) ReadFile(_ context.Context, req session.ReadRequest) (io.ReadClose
 	if req.Length == 0 {
 		return file, nil
 	}
-	return part{io.LimitReader(file, req.Length), file}, nil
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.LimitReader(file, req.Length), file}, nil
 }
 
-type part struct {
-	io.Reader
-	io.Closer
-}
-
-// openRegular opens what can be read without waiting for anybody.
+// openRegular opens a regular file, so that reads do not block.
 func (t Tree) openRegular(full string) (*os.File, fs.FileInfo, error) {
 	info, err := t.FS.Stat(full)
 	if err != nil {
@@ -63,7 +63,7 @@ func (t Tree) openRegular(full string) (*os.File, fs.FileInfo, error) {
 		return nil, nil, err
 	}
 	info, err = file.Stat()
-	if err == nil && !info.Mode().IsRegular() { // it was exchanged meanwhile
+	if err == nil && !info.Mode().IsRegular() { // it was replaced meanwhile
 		err = notRegular(full)
 	}
 	if err != nil {
@@ -120,7 +120,7 @@ func isPart(name string) bool {
 	return strings.HasPrefix(name, partPrefix) && strings.HasSuffix(name, partSuffix)
 }
 
-// place returns where an upload's file will be and where its part lies.
+// place returns the paths of an upload's file and its part.
 func (t Tree) place(up session.Upload) (full, hidden string, err error) {
 	if err := up.Check(); err != nil {
 		return "", "", err
@@ -135,7 +135,7 @@ func (t Tree) place(up session.Upload) (full, hidden string, err error) {
 	return full, path.Join(path.Dir(full), partPrefix+up.Key+partSuffix), nil
 }
 
-// UploadOffset says how many bytes of an upload are there.
+// UploadOffset returns how many bytes of an upload were received.
 func (t Tree) UploadOffset(_ context.Context, up session.Upload) (int64, error) {
 	_, hidden, err := t.place(up)
 	if err != nil {
@@ -153,8 +153,8 @@ func (t Tree) UploadOffset(_ context.Context, up session.Upload) (int64, error) 
 	return info.Size(), nil
 }
 
-// WriteUpload adds to an upload and returns how many bytes are there. The same bytes may be written twice, also at the
-// same time: a caller that was cut off begins again while what it sent before still arrives.
+// WriteUpload adds to an upload and returns how many bytes it has. The same bytes may be written twice, even at the
+// same time: a caller that lost its connection resumes while what it sent before still arrives.
 func (t Tree) WriteUpload(ctx context.Context, up session.Upload, from io.Reader) (int64, error) {
 	full, hidden, err := t.place(up)
 	if err != nil {
@@ -172,7 +172,7 @@ func (t Tree) WriteUpload(ctx context.Context, up session.Upload, from io.Reader
 		return 0, failure(full, &fs.PathError{Op: "open", Path: full, Err: fs.ErrExist})
 	}
 	if there == 0 {
-		if entries, err := t.FS.ReadDir(path.Dir(full)); err == nil { // one that cannot be listed may be written to
+		if entries, err := t.FS.ReadDir(path.Dir(full)); err == nil { // it may be writable but not readable
 			t.sweep(path.Dir(full), entries)
 		}
 	}
@@ -193,7 +193,22 @@ func (t Tree) WriteUpload(ctx context.Context, up session.Upload, from io.Reader
 	return t.UploadOffset(ctx, up)
 }
 
-// DropUpload forgets an upload.
+// partKept is how long an unfinished upload is kept, so that it can be resumed.
+const partKept = 7 * 24 * time.Hour
+
+// sweep removes the old parts in a directory.
+func (t Tree) sweep(dir string, entries []fs.DirEntry) {
+	for _, e := range entries {
+		if !isPart(e.Name()) || !e.Type().IsRegular() {
+			continue
+		}
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > partKept {
+			_ = t.FS.Remove(path.Join(dir, e.Name())) // the caller may lack the permission
+		}
+	}
+}
+
+// DropUpload removes an unfinished upload.
 func (t Tree) DropUpload(_ context.Context, up session.Upload) error {
 	_, hidden, err := t.place(up)
 	if err != nil {
@@ -206,10 +221,7 @@ func (t Tree) DropUpload(_ context.Context, up session.Upload) error {
 	return failure(hidden, err)
 }
 
-// newMode is that of new files.
-const newMode = 0o644
-
-// FinishUpload makes the file of an upload appear.
+// FinishUpload renames the part of an upload to its file.
 func (t Tree) FinishUpload(ctx context.Context, req session.FinishRequest) (session.FileInfo, error) {
 	full, hidden, err := t.place(req.Upload)
 	if err != nil {
@@ -219,8 +231,7 @@ func (t Tree) FinishUpload(ctx context.Context, req session.FinishRequest) (sess
 	case session.ConflictFail, session.ConflictReplace, session.ConflictKeep, "":
 	default:
 		return session.FileInfo{}, session.NewError(session.CodeFileInvalid,
-			fmt.Sprintf("Unknown conflict action %q.", req.Conflict),
-			"Write fail, replace or keep-both.")
+			fmt.Sprintf("Unknown conflict action %q.", req.Conflict), "Write fail, replace or keep-both.")
 	}
 	err = t.seal(ctx, hidden, req)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -241,7 +252,7 @@ func (t Tree) FinishUpload(ctx context.Context, req session.FinishRequest) (sess
 	return t.Stat(session.FilePath(full))
 }
 
-// seal checks a part and makes it durable.
+// seal checks a part and syncs it.
 func (t Tree) seal(ctx context.Context, hidden string, req session.FinishRequest) error {
 	file, err := t.FS.OpenFile(hidden, os.O_RDWR, 0)
 	if err != nil {
@@ -257,10 +268,7 @@ func (t Tree) seal(ctx context.Context, hidden string, req session.FinishRequest
 			fmt.Sprintf("Received %d bytes instead of %d.", info.Size(), req.Size),
 			"Resume the upload, or start it again.")
 	}
-	mode := fs.FileMode(newMode)
-	if req.Mode != 0 {
-		mode = fs.FileMode(req.Mode).Perm()
-	}
+	mode := fs.FileMode(cmp.Or(req.Mode, 0o644)).Perm()
 	if err := file.Chmod(mode); err != nil {
 		return err
 	}
@@ -275,8 +283,7 @@ func (t Tree) seal(ctx context.Context, hidden string, req session.FinishRequest
 	return errors.Join(err, <-durable)
 }
 
-// checkSum fails where a part has another checksum than it should; empty: any. It is read for that where nobody kept
-// count of it while it came.
+// checkSum fails if a part does not have the wanted checksum; empty: any. It reads the part if [Sums] does not know it.
 func (t Tree) checkSum(ctx context.Context, part io.Reader, info fs.FileInfo, wanted string) error {
 	if wanted == "" {
 		return nil
@@ -293,7 +300,7 @@ func (t Tree) checkSum(ctx context.Context, part io.Reader, info fs.FileInfo, wa
 	return err
 }
 
-// finished answers for an upload without a part: it may have been finished.
+// finished returns the file of an upload without a part, if it was finished earlier.
 func (t Tree) finished(ctx context.Context, full string, req session.FinishRequest) (session.FileInfo, error) {
 	info, err := t.Stat(session.FilePath(full))
 	if err == nil && info.Kind == session.KindFile && info.Size == req.Size {
@@ -308,15 +315,15 @@ func (t Tree) finished(ctx context.Context, full string, req session.FinishReque
 		full), "Upload the file again.")
 }
 
-// mostCopies is how many names are tried for a file that is kept beside others.
+// mostCopies is how many names are tried for a file that replaces none.
 const mostCopies = 1000
 
-// settle renames a part to a name that is free.
+// settle renames a part. If the name exists and keep is set, it adds a number.
 func (t Tree) settle(hidden, full string, keep bool) (string, error) {
 	err := t.appear(hidden, full)
 	ext := path.Ext(full)
 	stem := strings.TrimSuffix(full, ext)
-	if path.Base(full) == ext { // a name that begins with its only dot
+	if path.Base(full) == ext { // like .bashrc
 		stem, ext = full, ""
 	}
 	for n := 2; keep && errors.Is(err, fs.ErrExist) && n < mostCopies; n++ {
@@ -326,10 +333,9 @@ func (t Tree) settle(hidden, full string, keep bool) (string, error) {
 	return full, err
 }
 
-// syncDirectory makes a rename durable where that can be asked for.
 func (t Tree) syncDirectory(dir string) {
 	if d, err := t.FS.OpenFile(dir, os.O_RDONLY, 0); err == nil {
-		_ = d.Sync() // the file itself is safe, under this name or that of its part
+		_ = d.Sync() // the file itself is synced, under this name or that of its part
 		_ = d.Close()
 	}
 }

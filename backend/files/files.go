@@ -1,6 +1,6 @@
-// Package files does to a tree of files what [session.Files] asks for: it lists, reads, and takes uploads, which gather
-// in a hidden part beside their place and appear there whole and at once. What the tree is, the real one of a container
-// or a simulated one, is up to its [FS], which also decides what may be reached.
+// Package files implements [session.Files] on a tree of files. An upload is collected in a hidden part next to its
+// destination and then renamed, so it appears complete. The tree may be a container's, a folder's or simulated; its
+// [FS] decides what can be reached.
 package files
 
 import (
@@ -23,21 +23,21 @@ type Contents interface {
 	OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error)
 	Stat(path string) (fs.FileInfo, error)
 	Lstat(path string) (fs.FileInfo, error)
-	// ReadDir returns entries whose Info is what Lstat says of them.
+	// ReadDir returns entries whose Info is that of Lstat.
 	ReadDir(path string) ([]fs.DirEntry, error)
 }
 
-// Names makes, renames and removes entries of directories. Paths are as in [Contents].
+// Names creates, renames and removes entries of directories. Paths are as in [Contents].
 type Names interface {
 	Mkdir(path string) error
 	Rename(from, to string) error
-	// Link gives a file a second name; it fails where there is one already.
+	// Link gives a file a second name. It fails if that exists.
 	Link(from, to string) error
 	Remove(path string) error
 	RemoveAll(path string) error
 }
 
-// FS is a tree of files, in its two parts.
+// FS is a tree of files.
 type FS struct {
 	Contents
 	Names
@@ -51,14 +51,13 @@ func Of(fs interface {
 	return FS{fs, fs}
 }
 
-// Tree answers for one tree. It is safe for concurrent use as far as its FS is.
+// Tree has the methods of [session.Files] for one tree. It is safe for concurrent use if its FS is.
 type Tree struct {
 	FS   FS
-	Home string // where relative paths begin
-	Sums *Sums  // nil: what was uploaded is read again for its checksum
+	Home string // base of relative paths
+	Sums *Sums  // nil: uploads are read again for their checksums
 }
 
-// resolve makes a path absolute and clean.
 func (t Tree) resolve(p session.FilePath) (string, error) {
 	if err := session.CheckPath(p); err != nil {
 		return "", err
@@ -69,12 +68,12 @@ func (t Tree) resolve(p session.FilePath) (string, error) {
 	return path.Join(t.Home, string(p)), nil
 }
 
-// StatFile describes what a path leads to.
+// StatFile describes the file at a path.
 func (t Tree) StatFile(_ context.Context, p session.FilePath) (session.FileInfo, error) {
 	return t.Stat(p)
 }
 
-// Stat is StatFile for who waits for nothing.
+// Stat is StatFile without a context.
 func (t Tree) Stat(p session.FilePath) (session.FileInfo, error) {
 	full, err := t.resolve(p)
 	if err != nil {
@@ -87,7 +86,7 @@ func (t Tree) Stat(p session.FilePath) (session.FileInfo, error) {
 	return t.describe(full, own), nil
 }
 
-// describe describes a file of which Lstat told.
+// describe describes a file, of which own is the result of Lstat.
 func (t Tree) describe(full string, own fs.FileInfo) session.FileInfo {
 	info := session.FileInfo{Name: session.FilePath(path.Base(full)), Link: own.Mode()&fs.ModeSymlink != 0}
 	if info.Link {
@@ -110,8 +109,7 @@ func version(info fs.FileInfo) string {
 	return fmt.Sprintf("%x-%x", info.ModTime().UnixNano(), info.Size())
 }
 
-// listedBytes is about how many bytes of names one listing holds, so that one of names that are nothing but escapes
-// still fits into a message of a guest.
+// listedBytes is how many bytes of names a listing has, so that it fits into a message even if JSON escapes every byte.
 const listedBytes = 200 << 10
 
 // ListFiles returns a part of a directory.
@@ -127,8 +125,8 @@ func (t Tree) ListFiles(_ context.Context, req session.ListRequest) (session.Fil
 	t.sweep(full, entries)
 	names := make([]sortable, 0, len(entries))
 	for _, e := range entries {
-		if !isPart(e.Name()) {
-			names = append(names, sortableOf(e))
+		if name := e.Name(); !isPart(name) {
+			names = append(names, sortable{strings.ToLower(name), name, e})
 		}
 	}
 	slices.SortFunc(names, sortable.compare)
@@ -151,26 +149,23 @@ func (t Tree) ListFiles(_ context.Context, req session.ListRequest) (session.Fil
 			listing.More = true
 			break
 		}
-		if own, err := n.entry.Info(); err == nil { // else it has gone meanwhile
+		if own, err := n.entry.Info(); err == nil { // else it was removed meanwhile
 			listing.Entries = append(listing.Entries, t.describe(path.Join(full, n.name), own))
 		}
 	}
 	return listing, nil
 }
 
-// sortable is an entry with what it is sorted by.
 type sortable struct {
 	lower, name string
 	entry       fs.DirEntry
 }
 
-func sortableOf(e fs.DirEntry) sortable { return sortable{strings.ToLower(e.Name()), e.Name(), e} }
-
 func (s sortable) compare(other sortable) int {
 	return cmp.Or(strings.Compare(s.lower, other.lower), strings.Compare(s.name, other.name))
 }
 
-// MakeDirectory makes a directory.
+// MakeDirectory creates a directory.
 func (t Tree) MakeDirectory(_ context.Context, p session.FilePath, parents bool) error {
 	full, err := t.resolve(p)
 	if err != nil {
@@ -198,7 +193,7 @@ func (t Tree) mkdirAll(full string) error {
 	return err
 }
 
-// MoveFile renames what is at from. Nothing is replaced.
+// MoveFile renames a file or directory. It replaces nothing.
 func (t Tree) MoveFile(_ context.Context, from, to session.FilePath) error {
 	source, err := t.resolve(from)
 	if err != nil {
@@ -221,7 +216,7 @@ func (t Tree) MoveFile(_ context.Context, from, to session.FilePath) error {
 	return failure(target, t.FS.Rename(source, target))
 }
 
-// appear renames a file to a name that must not be taken.
+// appear renames a file to a name that must not exist.
 func (t Tree) appear(from, to string) error {
 	err := t.FS.Link(from, to)
 	if err == nil {
@@ -230,14 +225,14 @@ func (t Tree) appear(from, to string) error {
 	if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	// A file system without links, or files that may not be linked.
+	// The file system has no hard links, or this file cannot have one.
 	if _, err := t.FS.Lstat(to); err == nil {
 		return fs.ErrExist
 	}
 	return t.FS.Rename(from, to)
 }
 
-// RemoveFile removes what is at a path. Where much is in it, it can be cancelled on the way; the rest stays then.
+// RemoveFile removes a file or directory. If ctx ends meanwhile, the rest stays.
 func (t Tree) RemoveFile(ctx context.Context, p session.FilePath, recursive bool) error {
 	full, err := t.resolve(p)
 	if err != nil {
@@ -245,8 +240,7 @@ func (t Tree) RemoveFile(ctx context.Context, p session.FilePath, recursive bool
 	}
 	if full == "/" || full == path.Clean(t.Home) {
 		return session.NewError(session.CodeFileConflict,
-			"The root and the home directory of a session cannot be removed.",
-			"Remove what is in them instead.")
+			"The root and the home directory of a session cannot be removed.", "Remove what is in them instead.")
 	}
 	if !recursive {
 		return failure(full, t.FS.Remove(full))
@@ -263,8 +257,7 @@ func (t Tree) RemoveFile(ctx context.Context, p session.FilePath, recursive bool
 	return failure(full, t.FS.RemoveAll(full))
 }
 
-// clear removes what is in a directory until ctx ends, with which it fails. What cannot be removed stays, for whoever
-// removes the directory to tell of.
+// clear removes what it can of the content of a directory. It fails only if ctx ends.
 func (t Tree) clear(ctx context.Context, dir string) error {
 	entries, _ := t.FS.ReadDir(dir)
 	for _, entry := range entries {
@@ -282,10 +275,9 @@ func (t Tree) clear(ctx context.Context, dir string) error {
 	return ctx.Err()
 }
 
-// failure tells a failure of the file system as a person can read it.
+// failure converts a failure of the file system to a [session.Error].
 func failure(full string, err error) error {
-	var known *session.Error
-	if err == nil || errors.As(err, &known) {
+	if _, known := errors.AsType[*session.Error](err); known || err == nil {
 		return err
 	}
 	for _, c := range causes {
@@ -295,42 +287,37 @@ func failure(full string, err error) error {
 			}
 		}
 	}
-	return session.WrapError(err, session.CodeFileFailed, fmt.Sprintf("%q: %v.", full, root(err)),
+	return session.WrapError(err, session.CodeFileFailed, fmt.Sprintf("%q: %v.", full, Errno(err)),
 		"Check the file system.")
 }
 
-// causes are looked through in order: the more exact come first.
+// causes are tried in order, so the more specific come first.
 var causes = []struct {
 	code          session.Code
 	message, hint string
 	errs          []error
 }{
 	{session.CodeFileConflict, "The directory is not empty.",
-		"Remove what is in it, or ask for all of it to be removed.",
-		[]error{syscall.ENOTEMPTY}},
+		"Remove what is in it, or ask for all of it to be removed.", []error{syscall.ENOTEMPTY}},
 	{session.CodeFileExists, "A file or directory of that name exists.", "Choose another name, or replace it.",
 		[]error{fs.ErrExist}},
 	{session.CodeFileNotFound, "There is no such file or directory.", "Check the path; it may have been moved.",
 		[]error{fs.ErrNotExist}},
 	{session.CodeFileForbidden, "The file system is read-only.", "Choose another place.", []error{syscall.EROFS}},
-	{session.CodeFileForbidden, "Permission denied.",
-		"Check its permissions, or choose another place.",
+	{session.CodeFileForbidden, "Permission denied.", "Check its permissions, or choose another place.",
 		[]error{fs.ErrPermission}},
 	{session.CodeDiskFull, "The disk is full.", "Free space, or choose a place on another disk.",
 		[]error{syscall.ENOSPC, syscall.EDQUOT}},
 	{session.CodeFileConflict, "A file was found where a directory is needed, or the reverse.",
-		"Look whether it is a file or a directory.",
-		[]error{syscall.EISDIR, syscall.ENOTDIR, syscall.ELOOP}},
+		"Look whether it is a file or a directory.", []error{syscall.EISDIR, syscall.ENOTDIR, syscall.ELOOP}},
 	{session.CodeFileConflict, "It is in use.", "End what uses it; a mount stays as long as its session.",
 		[]error{syscall.EBUSY, syscall.EXDEV}},
-	{session.CodeFileInvalid, "Invalid name.", "Choose a shorter one.",
-		[]error{syscall.ENAMETOOLONG, syscall.EINVAL}},
+	{session.CodeFileInvalid, "Invalid name.", "Choose a shorter one.", []error{syscall.ENAMETOOLONG, syscall.EINVAL}},
 }
 
-// root is the innermost cause, which says it in the fewest words.
-func root(err error) error {
-	var number syscall.Errno
-	if errors.As(err, &number) {
+// Errno returns the error number in err's chain, which has the shortest text; err itself if there is none.
+func Errno(err error) error {
+	if number, ok := errors.AsType[syscall.Errno](err); ok {
 		return number
 	}
 	return err

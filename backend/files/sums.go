@@ -10,25 +10,24 @@ import (
 	"sync"
 )
 
-// mostSums is of how many parts checksums are kept.
 const mostSums = 64
 
-// Sums are the checksums of parts so far, so that what was uploaded need not be read again at its end. One is kept as
-// long as each write goes on where the one before stopped, and nobody else writes. The zero value is ready, nil keeps
-// none, and the methods are safe for concurrent use.
+// Sums has the checksums of parts while they arrive, so that finished uploads need not be read again. A checksum is
+// valid as long as each write continues where the one before ended and there is one writer. The zero value is ready,
+// nil has no checksums, and the methods are safe for concurrent use.
 type Sums struct {
-	mu    sync.Mutex // guards what follows, and the fields of each
+	mu    sync.Mutex // guards parts and their fields
 	parts []*summedPart
 }
 
-// summedPart is a part that is being written to, or whose checksum is known.
+// summedPart is a part that is being written, or whose checksum is known.
 type summedPart struct {
-	info    fs.FileInfo // as the last write left it
-	sum     *runningSum // nil: something came that was not added
+	info    fs.FileInfo // after the last write
+	sum     *runningSum // nil: unknown
 	writers int
 }
 
-// runningSum is the checksum of what came so far. Only one writer adds to it. A nil one adds nothing.
+// runningSum is the checksum of the bytes so far. It has one writer. A nil one ignores them.
 type runningSum struct {
 	hash hash.Hash
 	size int64
@@ -41,7 +40,7 @@ func (r *runningSum) add(b []byte) {
 	}
 }
 
-// begin returns what is added to by a write from an offset on, and what is to be called after it.
+// begin starts a write at an offset. It returns the checksum to add to, and a function to call after the write.
 func (s *Sums) begin(info fs.FileInfo, offset int64) (sum *runningSum, end func(*os.File)) {
 	if s == nil {
 		return nil, func(*os.File) {}
@@ -65,7 +64,7 @@ func (s *Sums) begin(info fs.FileInfo, offset int64) (sum *runningSum, end func(
 	return sum, func(file *os.File) { s.end(part, sum, file) }
 }
 
-// end keeps what a write added, where it was the only one.
+// end records the checksum after a write, if it was the only one.
 func (s *Sums) end(part *summedPart, sum *runningSum, file *os.File) {
 	info, err := file.Stat()
 	s.mu.Lock()
@@ -81,13 +80,13 @@ func (s *Sums) end(part *summedPart, sum *runningSum, file *os.File) {
 	if part.sum != nil || part.writers > 0 {
 		s.parts = append(s.parts, part)
 	}
-	if oldest := slices.IndexFunc(s.parts, func(p *summedPart) bool { return p.writers == 0 }); len(
-		s.parts) > mostSums && oldest >= 0 {
+	oldest := slices.IndexFunc(s.parts, func(p *summedPart) bool { return p.writers == 0 })
+	if len(s.parts) > mostSums && oldest >= 0 {
 		s.parts = slices.Delete(s.parts, oldest, oldest+1)
 	}
 }
 
-// of returns the checksum of a part whose every byte was added.
+// of returns the checksum of a part, if all of its bytes were added.
 func (s *Sums) of(info fs.FileInfo) (sum string, known bool) {
 	if s == nil {
 		return "", false
@@ -101,7 +100,7 @@ func (s *Sums) of(info fs.FileInfo) (sum string, known bool) {
 	return hex.EncodeToString(part.sum.hash.Sum(nil)), true
 }
 
-// find returns the part that a file is; the caller holds mu.
+// find returns the part of a file; nil if there is none. The caller holds mu.
 func (s *Sums) find(info fs.FileInfo) *summedPart {
 	for _, part := range s.parts {
 		if os.SameFile(part.info, info) {
@@ -111,8 +110,7 @@ func (s *Sums) find(info fs.FileInfo) *summedPart {
 	return nil
 }
 
-// stands reports whether a file is as the last write left it, and all of its bytes were added; the caller holds the mu
-// of its [Sums].
+// stands reports whether the file is unchanged since the last write and all of its bytes were added. It needs Sums.mu.
 func (p *summedPart) stands(info fs.FileInfo, size int64) bool {
 	return p.sum != nil && p.sum.size == size && info.Size() == size && p.info.ModTime().Equal(info.ModTime())
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// futimes is by descriptor: a path may lead elsewhere by now.
+// futimes uses the descriptor, because the path may have been replaced.
 func futimes(file *os.File, at time.Time) error {
 	stamp := syscall.NsecToTimeval(at.UnixNano())
 	return syscall.Futimes(int(file.Fd()), []syscall.Timeval{stamp, stamp})

@@ -8,11 +8,9 @@ import (
 )
 
 const (
-	// writeEvery is how many bytes the disk is told to write at a time, while more of them come. Else all of a large
-	// file would be waited for at its end.
+	// writeEvery is how many bytes go to the disk at a time while a file arrives, so that the last sync is short.
 	writeEvery = 8 << 20
-	// blockBytes is how much is read and written at a time, and blocksHeld how many such blocks are on their way from
-	// the one to the other.
+	// blockBytes is the size of a read and a write, blocksHeld the number of blocks between them.
 	blockBytes = 256 << 10
 	blocksHeld = 6
 )
@@ -21,7 +19,7 @@ const (
 type placed struct {
 	file   *os.File
 	offset int64
-	tell   func(int64) // up to where it has written; may be nil
+	tell   func(int64) // receives the offset after each write; may be nil
 }
 
 func (p *placed) Write(b []byte) (int, error) {
@@ -37,14 +35,12 @@ func (p *placed) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// CopyAt copies to a file from an offset on, as an upload is written, and tells again and again up to where it has
-// written. It adds what it copies to sum.
+// CopyAt copies to a file from an offset on and adds the bytes to sum. It calls tell with the offset after each write.
 func CopyAt(file *os.File, offset int64, from io.Reader, sum hash.Hash, tell func(int64)) error {
 	return copyAt(&placed{file, offset, tell}, from, &runningSum{hash: sum})
 }
 
-// copyAt copies to a place and adds what it copies to a sum. While a block is written the next ones are read. What came
-// before from failed is written.
+// copyAt copies and adds the bytes to sum. It reads the next blocks while one is written, and writes all that it reads.
 func copyAt(to *placed, from io.Reader, sum *runningSum) error {
 	block := make([]byte, blockBytes)
 	n, err := io.ReadFull(from, block)
@@ -73,7 +69,6 @@ func copyAt(to *placed, from io.Reader, sum *runningSum) error {
 	return errors.Join(unlessEnd(err), <-written)
 }
 
-// summed adds blocks to a sum and passes them on.
 func summed(blocks <-chan []byte, sum *runningSum) <-chan []byte {
 	if sum == nil {
 		return blocks
@@ -89,7 +84,7 @@ func summed(blocks <-chan []byte, sum *runningSum) <-chan []byte {
 	return on
 }
 
-// writeAll writes blocks and gives them back. It stops at the first that fails.
+// writeAll writes blocks and returns them to free. It stops at the first failure.
 func writeAll(to io.Writer, blocks <-chan []byte, free chan<- []byte) error {
 	for block := range blocks {
 		if _, err := to.Write(block); err != nil {
@@ -100,7 +95,6 @@ func writeAll(to io.Writer, blocks <-chan []byte, free chan<- []byte) error {
 	return nil
 }
 
-// unlessEnd is a failure to read; that there is no more is none.
 func unlessEnd(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil

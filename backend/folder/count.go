@@ -11,7 +11,7 @@ import (
 	"slipway/gpu"
 )
 
-// Measure counts what a folder holds. What cannot be read is left out and told as partial.
+// Measure counts the files and bytes of a folder. If some cannot be read, the result is partial.
 func (d Disk) Measure(ctx context.Context, f session.Folder) (session.FolderUsage, error) {
 	tree, err := d.Open(f)
 	if err != nil {
@@ -33,7 +33,7 @@ func (d Disk) Measure(ctx context.Context, f session.Folder) (session.FolderUsag
 			return nil
 		}
 		info, err := entry.Info()
-		if err != nil { // it has gone meanwhile
+		if err != nil { // it was removed meanwhile
 			return nil //nolint:nilerr // see above
 		}
 		if names(info) > 1 {
@@ -53,31 +53,26 @@ func (d Disk) Measure(ctx context.Context, f session.Folder) (session.FolderUsag
 	return usage, err
 }
 
-// Counter counts in the background what folders hold, one folder at a time. Its methods are safe for concurrent use.
+// Counter measures folders in the background, one at a time. Its methods are safe for concurrent use.
 type Counter struct {
 	measure func(ctx context.Context, id session.FolderID) error
-
-	mu      sync.Mutex // guards what follows
-	waiting []session.FolderID
-	current session.FolderID
-	again   bool // current is to be counted once more
-	stop    context.CancelFunc
 	wake    chan struct{}
+
+	mu      sync.Mutex // guards the fields below
+	waiting []session.FolderID
+	current session.FolderID   // may be waiting, too, to be measured once more
+	stop    context.CancelFunc // of current
 }
 
-// NewCounter returns a counter that counts a folder by measure, which also keeps what it counted.
+// NewCounter returns a counter that calls measure, which also stores the result.
 func NewCounter(measure func(ctx context.Context, id session.FolderID) error) *Counter {
 	return &Counter{measure: measure, wake: make(chan struct{}, 1)}
 }
 
-// Ask has a folder counted soon.
+// Ask queues a folder.
 func (c *Counter) Ask(id session.FolderID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.current == id {
-		c.again = true
-		return
-	}
 	if slices.Contains(c.waiting, id) {
 		return
 	}
@@ -88,35 +83,31 @@ func (c *Counter) Ask(id session.FolderID) {
 	}
 }
 
-// Forget stops counting a folder.
+// Forget stops measuring a folder.
 func (c *Counter) Forget(id session.FolderID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.waiting = slices.DeleteFunc(c.waiting, func(w session.FolderID) bool { return w == id })
 	if c.current == id {
-		c.again = false
 		c.stop()
 	}
 }
 
-// Counting reports whether a folder is being counted or will be.
+// Counting reports whether a folder is queued or being measured.
 func (c *Counter) Counting(id session.FolderID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.current == id || slices.Contains(c.waiting, id)
 }
 
-// Run counts until ctx ends.
+// Run measures folders until ctx ends.
 func (c *Counter) Run(ctx context.Context) {
 	for {
-		for {
-			id, one, stop := c.next(ctx)
-			if id == "" {
-				break
-			}
-			_ = c.measure(one, id) // nobody waits; it is asked again
+		if id, one, stop := c.next(ctx); id != "" {
+			_ = c.measure(one, id) // it will be asked for again
 			stop()
-			c.done(id)
+			c.done()
+			continue
 		}
 		select {
 		case <-c.wake:
@@ -137,12 +128,8 @@ func (c *Counter) next(ctx context.Context) (session.FolderID, context.Context, 
 	return c.current, one, stop
 }
 
-func (c *Counter) done(id session.FolderID) {
+func (c *Counter) done() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.current, c.stop = "", nil
-	if c.again {
-		c.again = false
-		c.waiting = append(c.waiting, id)
-	}
 }

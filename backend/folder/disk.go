@@ -1,9 +1,13 @@
+// Package folder manages data folders on the disk of an agent's machine. A [Disk] creates, opens, measures and removes
+// them. Everything inside a folder is accessed through an [os.Root], so that no path, link or race leads out of it. The
+// agent stores who owns a folder and its state.
 package folder
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,23 +18,22 @@ import (
 	"slipway/gpu"
 )
 
-// Disk is where folders lie: each managed one in a directory of its id, each linked one where it is.
+// Disk is the location of folders: a managed folder is in a directory with its id, a linked one at its own path.
 type Disk struct {
-	Dir string // made with the first folder
-	// UID and GID are whose the files are that are made in folders, where this process may give them away.
-	UID, GID int
-	sums     *files.Sums // of uploads under way; nil: they are computed at their ends
+	Dir      string      // created with the first folder
+	UID, GID int         // owner of new files, if this process is root
+	sums     *files.Sums // of unfinished uploads; nil: computed at their end
 }
 
-// NewDisk returns a disk that adds up the checksums of uploads as they come.
+// NewDisk returns a disk that computes the checksums of uploads while they arrive.
 func NewDisk(dir string, uid, gid int) Disk {
 	return Disk{Dir: dir, UID: uid, GID: gid, sums: new(files.Sums)}
 }
 
-// deleted is what the directory of a folder is called while it is deleted.
+// deleted is the prefix of a folder's directory while it is deleted.
 const deleted = ".deleted-"
 
-// Path is the directory of a folder.
+// Path returns the directory of a folder.
 func (d Disk) Path(f session.Folder) string {
 	if f.Linked() {
 		return f.Path
@@ -38,7 +41,7 @@ func (d Disk) Path(f session.Folder) string {
 	return filepath.Join(d.Dir, string(f.ID))
 }
 
-// Make makes the directory of a fresh folder.
+// Make creates the directory of a new folder.
 func (d Disk) Make(f session.Folder) error {
 	if err := os.MkdirAll(d.Dir, 0o700); err != nil {
 		return diskError(d.Dir, err)
@@ -55,7 +58,7 @@ func (d Disk) Make(f session.Folder) error {
 	return nil
 }
 
-// Unmake removes the directory of a fresh folder that nobody has used.
+// Unmake removes the directory of a new folder that was not used.
 func (d Disk) Unmake(f session.Folder) error {
 	if f.Linked() {
 		return nil
@@ -63,16 +66,16 @@ func (d Disk) Unmake(f session.Folder) error {
 	return os.Remove(d.Path(f))
 }
 
-// gives reports whether files made here must be given to whom they belong.
+// gives reports whether new files must be changed to their owner.
 func (d Disk) gives() bool { return os.Geteuid() == 0 && (d.UID > 0 || d.GID > 0) }
 
-// InvalidLink is the failure of linking a directory that cannot be a folder.
+// InvalidLink returns the error of linking a directory that cannot be a folder.
 func InvalidLink(message, hint string) error {
 	return &session.Error{Code: session.CodeFileInvalid, Message: message, Hint: hint,
 		Fields: []session.FieldError{{Field: "path", Kind: session.KindInvalid, Message: message, Hint: hint}}}
 }
 
-// CheckLink says why a path of the machine cannot be linked as a folder: it leads to no directory.
+// CheckLink fails for a path of the machine that cannot be linked as a folder, because it is not a readable directory.
 func (d Disk) CheckLink(path string) error {
 	path = filepath.Clean(path)
 	info, err := os.Stat(path)
@@ -88,15 +91,14 @@ func (d Disk) CheckLink(path string) error {
 	return nil
 }
 
-// Changed is the failure of opening a linked folder at whose path there is something else than the directory that was
-// linked.
+// Changed returns the error of opening a linked folder whose path is no longer the directory that was linked.
 func Changed(f session.Folder) error {
 	return session.NewError(session.CodeFolderChanged,
 		fmt.Sprintf("%s is not the directory that was linked as the folder %s.", f.Path, f.Name),
 		"Put the directory back or mount its disk. To use what is there now, delete the folder and link it again.")
 }
 
-// Missing reports whether the directory of a folder is not there.
+// Missing reports whether the directory of a folder is missing or was replaced.
 func (d Disk) Missing(f session.Folder) bool {
 	info, err := os.Stat(d.Path(f))
 	if err != nil || !info.IsDir() {
@@ -112,13 +114,13 @@ func (d Disk) Missing(f session.Folder) bool {
 	return session.CodeOf(err) == session.CodeFolderChanged
 }
 
-// root opens the directory of a folder. No part of the path of one that is linked may be a link: whoever may write
-// beside it could have it lead elsewhere.
+// root opens the directory of a folder. The path of a linked folder must not contain a symbolic link, which somebody
+// with write access beside it could redirect.
 func (d Disk) root(f session.Folder) (*os.Root, error) {
 	missing := func(err error) error {
-		return &session.Error{Code: session.CodeFileNotFound,
-			Message: fmt.Sprintf("The directory of the folder %s cannot be opened.", f.Name),
-			Hint:    "Look whether its disk is there and readable.", Err: err}
+		return session.WrapError(err, session.CodeFileNotFound,
+			fmt.Sprintf("The directory of the folder %s cannot be opened.", f.Name),
+			"Look whether its disk is there and readable.")
 	}
 	root, err := os.OpenRoot(d.Path(f))
 	if err != nil {
@@ -140,13 +142,13 @@ func (d Disk) root(f session.Folder) (*os.Root, error) {
 	return root, nil
 }
 
-// Tree is the content of one open folder. Its root is "/", where relative paths begin too.
+// Tree is the content of an open folder. Its root is "/", which is also the base of relative paths.
 type Tree struct {
 	files.Tree
 	root *os.Root
 }
 
-// Open opens a folder. Where it is only to be read, so is the tree.
+// Open opens a folder. The tree of a read-only folder is read-only.
 func (d Disk) Open(f session.Folder) (*Tree, error) {
 	root, err := d.root(f)
 	if err != nil {
@@ -159,18 +161,17 @@ func (d Disk) Open(f session.Folder) (*Tree, error) {
 	return &Tree{Tree: files.Tree{FS: files.Of(inner), Home: "/", Sums: d.sums}, root: root}, nil
 }
 
-// Close closes the folder. Files that are open stay so.
+// Close closes the folder, but not its open files.
 func (t *Tree) Close() error { return t.root.Close() }
 
 // Source is a directory to be mounted.
 type Source struct {
-	Path string
-	// Device and Inode are the directory's own. Whoever mounts it by its path compares them with what it got.
-	Device, Inode uint64
+	Path          string
+	Device, Inode uint64 // of the directory, to check that it was mounted and not another one at its path
 }
 
-// Find returns the directory at a path inside a folder; empty: the folder's own. No part of the path may be a link,
-// because whoever mounts it knows nothing of the folder's bounds.
+// Find returns the directory at a path inside a folder; empty: the folder's own. The path must not contain a symbolic
+// link, because a mount would follow it out of the folder.
 func (d Disk) Find(f session.Folder, sub string) (Source, error) {
 	tree, err := d.Open(f)
 	if err != nil {
@@ -202,8 +203,8 @@ func (d Disk) Find(f session.Folder, sub string) (Source, error) {
 	return Source{Path: filepath.Join(d.Path(f), at), Device: device, Inode: inode}, nil
 }
 
-// Remove removes the directory of a managed folder with all that is in it. What is linked stays. It tells of everything
-// that is gone: how many files that was, and what they took. It can be called again after it was broken off.
+// Remove removes the directory of a managed folder and its content; a linked one stays. It calls gone for everything
+// that was removed, with the number of files and their size. It can be called again after an interruption.
 func (d Disk) Remove(ctx context.Context, f session.Folder, gone func(files int, bytes gpu.Bytes)) error {
 	if f.Linked() {
 		return nil
@@ -220,27 +221,22 @@ func (d Disk) Remove(ctx context.Context, f session.Folder, gone func(files int,
 	if err := root.Rename(string(f.ID), aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return diskError(d.Path(f), err)
 	}
-	if err := removeAll(ctx, root, aside, gone); err != nil {
-		return diskError(d.Path(f), err)
-	}
-	return nil
+	return diskError(d.Path(f), removeAll(ctx, root, aside, gone))
 }
 
-// PutBack makes what is left of a folder, whose removal was broken off, a folder again. It does nothing where none was
-// begun or all is gone.
+// PutBack restores what is left of a folder after an interrupted removal. It does nothing if there is none.
 func (d Disk) PutBack(f session.Folder) error {
 	if f.Linked() {
 		return nil
 	}
 	err := os.Rename(filepath.Join(d.Dir, deleted+string(f.ID)), d.Path(f))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return diskError(d.Path(f), err)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	return nil
+	return diskError(d.Path(f), err)
 }
 
-// removeAll removes a tree and can be cancelled. A directory that its owner closed to themselves is opened again. Of a
-// file with several names the last counts.
+// removeAll removes a tree until ctx ends, even closed directories. A file with several names counts with the last one.
 func removeAll(ctx context.Context, root *os.Root, name string, gone func(files int, bytes gpu.Bytes)) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -291,7 +287,7 @@ func removeAll(ctx context.Context, root *os.Root, name string, gone func(files 
 	}
 }
 
-// openClosed opens a directory, after making it open to its owner where it is not.
+// openClosed opens a directory, after making it accessible to its owner.
 func openClosed(root *os.Root, name string) (*os.Root, error) {
 	if info, err := root.Lstat(name); err == nil && info.IsDir() && info.Mode().Perm()&0o700 != 0o700 {
 		if err := root.Chmod(name, 0o700); err != nil {
@@ -301,7 +297,6 @@ func openClosed(root *os.Root, name string) (*os.Root, error) {
 	return root.OpenRoot(name)
 }
 
-// someNames returns some of what is in a directory; none: it is empty.
 func someNames(root *os.Root) ([]string, error) {
 	dir, err := root.Open(".")
 	if err != nil {
@@ -309,19 +304,17 @@ func someNames(root *os.Root) ([]string, error) {
 	}
 	defer dir.Close()
 	names, err := dir.Readdirnames(1000)
-	if len(names) > 0 {
+	if len(names) > 0 || errors.Is(err, io.EOF) {
 		return names, nil
 	}
-	if err != nil && !isEnd(err) {
-		return nil, err
-	}
-	return nil, nil
+	return nil, err
 }
 
+// diskError gives a failure of the disk a code; nil and a cancellation stay.
 func diskError(path string, err error) error {
-	if errors.Is(err, context.Canceled) {
+	if err == nil || errors.Is(err, context.Canceled) {
 		return err
 	}
-	return &session.Error{Code: session.CodeFileFailed, Message: fmt.Sprintf("%s cannot be changed.",
-		path), Hint: "Check its permissions and the room on its disk.", Err: err}
+	return session.WrapError(err, session.CodeFileFailed, fmt.Sprintf("%s cannot be changed.", path),
+		"Check its permissions and the room on its disk.")
 }

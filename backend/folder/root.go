@@ -2,22 +2,20 @@ package folder
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"strings"
 	"syscall"
 )
 
-// rooted is a folder as a file system. Its paths are absolute, and nothing that they name lies outside of the folder.
+// rooted is a folder as a file system, with absolute paths that do not lead out of it.
 type rooted struct {
 	root     *os.Root
 	readOnly bool
-	give     bool // what is made belongs to uid and gid
+	give     bool // new files belong to uid and gid
 	uid, gid int
 }
 
-// inside is a path as the root takes it.
 func inside(path string) string {
 	if path = strings.Trim(path, "/"); path == "" {
 		return "."
@@ -25,20 +23,20 @@ func inside(path string) string {
 	return path
 }
 
-// told tells a path that leads out of the folder as one that is forbidden. What [os.Root] says of it has no name.
+// told returns fs.ErrPermission for a path that leads out of the folder, for which [os.Root] exports no error.
 func told(err error) error {
-	var inner *fs.PathError
-	if errors.As(err, &inner) {
+	if inner, ok := errors.AsType[*fs.PathError](err); ok {
 		err = inner.Err
 	}
-	var link *os.LinkError
-	if errors.As(err, &link) {
+	if link, ok := errors.AsType[*os.LinkError](err); ok {
 		err = link.Err
 	}
-	var number syscall.Errno
-	switch {
-	case err == nil || errors.As(err, &number):
+	if _, ok := errors.AsType[syscall.Errno](err); ok {
 		return err
+	}
+	switch {
+	case err == nil:
+		return nil
 	case errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission),
 		errors.Is(err, fs.ErrClosed), errors.Is(err, fs.ErrInvalid):
 		return err
@@ -46,7 +44,6 @@ func told(err error) error {
 	return errors.Join(fs.ErrPermission, err)
 }
 
-// change makes a change, unless the folder is only to be read.
 func (r *rooted) change(make func() error) error {
 	if r.readOnly {
 		return syscall.EROFS
@@ -54,7 +51,7 @@ func (r *rooted) change(make func() error) error {
 	return told(make())
 }
 
-// OpenFile never waits for the other end of a pipe.
+// OpenFile does not block on a pipe.
 func (r *rooted) OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	if flag&(os.O_WRONLY|os.O_RDWR|os.O_CREATE|os.O_TRUNC) != 0 && r.readOnly {
 		return nil, syscall.EROFS
@@ -116,5 +113,3 @@ func (r *rooted) Remove(path string) error {
 func (r *rooted) RemoveAll(path string) error {
 	return r.change(func() error { return r.root.RemoveAll(inside(path)) })
 }
-
-func isEnd(err error) bool { return errors.Is(err, io.EOF) }

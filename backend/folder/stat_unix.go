@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// identity is what a file is, whatever name it has.
+// identity returns what identifies a file under all of its names.
 func identity(info fs.FileInfo) (device, inode uint64) {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(stat.Dev), uint64(stat.Ino) //nolint:unconvert // their types differ between systems
@@ -15,7 +15,6 @@ func identity(info fs.FileInfo) (device, inode uint64) {
 	return 0, 0
 }
 
-// names is how many names a file has.
 func names(info fs.FileInfo) uint64 {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(stat.Nlink) //nolint:unconvert // see above

@@ -2,6 +2,7 @@ package guest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,12 +20,11 @@ import (
 
 const (
 	killGrace = 2 * time.Second
-	// outputGrace is how long the output of an ended command may pause before it counts as complete: programs that it
-	// left behind may hold the pipe.
+	// outputGrace is how long output may pause after a command's end, because background programs may have the pipe.
 	outputGrace = 200 * time.Millisecond
 )
 
-// child is a program started through spawn: leader of a session of its own.
+// child is a program started through spawn, which leads its own session.
 type child struct {
 	pid    int
 	ended  chan struct{} // closed when it has ended
@@ -32,50 +32,39 @@ type child struct {
 	killed atomic.Bool   // Kill was called
 }
 
-// childSpec says what startChild starts.
-type childSpec struct {
-	uid, gid int
-	groups   []int // besides gid
-	dir      string
-	argv     []string
-	env      []string
-	files    [3]*os.File // stdin, stdout, stderr; they stay the caller's
-	terminal bool        // stdin becomes the controlling terminal
-}
-
-// startChild starts a program and returns once it executes, or says why it does not.
-func startChild(spec childSpec) (*child, error) {
+// startChild starts a program as the work user, with the variables of cmd added to env, and waits until it executes.
+// The caller closes files: stdin, stdout and stderr. With onTerminal, stdin becomes the controlling terminal.
+func (c *container) startChild(cmd Command, env environment, files [3]*os.File, onTerminal bool) (*child, error) {
 	status, told, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	defer status.Close()
-	args := []string{"slipway-guest", "spawn", strconv.Itoa(spec.uid), writeGroups(spec.gid, spec.groups), spec.dir}
-	attr := &os.ProcAttr{
-		Env:   spec.env,
-		Files: []*os.File{spec.files[0], spec.files[1], spec.files[2], told},
-		Sys:   &syscall.SysProcAttr{Setsid: true, Setctty: spec.terminal},
-	}
-	process, err := os.StartProcess(selfPath, append(args, spec.argv...), attr)
+	dir := cmp.Or(cmd.Dir, c.home)
+	args := []string{"slipway-guest", "spawn", strconv.Itoa(c.uid), writeGroups(c.gid, c.groups), dir}
+	process, err := os.StartProcess(selfPath, append(args, cmd.Argv...), &os.ProcAttr{
+		Env:   env.with(cmd.Env),
+		Files: append(files[:], told),
+		Sys:   &syscall.SysProcAttr{Setsid: true, Setctty: onTerminal},
+	})
 	_ = told.Close()
 	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", spec.argv[0], err)
+		return nil, fmt.Errorf("start %s: %w", cmd.Argv[0], err)
 	}
-	c := &child{pid: process.Pid, ended: make(chan struct{})}
+	started := &child{pid: process.Pid, ended: make(chan struct{})}
 	go func() {
 		state, err := process.Wait()
-		c.code = exitCode(state, err)
-		close(c.ended)
+		started.code = exitCode(state, err)
+		close(started.ended)
 	}()
 	report, err := io.ReadAll(status)
 	if err != nil || len(report) > 0 {
-		<-c.ended
+		<-started.ended
 		return nil, spawnFailure(report, err)
 	}
-	return c, nil
+	return started, nil
 }
 
-// spawnFailure reads what spawn said of its failure.
 func spawnFailure(report []byte, err error) error {
 	var cause session.Cause
 	if err == nil {
@@ -87,7 +76,7 @@ func spawnFailure(report []byte, err error) error {
 	return session.NewError(cause.Code, cause.Message, cause.Hint)
 }
 
-// exitCode is the code of a shell: 128 and the signal's number for a signal.
+// exitCode returns the exit code as a shell has it: 128 plus the signal's number for a signal.
 func exitCode(state *os.ProcessState, err error) int {
 	if err != nil {
 		return codeForbidden
@@ -99,7 +88,6 @@ func exitCode(state *os.ProcessState, err error) int {
 	return state.ExitCode()
 }
 
-// Wait returns the exit code.
 func (c *child) Wait() int {
 	<-c.ended
 	return c.code
@@ -113,13 +101,12 @@ func (c *child) Signal(number int) error {
 	return unix.Kill(-c.pid, unix.Signal(number))
 }
 
-// Kill asks everything in the program's session to end and insists after a grace of 2 s.
+// Kill sends SIGTERM to everything in the program's session, and SIGKILL at its end or after 2 s.
 func (c *child) Kill() {
 	c.end(unix.SIGTERM, func() { signalSession(c.pid, unix.SIGKILL) })
 }
 
-// hangUp sends SIGHUP to everything in the program's session, unless the program has ended already, and kills the
-// program after a grace of 2 s.
+// hangUp sends SIGHUP to everything in the session of a program that has not ended, and kills the program after 2 s.
 func (c *child) hangUp() {
 	if closed(c.ended) {
 		return
@@ -131,7 +118,7 @@ func (c *child) hangUp() {
 	})
 }
 
-// end signals the program's session once, and insists when the program has ended or the grace is over.
+// end signals the program's session once, and calls insist when the program has ended or the grace period is over.
 func (c *child) end(signal unix.Signal, insist func()) {
 	if c.killed.Swap(true) {
 		return
@@ -146,7 +133,6 @@ func (c *child) end(signal unix.Signal, insist func()) {
 	}()
 }
 
-// command is a program without a terminal.
 type command struct {
 	*child
 	stdin          io.WriteCloser
@@ -157,14 +143,14 @@ func (c *command) Stdin() io.WriteCloser { return c.stdin }
 func (c *command) Stdout() io.Reader     { return c.stdout }
 func (c *command) Stderr() io.Reader     { return c.stderr }
 
-// outputPipe reads a program's output. After the program's end it does not wait for others that hold the pipe.
+// outputPipe reads a program's output. After the program's end it does not wait for others that have the pipe open.
 type outputPipe struct {
 	file  *os.File
 	ended <-chan struct{}
 }
 
 func newOutputPipe(file *os.File, ended <-chan struct{}) *outputPipe {
-	go func() { // wakes the read that waits at the moment of the end
+	go func() { // wakes a read that blocks at the end
 		<-ended
 		_ = file.SetReadDeadline(time.Now().Add(outputGrace))
 	}()
@@ -185,8 +171,7 @@ func (p *outputPipe) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// signalSession sends signals to every process of a session, whatever process groups its shell has made of them. A
-// process that ends meanwhile is ignored.
+// signalSession sends signals to every process of a session, in whichever process group.
 func signalSession(leader int, signals ...unix.Signal) {
 	for _, pid := range processes() {
 		if sessionOf(pid) != leader {
@@ -198,7 +183,6 @@ func signalSession(leader int, signals ...unix.Signal) {
 	}
 }
 
-// processes lists the process numbers of the container.
 func processes() []int {
 	dir, err := openKernel("/proc")
 	if err != nil {
@@ -215,8 +199,7 @@ func processes() []int {
 	return pids
 }
 
-// sessionOf returns the session of a process, 0 if it is gone. See proc(5): the fields after the name in parentheses
-// are state, ppid, pgrp, session.
+// sessionOf returns the session of a process, which is the fourth field after its name in proc(5); 0 if it has ended.
 func sessionOf(pid int) int {
 	data, err := kernelFile("/proc/"+strconv.Itoa(pid)+"/stat", maxKernelText)
 	if err != nil {

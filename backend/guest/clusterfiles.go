@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"cmp"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -18,15 +19,19 @@ import (
 	"slipway/backend/engine"
 )
 
-// The lines that enclose what is ours in a person's ssh configuration.
 const (
+	// The first and last line of our part of a person's ssh configuration.
 	clusterBegin = "# slipway: the kernels of this session"
 	clusterEnd   = "# slipway: end"
 	clusterKey   = "id_slipway"
+	// clusterPort is the default ssh port of kernels. Ports below 1024 would need another capability.
+	clusterPort = 2222
 )
 
-// setUpSSH reads a [engine.Cluster] as JSON and writes the person's ~/.ssh, so that ssh from here to the other kernels
-// asks nothing. It runs as the person: a link that somebody put there leads no further than the person may write.
+func portOf(c engine.Cluster) int { return cmp.Or(c.Port, clusterPort) }
+
+// setUpSSH reads an [engine.Cluster] as JSON and writes ~/.ssh, so that ssh to the other kernels needs no prompt. It
+// runs as the work user, so a link in ~/.ssh cannot lead to files that the user cannot write.
 func setUpSSH(in io.Reader, home string) error {
 	var cluster engine.Cluster
 	if err := json.NewDecoder(in).Decode(&cluster); err != nil {
@@ -69,7 +74,7 @@ func setUpSSH(in io.Reader, home string) error {
 	)
 }
 
-// clusterConfig comes first: in ssh's configuration the first value counts.
+// clusterConfig returns our part of the ssh configuration. It comes first, because the first value of an option counts.
 func clusterConfig(cluster engine.Cluster) []string {
 	return []string{
 		clusterBegin,
@@ -93,7 +98,7 @@ func withoutOurs(lines []string) []string {
 	return slices.Delete(lines, begin, end+1)
 }
 
-// editOwn replaces a file of lines at once, for its owner's eyes only. Empty lines stay.
+// editOwn atomically replaces a file of lines that only its owner can read.
 func editOwn(path string, edit func([]string) []string) error {
 	old, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -1,10 +1,11 @@
 package guest
 
 import (
+	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path"
@@ -19,8 +20,7 @@ import (
 	"slipway/backend/terminal"
 )
 
-// container starts Linux processes as the work user. All but its helper is immutable, and so it is safe for concurrent
-// use.
+// container starts Linux processes as the work user. It is safe for concurrent use, because only its helper changes.
 type container struct {
 	uid, gid int
 	groups   []int // besides gid
@@ -33,12 +33,10 @@ type container struct {
 
 var _ Processes = (*container)(nil)
 
-// Which looks along the PATH of the session.
 func (c *container) Which(names []string) map[string]string {
-	path, _ := c.env.get("PATH")
 	found := map[string]string{}
 	for _, name := range names {
-		if at := lookPath(name, path); at != "" {
+		if at := lookPath(name, c.env.get("PATH")); at != "" {
 			found[name] = at
 		}
 	}
@@ -71,16 +69,9 @@ func (c *container) ListenPort(ctx context.Context, port int) (net.Listener, err
 	return config.Listen(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 }
 
-// spec is how a command is started as the work user, with env around it.
-func (c *container) spec(cmd Command, env environment) childSpec {
-	return childSpec{uid: c.uid, gid: c.gid, groups: c.groups, dir: cmp.Or(cmd.Dir, c.home), argv: cmd.Argv,
-		env: env.with(cmd.Env)}
-}
-
 // Start starts a program on pipes.
 func (c *container) Start(cmd Command) (terminal.Process, error) {
-	spec := c.spec(cmd, c.env)
-	var ours [3]*os.File
+	var ours, theirs [3]*os.File
 	closeAll := func(files []*os.File) {
 		for _, file := range files {
 			if file != nil && file != c.held.null {
@@ -88,26 +79,26 @@ func (c *container) Start(cmd Command) (terminal.Process, error) {
 			}
 		}
 	}
-	defer func() { closeAll(spec.files[:]) }()
-	for i := range spec.files {
+	defer func() { closeAll(theirs[:]) }()
+	for i := range theirs {
 		var err error
 		switch {
 		case i > 0:
-			ours[i], spec.files[i], err = os.Pipe()
+			ours[i], theirs[i], err = os.Pipe()
 		case cmd.Stdin:
-			spec.files[i], ours[i], err = os.Pipe()
+			theirs[i], ours[i], err = os.Pipe()
 		default:
-			spec.files[i] = c.held.null
+			theirs[i] = c.held.null
 		}
 		if err != nil {
 			closeAll(ours[:])
 			return nil, err
 		}
-		if spec.files[i] != c.held.null {
-			_ = unix.Fchown(int(spec.files[i].Fd()), c.uid, c.gid) // for programs that open /dev/stdout anew
+		if theirs[i] != c.held.null {
+			_ = unix.Fchown(int(theirs[i].Fd()), c.uid, c.gid) // for programs that open /dev/stdout
 		}
 	}
-	started, err := startChild(spec)
+	started, err := c.startChild(cmd, c.env, theirs, false)
 	if err != nil {
 		closeAll(ours[:])
 		return nil, err
@@ -151,16 +142,14 @@ func (c *container) OpenTerminal(cmd Command, cols, rows int) (terminal.TTY, err
 	// The person owns the terminal, so that programs may open it by name.
 	_ = slave.Chown(c.uid, c.gid)
 	_ = slave.Chmod(0o620)
-	spec := c.spec(cmd, c.env.forTerminal(c.shell))
-	spec.files, spec.terminal = [3]*os.File{slave, slave, slave}, true
-	if t.child, err = startChild(spec); err != nil {
+	t.child, err = c.startChild(cmd, c.env.forTerminal(c.shell), [3]*os.File{slave, slave, slave}, true)
+	if err != nil {
 		_ = master.Close()
 		return nil, err
 	}
 	return t, nil
 }
 
-// tty is a program on a terminal, seen from the terminal's master side.
 type tty struct {
 	*os.File
 	child *child
@@ -172,8 +161,7 @@ func (t *tty) Resize(cols, rows int) error {
 
 func (t *tty) Wait() int { return t.child.Wait() }
 
-// Close hangs up: everything on the terminal gets SIGHUP, and the program itself is killed if it stays. What was
-// started to outlive its terminal goes on.
+// Close sends SIGHUP to everything on the terminal, which a program may ignore, and kills the terminal's own program.
 func (t *tty) Close() error {
 	t.child.hangUp()
 	return t.File.Close()
@@ -181,8 +169,7 @@ func (t *tty) Close() error {
 
 var _ Foregrounder = (*tty)(nil)
 
-// Foreground implements [Foregrounder] by the process group that the kernel calls the terminal's foreground. See
-// ioctl_tty(2), TIOCGPGRP.
+// Foreground implements [Foregrounder] with the terminal's foreground process group. See ioctl_tty(2), TIOCGPGRP.
 func (t *tty) Foreground() (string, bool) {
 	conn, err := t.SyscallConn()
 	if err != nil {
@@ -196,7 +183,7 @@ func (t *tty) Foreground() (string, bool) {
 	}
 	command := commandOf(group)
 	if command == "" {
-		return "", false // it ended between the two questions, or it is hidden
+		return "", false // it ended meanwhile, or it is hidden
 	}
 	name := strings.TrimPrefix(path.Base(strings.Fields(command)[0]), "-")
 	if group == t.child.pid && slices.Contains(shells, name) {
@@ -205,7 +192,7 @@ func (t *tty) Foreground() (string, bool) {
 	return command, true
 }
 
-// commandOf is the command line of a process, shortened, or "" if it is gone.
+// commandOf returns the shortened command line of a process; "" if it has ended.
 func commandOf(pid int) string {
 	const maxCommandLine = 4 << 10
 	line, err := kernelFile("/proc/"+strconv.Itoa(pid)+"/cmdline", maxCommandLine)
@@ -218,4 +205,67 @@ func commandOf(pid int) string {
 	}
 	words[0] = path.Base(words[0])
 	return shorten(words)
+}
+
+// Listening reads the kernel's tables of the container's sockets.
+func (c *container) Listening() []int {
+	first, last := passingPorts("/proc/sys/net/ipv4/ip_local_port_range")
+	var ports []int
+	for _, table := range [...]string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		file, err := openKernel(table)
+		if err != nil {
+			continue // a kernel without that protocol
+		}
+		for _, port := range listeners(file) {
+			if port < first || port > last {
+				ports = append(ports, port)
+			}
+		}
+		_ = file.Close()
+	}
+	slices.Sort(ports)
+	return slices.Compact(ports)
+}
+
+// listeners returns the listening ports in a table that the loopback reaches. Docker's name server is on 127.0.0.11.
+func listeners(table io.Reader) []int {
+	var ports []int
+	lines := bufio.NewScanner(table)
+	for lines.Scan() {
+		// sl local_address rem_address st …; 0A means that the socket listens
+		fields := strings.Fields(lines.Text())
+		if len(fields) < 4 || fields[3] != "0A" {
+			continue
+		}
+		address, port, _ := strings.Cut(fields[1], ":")
+		number, err := strconv.ParseUint(port, 16, 16)
+		if err == nil && number > 0 && onLoopback(address) {
+			ports = append(ports, int(number))
+		}
+	}
+	return ports
+}
+
+// onLoopback reports whether an address, in the kernel's byte order, is 127.0.0.1, ::1 or any address.
+func onLoopback(address string) bool {
+	switch address {
+	case "00000000", "00000000000000000000000000000000", "00000000000000000000000001000000",
+		"0100007F", "0000000000000000FFFF00000100007F", "0000000000000000FFFF000000000000":
+		return true
+	}
+	return false
+}
+
+// passingPorts reads the range of ephemeral ports, which programs such as a notebook use internally.
+func passingPorts(path string) (first, last int) {
+	first, last = 32768, 60999
+	data, err := kernelFile(path, maxKernelText)
+	if err != nil {
+		return first, last
+	}
+	var from, to int
+	if n, _ := fmt.Sscan(string(data), &from, &to); n != 2 {
+		return first, last
+	}
+	return from, to
 }

@@ -1,28 +1,24 @@
 package guest
 
 import (
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
-	"slipway/backend/engine"
 	"slipway/backend/session"
 )
 
-// defaultPath is the PATH where the image has none.
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // environment is an ordered list of variables in which a later value replaces an earlier one.
 type environment []string
 
-func (e environment) get(name string) (string, bool) {
+func (e environment) get(name string) string {
 	for _, entry := range e {
 		if value, ok := strings.CutPrefix(entry, name+"="); ok {
-			return value, true
+			return value
 		}
 	}
-	return "", false
+	return ""
 }
 
 func (e environment) set(name, value string) environment {
@@ -38,7 +34,7 @@ func (e environment) set(name, value string) environment {
 
 // fill sets a variable that is missing or empty.
 func (e environment) fill(name, value string) environment {
-	if have, _ := e.get(name); have != "" {
+	if e.get(name) != "" {
 		return e
 	}
 	return e.set(name, value)
@@ -52,8 +48,7 @@ func (e environment) with(vars []session.EnvVar) environment {
 	return e
 }
 
-// newEnvironment makes the environment of every program that runs for the person: the image's own, then what a login
-// sets, then what the session sets.
+// newEnvironment returns the environment of the person's programs: the image's, then a login's, then the session's.
 func newEnvironment(image []string, shell shell, session []session.EnvVar) environment {
 	var e environment
 	for _, entry := range image {
@@ -62,11 +57,11 @@ func newEnvironment(image []string, shell shell, session []session.EnvVar) envir
 		}
 	}
 	e = e.fill("PATH", defaultPath)
-	path, _ := e.get("PATH")
+	path := e.get("PATH")
 	if own := homePath + "/.local/bin"; !slices.Contains(strings.Split(path, ":"), own) {
 		e = e.set("PATH", path+":"+own)
 	}
-	if all, _ := e.get("LC_ALL"); all == "" {
+	if e.get("LC_ALL") == "" {
 		e = e.fill("LANG", "C.UTF-8")
 	}
 	e = e.set("HOME", homePath).set("USER", User).set("LOGNAME", User)
@@ -76,35 +71,21 @@ func newEnvironment(image []string, shell shell, session []session.EnvVar) envir
 	return e.with(session)
 }
 
-// forTerminal adds what a program on a terminal needs.
 func (e environment) forTerminal(shell shell) environment {
-	e = slices.Clone(e)
-	e = e.set("TERM", "xterm-256color").set("COLORTERM", "truecolor")
+	e = slices.Clone(e).set("TERM", "xterm-256color").set("COLORTERM", "truecolor")
 	if shell.prompt != "" {
-		e = e.fill("PS1", shell.prompt) // the image's own start files replace it
+		e = e.fill("PS1", shell.prompt) // the image's start files override it
 	}
 	return e
 }
 
 const homePath = session.Home
 
-// Where the engine puts things into a container.
 const (
 	configPath = "/.slipway/config.json"
 	socketName = "agent.sock"     // in /.slipway/link
-	selfPath   = "/proc/self/exe" // the guest's own program, wherever it lies
+	selfPath   = "/proc/self/exe" // the guest's own program
 )
 
 // User is the name of the person in every container.
 const User = "work"
-
-func readSettings(data []byte) (engine.GuestConfig, error) {
-	var settings engine.GuestConfig
-	if err := json.Unmarshal(data, &settings); err != nil {
-		return settings, fmt.Errorf("read settings: %w", err)
-	}
-	if settings.UID < 0 || settings.GID < 0 {
-		return settings, fmt.Errorf("read settings: invalid user %d:%d", settings.UID, settings.GID)
-	}
-	return settings, nil
-}

@@ -9,67 +9,37 @@ import (
 	"slipway/backend/session"
 )
 
-// eventState is what events tell about. Streams send what differs from what they have sent, so that none is missed and
-// none is kept.
+// eventState is what events report. A stream sends the difference to what it has sent, so it needs no queue.
 type eventState struct {
 	ready   bool
 	exit    *int
 	oom     int
 	trouble *session.Cause
+	behind  int // streams that have not sent the exit
 }
 
-// events holds the state and wakes the streams.
 type events struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	state   eventState
-	changed chan struct{} // closed at the next change; nil while nobody waits
-	behind  int           // streams that have not sent the exit
+	changed chan struct{} // closed and replaced by each change
 }
 
 func (e *events) change(apply func(*eventState)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	apply(&e.state)
-	e.wake()
-}
-
-// wake wakes whoever waits; e.mu is held.
-func (e *events) wake() {
-	if e.changed != nil {
-		close(e.changed)
-		e.changed = nil
-	}
+	close(e.changed)
+	e.changed = make(chan struct{})
 }
 
 // look returns the state and a channel that the next change closes.
 func (e *events) look() (eventState, <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.state, e.wait()
+	return e.state, e.changed
 }
 
-// wait returns a channel that the next change closes; e.mu is held.
-func (e *events) wait() <-chan struct{} {
-	if e.changed == nil {
-		e.changed = make(chan struct{})
-	}
-	return e.changed
-}
-
-// join counts a stream that is behind until the function that it returns is called, which may be called again.
-func (e *events) join() (told func()) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.behind++
-	return sync.OnceFunc(func() {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.behind--
-		e.wake()
-	})
-}
-
-// next returns what a stream that has sent one state must send to reach the other.
+// next returns the events between what a stream has sent and the current state.
 func next(sent, state eventState) []link.Event {
 	var list []link.Event
 	if state.trouble != nil && sent.trouble == nil {
@@ -87,22 +57,21 @@ func next(sent, state eventState) []link.Event {
 	return list
 }
 
-// sendEvents serves an events stream until its end.
 func (g *Guest) sendEvents(ctx context.Context, stream net.Conn) error {
-	e := &g.events
-	told := e.join()
-	defer told()
+	g.events.change(func(s *eventState) { s.behind++ })
+	exited := sync.OnceFunc(func() { g.events.change(func(s *eventState) { s.behind-- }) })
+	defer exited()
 	if err := link.ReplyOK(stream, struct{}{}); err != nil {
 		return nil
 	}
 	gone := make(chan struct{})
-	go func() { // the caller says nothing more: a read returns at its end
+	go func() { // the caller sends nothing more, so a read returns at the end of the stream
 		defer close(gone)
 		_, _ = stream.Read(make([]byte, 1))
 	}()
 	var sent eventState
 	for {
-		state, changed := e.look()
+		state, changed := g.events.look()
 		for _, event := range next(sent, state) {
 			if link.WriteMessage(stream, event) != nil {
 				return nil
@@ -110,7 +79,7 @@ func (g *Guest) sendEvents(ctx context.Context, stream net.Conn) error {
 		}
 		sent = state
 		if state.exit != nil {
-			told()
+			exited()
 		}
 		if state.ready {
 			g.watch()
@@ -127,13 +96,11 @@ func (g *Guest) sendEvents(ctx context.Context, stream net.Conn) error {
 	}
 }
 
-// flush waits until every stream has sent the exit, if there is one.
-func (e *events) flush(ctx context.Context) error {
+// Flush waits until every events stream has sent the exit, if there is one.
+func (g *Guest) Flush(ctx context.Context) error {
 	for {
-		e.mu.Lock()
-		done, changed := e.state.exit == nil || e.behind == 0, e.wait()
-		e.mu.Unlock()
-		if done {
+		state, changed := g.events.look()
+		if state.exit == nil || state.behind == 0 {
 			return nil
 		}
 		select {

@@ -12,7 +12,7 @@ import (
 	"slipway/backend/session"
 )
 
-// files hands a call over to whoever reaches the files as the session's user.
+// files forwards a call to [Processes].Files.
 func (g *Guest) files(ctx context.Context, stream net.Conn, call link.FileCall) error {
 	far, err := g.cfg.Processes.Files(ctx)
 	if err != nil {
@@ -23,18 +23,14 @@ func (g *Guest) files(ctx context.Context, stream net.Conn, call link.FileCall) 
 	if err := link.WriteMessage(far, call); err != nil {
 		return err
 	}
-	carry(stream, far) // the caller sees an answer, or that there is none
+	carry(stream, far)
 	return nil
 }
 
-// callWithin is how long whoever called for files may take to say what for.
-const callWithin = 30 * time.Second
-
-// ServeFiles answers one call for files, which it reads from conn, and closes it. The far end may close it at any
-// moment, which gives the call up.
+// ServeFiles answers one call for files from conn and closes it. If the caller closes it first, the call is cancelled.
 func ServeFiles(conn net.Conn, tree files.Tree) {
 	defer conn.Close()
-	_ = conn.SetReadDeadline(time.Now().Add(callWithin))
+	_ = conn.SetReadDeadline(time.Now().Add(requestTimeout))
 	var call link.FileCall
 	if err := link.ReadMessage(conn, &call); err != nil {
 		return
@@ -44,19 +40,18 @@ func ServeFiles(conn net.Conn, tree files.Tree) {
 	defer cancel()
 	if call.Op != link.FileWrite {
 		go func() {
-			_, _ = io.Copy(io.Discard, conn) // only its end matters
+			_, _ = io.Copy(io.Discard, conn) // until its end
 			cancel()
 		}()
 	}
-	value, err := serveFiles(ctx, conn, tree, call)
-	if err != nil {
-		_ = link.ReplyError(conn, err) // nobody else to tell
-		return
+	if value, err := serveFiles(ctx, conn, tree, call); err != nil {
+		_ = link.ReplyError(conn, err) // the caller may be gone
+	} else {
+		_ = link.ReplyOK(conn, value)
 	}
-	_ = link.ReplyOK(conn, value) // see above
 }
 
-// serveFiles does what a call asks. What it returns is the last answer.
+// serveFiles handles a call and returns the last answer.
 func serveFiles(ctx context.Context, conn net.Conn, tree files.Tree, call link.FileCall) (any, error) {
 	switch {
 	case call.Op == link.FileRead && call.Read != nil:
@@ -77,7 +72,7 @@ func unknownCall() error {
 
 func anything[T any](value T, err error) (any, error) { return value, err }
 
-// sendContent answers, then sends a part of a file in pieces. How it ended is the answer after them.
+// sendContent answers, then sends a part of a file in pieces. A last answer follows with the result.
 func sendContent(ctx context.Context, conn net.Conn, tree files.Tree, req session.ReadRequest) error {
 	from, err := tree.ReadFile(ctx, req)
 	if err != nil {

@@ -18,15 +18,13 @@ import (
 	"slipway/tunnel"
 )
 
-// fileIdle is how long the helper for files stays when nobody calls.
+// fileIdle is how long the helper for files runs without a call.
 const fileIdle = 2 * time.Minute
 
-// fileHelper is the program that reaches the container's files as the work user: a guest of its own process, without
-// any capability, to which every call is one stream. What that user may not do, it cannot do either.
+// fileHelper is "guest files", which accesses files as the work user without capabilities. Each call is one stream.
 type fileHelper struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	mux   *tunnel.Mux
-	child *child
 	calls int
 	idle  *time.Timer // ends the helper; nil: it has not been idle yet
 }
@@ -63,30 +61,24 @@ func closed(done <-chan struct{}) bool {
 	}
 }
 
-// left says that a call has ended.
 func (h *fileHelper) left() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.calls--; h.calls > 0 {
-		return
+	if h.calls--; h.calls == 0 {
+		h.idle = time.AfterFunc(fileIdle, h.rest) // the call had stopped the last one
 	}
-	if h.idle != nil {
-		h.idle.Stop()
-	}
-	h.idle = time.AfterFunc(fileIdle, h.rest)
 }
 
-// rest ends a helper that nobody calls.
 func (h *fileHelper) rest() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.calls == 0 && h.mux != nil {
-		_ = h.mux.Close() // it ends with its connection
+		_ = h.mux.Close() // the process ends with its connection
 		h.mux = nil
 	}
 }
 
-// startHelper starts the helper; the caller holds the helper's mu.
+// startHelper starts the helper. The caller holds the helper's mu.
 func (c *container) startHelper() error {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -95,27 +87,22 @@ func (c *container) startHelper() error {
 	ours, theirs := os.NewFile(uintptr(pair[0]), "files"), os.NewFile(uintptr(pair[1]), "files")
 	defer ours.Close()
 	defer theirs.Close()
-	spec := c.spec(Command{Argv: []string{selfPath, "files", c.home}, Dir: "/"}, c.env)
-	spec.files = [3]*os.File{theirs, c.held.null, c.held.null}
-	started, err := startChild(spec)
+	cmd := Command{Argv: []string{selfPath, "files", c.home}, Dir: "/"}
+	started, err := c.startChild(cmd, c.env, [3]*os.File{theirs, c.held.null, c.held.null}, false)
 	if err != nil {
 		return err
 	}
 	conn, err := net.FileConn(ours)
-	if err != nil {
-		started.Kill()
-		return err
+	if err == nil {
+		c.helper.mux, err = tunnel.NewMux(conn, tunnel.Opener)
 	}
-	mux, err := tunnel.NewMux(conn, tunnel.Opener)
 	if err != nil {
+		c.helper.mux = nil
 		started.Kill()
-		return err
 	}
-	c.helper.mux, c.helper.child = mux, started
-	return nil
+	return err
 }
 
-// fileConn is one call to the helper.
 type fileConn struct {
 	net.Conn
 	left func()
@@ -126,7 +113,7 @@ func (c *fileConn) Close() error {
 	return c.Conn.Close()
 }
 
-// filesMain is the helper: it answers what comes over its standard input until that ends.
+// filesMain is the helper. It answers calls over its standard input until that ends.
 func filesMain(args []string) int {
 	if len(args) != 1 {
 		return 2
@@ -150,10 +137,9 @@ func filesMain(args []string) int {
 	}
 }
 
-// realFS is the file system as this process sees it.
 type realFS struct{}
 
-// OpenFile never waits for the other end of a pipe, and never makes a terminal this program's own.
+// OpenFile does not block on a pipe, and does not make a terminal the controlling one.
 func (realFS) OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	return os.OpenFile(path, flag|unix.O_NONBLOCK|unix.O_NOCTTY, perm)
 }
@@ -171,14 +157,13 @@ var (
 	_ Network    = (*container)(nil)
 )
 
-// SFTP implements [SFTPServer] by a guest of its own process, which is the work user without any capability: what that
-// user may not do, it cannot do either.
+// SFTP implements [SFTPServer] with "guest sftp", which is the work user without any capability.
 func (c *container) SFTP() (terminal.Process, error) {
 	return c.Start(Command{Argv: []string{selfPath, "sftp"}, Stdin: true})
 }
 
-// sftpMain is that process: it speaks sftp over its standard streams.
-func sftpMain() int {
+// sftpMain is that process. It speaks sftp over its standard streams.
+func sftpMain([]string) int {
 	unix.Umask(0o022)
 	streams := struct {
 		io.Reader

@@ -1,14 +1,18 @@
 package guest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"time"
+
+	"golang.org/x/crypto/ssh"
 
 	"slipway/backend/guest/link"
 	"slipway/backend/session"
@@ -16,91 +20,142 @@ import (
 	"slipway/tunnel"
 )
 
-// requestTimeout is how long a stream may take to say what it wants.
+// Processes starts programs in one container, real or simulated. All methods are safe for concurrent use. A program
+// that cannot be started fails with process_start_not-found, process_start_forbidden or guest_call_internal-error.
+type Processes interface {
+	// OpenTerminal starts a program on a terminal of the given valid size, or the user's shell if cmd.Argv is empty.
+	OpenTerminal(cmd Command, cols, rows int) (terminal.TTY, error)
+	// Start starts a program without a terminal.
+	Start(cmd Command) (terminal.Process, error)
+	// Which returns the paths of those of names that Start would find.
+	Which(names []string) map[string]string
+	// DialPort connects to a port on the container's loopback.
+	DialPort(ctx context.Context, port int) (net.Conn, error)
+	// Listening returns the sorted ports on which programs listen on the loopback, without ephemeral ones.
+	Listening() []int
+	// Files opens a connection to a [ServeFiles], which answers one call as the user whose programs are started.
+	Files(ctx context.Context) (net.Conn, error)
+	// Script returns the command of a shell that runs text; empty: an interactive one. It returns nil without a shell.
+	Script(text string) []string
+}
+
+// Command is a program to start. Env is added to the container's environment; an empty Dir is the home.
+type Command struct {
+	Argv  []string
+	Env   []session.EnvVar
+	Dir   string
+	Stdin bool
+}
+
+func hasShell(p Processes) bool { return len(p.Script("")) > 0 }
+
 const requestTimeout = 30 * time.Second
 
 // Config describes a guest.
 type Config struct {
 	Processes Processes
-	SpoolDir  string    // folder for the terminals' spools; empty: memory alone
+	SpoolDir  string    // folder of the terminals' spools; empty: memory only
 	SpoolCap  int       // bytes kept for each terminal; 0: terminal.DefaultCap
-	Log       io.Writer // gets what services print; nil: only the last lines are kept
+	Log       io.Writer // receives the output of services; nil: only the last lines are kept
 }
 
-// Guest holds the terminals and services of one container and answers the agent over any number of links, one after
-// another or at once. All methods are safe for concurrent use.
+// Guest has the terminals and services of one container and answers the agent over any number of links, also at the
+// same time. All methods are safe for concurrent use.
 type Guest struct {
 	cfg     Config
-	watched chan struct{} // closed when an agent first knows that all is ready
+	watched chan struct{} // closed when an agent first receives that the container is ready
 	watch   func()
 	ready   chan struct{} // closed by Ready
 	setup   func()
 
 	events    events
-	terminals terminals
-	services  services
-	host      sshHost
+	terminals registry[*heldTerminal]    // in the order of their opening
+	services  registry[*service]         // that serve ports, in the order of their start
+	hostKey   func() (ssh.Signer, error) // of the person's ssh server
+	sshTurns  chan struct{}              // has a token for each connection to it
 	use       sshUse
 }
 
-// New returns a guest that answers calls which start programs once [Guest.Ready] was called.
+// registry is an ordered list that is safe for concurrent use.
+type registry[T comparable] struct {
+	mu   sync.Mutex // guards list
+	list []T
+}
+
+func (l *registry[T]) all() []T {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.list)
+}
+
+func (l *registry[T]) add(item T) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = append(l.list, item)
+}
+
+// remove reports whether the item was in the list.
+func (l *registry[T]) remove(item T) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := slices.Index(l.list, item)
+	if at >= 0 {
+		l.list = slices.Delete(l.list, at, at+1)
+	}
+	return at >= 0
+}
+
+// New returns a guest. Calls that start programs wait until [Guest.Ready] is called.
 func New(cfg Config) *Guest {
 	if cfg.Log == nil {
 		cfg.Log = io.Discard
 	}
-	g := &Guest{cfg: cfg, watched: make(chan struct{}), ready: make(chan struct{})}
+	g := &Guest{cfg: cfg, watched: make(chan struct{}), ready: make(chan struct{}),
+		events: events{changed: make(chan struct{})}, hostKey: sync.OnceValues(newHostKey),
+		sshTurns: make(chan struct{}, maxSSH)}
 	g.watch = sync.OnceFunc(func() { close(g.watched) })
 	g.setup = sync.OnceFunc(func() { close(g.ready) })
 	return g
 }
 
-// Watched is closed when an agent has been told for the first time, by an events stream, that the container is ready.
+// Watched is closed when an events stream first reports that the container is ready.
 func (g *Guest) Watched() <-chan struct{} { return g.watched }
 
-// Ready says that the container is set up.
+// Ready reports that the container is set up.
 func (g *Guest) Ready() {
 	g.setup()
 	g.events.change(func(s *eventState) { s.ready = true })
 }
 
-// Exit says that the batch command has ended with code.
+// Exit reports that the batch command has ended with code.
 func (g *Guest) Exit(code int) {
 	g.events.change(func(s *eventState) { s.exit = &code })
 }
 
-// OOM says how many processes the kernel has killed for memory so far.
+// OOM reports how many processes the kernel has killed for lack of memory.
 func (g *Guest) OOM(count int) {
 	g.events.change(func(s *eventState) { s.oom = count })
 }
 
-// Trouble reports a failure that stands. Only the first is kept.
+// Trouble reports a failure. Only the first is kept.
 func (g *Guest) Trouble(err error) {
-	cause := link.CauseOf(err)
-	g.events.change(func(s *eventState) {
-		if s.trouble == nil {
-			s.trouble = cause
-		}
-	})
+	cause := session.CauseOf(err, session.CodeGuestInternal)
+	g.events.change(func(s *eventState) { s.trouble = cmp.Or(s.trouble, cause) })
 }
-
-// Flush waits until every events stream has sent what is true now.
-func (g *Guest) Flush(ctx context.Context) error { return g.events.flush(ctx) }
 
 // Close ends all terminals and services and waits for them until ctx ends.
 func (g *Guest) Close(ctx context.Context) error {
 	return errors.Join(g.closeTerminals(ctx), g.closeServices(ctx))
 }
 
-// Serve answers one agent over conn until the connection ends, which returns nil, or ctx does. Terminals and services
-// go on.
+// Serve answers one agent over conn until the connection or ctx ends. Terminals and services continue.
 func (g *Guest) Serve(ctx context.Context, conn net.Conn) error {
 	mux, err := tunnel.NewMux(conn, tunnel.Accepter)
 	if err != nil {
 		return fmt.Errorf("serve link: %w", err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(ctx, func() { _ = mux.Close() })
-	defer stop()
+	defer context.AfterFunc(ctx, func() { _ = mux.Close() })()
 	var streams sync.WaitGroup
 	defer streams.Wait()
 	defer cancel()
@@ -116,8 +171,7 @@ func (g *Guest) Serve(ctx context.Context, conn net.Conn) error {
 	}
 }
 
-// answer serves one stream. What goes wrong is told to the caller; when the stream itself fails there is nobody to
-// tell.
+// answer serves one stream. The caller receives a failure, unless the stream itself fails.
 func (g *Guest) answer(ctx context.Context, stream net.Conn) {
 	_ = stream.SetReadDeadline(time.Now().Add(requestTimeout))
 	var req link.Request
@@ -137,8 +191,14 @@ func (g *Guest) answer(ctx context.Context, stream net.Conn) {
 	}
 }
 
-// dispatch does what req asks. An error it returns is the reply; once it has replied itself it returns nil.
+// dispatch handles a request. An error that it returns is the reply. It returns nil if it has replied.
 func (g *Guest) dispatch(ctx context.Context, stream net.Conn, req link.Request) error {
+	reply := func(value any, err error) error {
+		if err != nil {
+			return err
+		}
+		return link.ReplyOK(stream, value)
+	}
 	switch req.Op {
 	case link.OpHello:
 		return g.hello(stream, req)
@@ -147,9 +207,9 @@ func (g *Guest) dispatch(ctx context.Context, stream net.Conn, req link.Request)
 	case link.OpTerminalList:
 		return link.ReplyOK(stream, g.listTerminals())
 	case link.OpTerminalClose:
-		return replyTo(stream, struct{}{}, g.closeTerminal(req.ID))
+		return reply(struct{}{}, g.closeTerminal(req.ID))
 	case link.OpServiceStop:
-		return replyTo(stream, struct{}{}, g.stopService(ctx, req.ID))
+		return reply(struct{}{}, g.stopService(ctx, req.ID))
 	case link.OpServiceList:
 		return link.ReplyOK(stream, g.listServices())
 	case link.OpListening:
@@ -157,7 +217,7 @@ func (g *Guest) dispatch(ctx context.Context, stream net.Conn, req link.Request)
 	case link.OpActivity:
 		return link.ReplyOK(stream, g.foregrounds())
 	case link.OpNotice:
-		return replyTo(stream, struct{}{}, g.notice(req.Text))
+		return reply(struct{}{}, g.notice(req.Text))
 	case link.OpDial:
 		return g.dial(ctx, stream, req.Port)
 	case link.OpSSHUse:
@@ -175,13 +235,11 @@ func (g *Guest) dispatch(ctx context.Context, stream net.Conn, req link.Request)
 	}
 	switch {
 	case req.Op == link.OpTerminalOpen && req.Open != nil:
-		opened, err := g.openTerminal(*req.Open)
-		return replyTo(stream, opened, err)
+		return reply(g.openTerminal(*req.Open))
 	case req.Op == link.OpExec && req.Exec != nil:
 		return g.exec(ctx, stream, *req.Exec)
 	case req.Op == link.OpSSHHost:
-		host, err := g.sshHostKey()
-		return replyTo(stream, host, err)
+		return reply(g.sshHostKey())
 	case req.Op == link.OpSSH && req.SSH != nil:
 		return g.serveSSH(ctx, stream, *req.SSH)
 	case req.Op == link.OpWhich:
@@ -189,18 +247,10 @@ func (g *Guest) dispatch(ctx context.Context, stream net.Conn, req link.Request)
 	case req.Op == link.OpFile && req.File != nil:
 		return g.files(ctx, stream, *req.File)
 	case req.Op == link.OpServiceStart && req.Service != nil:
-		started, err := g.startService(ctx, *req.Service)
-		return replyTo(stream, started, err)
+		return reply(g.startService(ctx, *req.Service))
 	}
 	return session.NewError(session.CodeGuestInvalid, fmt.Sprintf("The guest does not know the call %q.", req.Op),
 		"Start the session again with this version of Slipway.")
-}
-
-func replyTo(stream net.Conn, value any, err error) error {
-	if err != nil {
-		return err
-	}
-	return link.ReplyOK(stream, value)
 }
 
 func (g *Guest) hello(stream net.Conn, req link.Request) error {
@@ -213,7 +263,6 @@ func (g *Guest) hello(stream net.Conn, req link.Request) error {
 	return link.ReplyOK(stream, link.Hello{Version: link.Version, PID: os.Getpid(), Shells: hasShell(g.cfg.Processes)})
 }
 
-// exec starts a command and connects it to the caller.
 func (g *Guest) exec(ctx context.Context, stream net.Conn, req session.ExecRequest) error {
 	if len(req.Command) == 0 {
 		return session.NewError(session.CodeSessionInvalid, "No command given.", "Write the command after --.")
@@ -226,7 +275,34 @@ func (g *Guest) exec(ctx context.Context, stream net.Conn, req session.ExecReque
 		process.Kill()
 		return nil
 	}
-	// The deadline of the request was for the start; the command runs as long as it likes.
+	// The deadline of the request was for the start only.
 	_ = terminal.ServeExec(context.WithoutCancel(ctx), stream, process)
 	return nil
+}
+
+func (g *Guest) dial(ctx context.Context, stream net.Conn, port int) error {
+	conn, err := g.cfg.Processes.DialPort(ctx, port)
+	if err != nil {
+		return session.WrapError(err, session.CodeAppTimeout,
+			fmt.Sprintf("Nothing in the session listens on port %d.", port),
+			"Start the program that serves it and try again.")
+	}
+	defer conn.Close()
+	if err := link.ReplyOK(stream, struct{}{}); err != nil {
+		return nil
+	}
+	carry(stream, conn)
+	return nil
+}
+
+// carry copies in both directions until either side ends, and closes both.
+func carry(stream, conn net.Conn) {
+	var back sync.WaitGroup
+	back.Go(func() {
+		_, _ = io.Copy(conn, stream)
+		_ = conn.Close()
+	})
+	_, _ = io.Copy(stream, conn)
+	_ = stream.Close()
+	back.Wait()
 }

@@ -5,14 +5,13 @@ import (
 	"os"
 )
 
-// How much is read of what the kernel tells, in bytes.
+// The maximum size of the kernel's files, in bytes.
 const (
 	maxKernelText  = 64 << 10
 	maxKernelTable = 16 << 20
 )
 
-// kernelFile reads the beginning of a file of /proc or /sys. Neither is the image's: the container has them mounted,
-// and the guest looks at its start.
+// kernelFile reads the beginning of a file of /proc or /sys, which are not the image's: the guest checks at its start.
 func kernelFile(path string, most int64) ([]byte, error) {
 	file, err := openKernel(path)
 	if err != nil {

@@ -8,41 +8,26 @@ import (
 	"syscall"
 )
 
-// Main is the program of the guest: init, worker, spawn, files, sftp or ssh, by its first argument, or ssh by its own
-// name. It returns the exit code.
+// Main is the program of the guest, by its first argument, or ssh by its own name. It returns the exit code.
 func Main(args []string) int {
 	if filepath.Base(os.Args[0]) == "ssh" { // by the link that stands in for it
 		return sshMain(args)
 	}
-	if len(args) > 0 {
-		switch args[0] {
-		case "init":
-			return initialise()
-		case "worker":
-			return work()
-		case "spawn":
-			return spawn(args[1:])
-		case "files":
-			return filesMain(args[1:])
-		case "ssh":
-			return sshMain(args[1:])
-		case "sftp":
-			return sftpMain()
-		case "ssh-setup":
-			return setupMain()
-		}
+	programs := map[string]func(args []string) int{"init": initialise, "worker": work, "spawn": spawn,
+		"files": filesMain, "ssh": sshMain, "sftp": sftpMain, "ssh-setup": setupMain}
+	if len(args) > 0 && programs[args[0]] != nil {
+		return programs[args[0]](args[1:])
 	}
 	fmt.Fprintln(os.Stderr,
 		"slipway-guest runs inside the containers of Slipway: init | worker | spawn | files | sftp | ssh")
 	return 2
 }
 
-// codeBroken is the exit code of a guest that could not begin its work, but for [engine.ExitUnsafe].
+// codeBroken is the exit code of a guest that failed to start, except with [engine.ExitUnsafe].
 const codeBroken = 125
 
-// initialise is process 1 of the container: it starts the worker, reaps whatever is left to it, passes signals on and
-// returns the worker's code.
-func initialise() int {
+// initialise is process 1. It starts the worker, reaps orphans, forwards signals and returns the worker's exit code.
+func initialise([]string) int {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
 		syscall.SIGUSR2)
@@ -64,7 +49,6 @@ func initialise() int {
 	return reap(pid)
 }
 
-// reap waits for every process that ends until it is the worker.
 func reap(worker int) int {
 	for {
 		var status syscall.WaitStatus

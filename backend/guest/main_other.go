@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// Main says that containers are Linux.
+// Main fails, because containers are Linux.
 func Main([]string) int {
 	fmt.Fprintln(os.Stderr, "slipway-guest runs inside Linux containers only")
 	return 2

@@ -8,18 +8,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// places are what the guest uses as root for as long as the container lives. They are opened before anything of the
-// image or the person runs and held from then on: whoever moves their names later moves nothing.
+// places are what the guest uses as root while the container runs. They are opened before anything of the image or the
+// person runs and stay open, so renaming or replacing them later has no effect.
 type places struct {
 	tree  *tree
 	null  *os.File
 	pts   *place // the kernel's terminals
 	link  *place // where the agent listens
-	spool *place // for what terminals have shown
+	spool *place // output of terminals
 	home  *place
 }
 
-// openPlaces fails with an [unsafeError] where the image has led one of them away.
+// openPlaces fails with an [unsafeError] if the image redirects one of them.
 func openPlaces(t *tree) (*places, error) {
 	p := &places{tree: t}
 	var err error
@@ -44,7 +44,7 @@ func openPlaces(t *tree) (*places, error) {
 	return p, nil
 }
 
-// openNull opens the device that programs without an input read from.
+// openNull opens the device that programs without input read from.
 func openNull(t *tree) (*os.File, error) {
 	dev, err := t.mounted("/dev", false)
 	if err != nil {
@@ -62,7 +62,6 @@ func openNull(t *tree) (*os.File, error) {
 	return null.open(unix.O_RDWR)
 }
 
-// openPTY opens a new terminal: the side of its programs, and the other.
 func (p *places) openPTY() (master, slave *os.File, err error) {
 	master, err = openAt(p.pts.fd(), "ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_NOFOLLOW|unix.O_NONBLOCK)
 	if err != nil {
@@ -78,8 +77,7 @@ func (p *places) openPTY() (master, slave *os.File, err error) {
 	return master, slave, nil
 }
 
-// unlockPTY lets a terminal be opened and returns its number. It does not ask for the file's descriptor, which would
-// make reads of it wait for ever.
+// unlockPTY unlocks a terminal and returns its number, without Fd, which would make reads of the file blocking.
 func unlockPTY(master *os.File) (number int, err error) {
 	conn, err := master.SyscallConn()
 	if err != nil {

@@ -1,11 +1,15 @@
 package guest
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -22,45 +26,24 @@ const (
 	tailLines             = 6
 )
 
-// services holds the programs that serve ports, in the order of their start.
-type services struct {
-	mu   sync.Mutex // guards list
-	list []*service
-}
-
-// index returns where a service is in the list, -1 if it is not; mu is held.
-func (l *services) index(id string) int {
-	return slices.IndexFunc(l.list, func(s *service) bool { return s.req.ID == id })
-}
-
-// service is one start of a program.
 type service struct {
 	req     link.ServiceRequest
 	output  tail
-	stop    context.CancelFunc // ends the process, also one that is about to start
+	stop    context.CancelFunc // kills the process, even before it has started
 	settled chan struct{}      // closed when it is ready or has failed
-	ended   chan struct{}      // closed when the process has ended or was never started
+	ended   chan struct{}      // closed when the process has ended or was not started
 
-	mu      sync.Mutex // guards what follows
-	state   link.ServiceState
-	code    *int
-	failure *session.Cause
+	mu  sync.Mutex // guards now
+	now link.Service
 }
 
 func (s *service) describe() link.Service {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return link.Service{ID: s.req.ID, Port: s.req.Port, Dir: s.req.Dir, State: s.state, ExitCode: s.code,
-		Error: s.failure}
+	return s.now
 }
 
-func (s *service) alive() bool {
-	state := s.describe().State
-	return state == link.ServiceStarting || state == link.ServiceReady
-}
-
-// startService starts a service, or joins a start under way, and waits until it is ready. The start goes on when the
-// caller leaves.
+// startService starts a service or joins its start, which continues without the caller, and waits until it is ready.
 func (g *Guest) startService(ctx context.Context, req link.ServiceRequest) (link.Service, error) {
 	if req.ID == "" || len(req.Argv) == 0 || req.Port < 1 || req.Port > 65535 {
 		return link.Service{}, session.NewError(session.CodeSessionInvalid,
@@ -69,7 +52,7 @@ func (g *Guest) startService(ctx context.Context, req link.ServiceRequest) (link
 	if req.Timeout <= 0 {
 		req.Timeout = defaultServiceTimeout
 	}
-	s, fresh, err := g.services.enter(req)
+	s, fresh, err := g.enterService(req)
 	if err != nil {
 		return link.Service{}, err
 	}
@@ -89,12 +72,14 @@ func (g *Guest) startService(ctx context.Context, req link.ServiceRequest) (link
 	return described, nil
 }
 
-// enter returns the living service of that id, or a new one in its place with the context of its life.
-func (l *services) enter(req link.ServiceRequest) (s *service, fresh context.Context, err error) {
+// enterService returns the service of an id if it is alive, or a new one in its place with a context for its lifetime.
+func (g *Guest) enterService(req link.ServiceRequest) (s *service, fresh context.Context, err error) {
+	l := &g.services
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if at := l.index(req.ID); at >= 0 {
-		if known := l.list[at]; known.alive() {
+	if at := slices.IndexFunc(l.list, func(s *service) bool { return s.req.ID == req.ID }); at >= 0 {
+		known := l.list[at]
+		if state := known.describe().State; state == link.ServiceStarting || state == link.ServiceReady {
 			return known, nil, nil
 		}
 		l.list = slices.Delete(l.list, at, at+1)
@@ -102,13 +87,14 @@ func (l *services) enter(req link.ServiceRequest) (s *service, fresh context.Con
 		return nil, nil, session.NewError(session.CodeUseTooMany,
 			fmt.Sprintf("The session already has %d apps, the maximum.", maxServices), "Stop some of them.")
 	}
-	s = &service{req: req, state: link.ServiceStarting, settled: make(chan struct{}), ended: make(chan struct{})}
+	s = &service{req: req, settled: make(chan struct{}), ended: make(chan struct{}),
+		now: link.Service{ID: req.ID, Port: req.Port, Dir: req.Dir, State: link.ServiceStarting}}
 	fresh, s.stop = context.WithCancel(context.Background())
 	l.list = append(l.list, s)
 	return s, fresh, nil
 }
 
-// run starts a service's program, waits until it is ready and watches its end. It kills the program where ctx ends.
+// run starts a service's program and waits until it is ready, then until its end. It kills the program when ctx ends.
 func (g *Guest) run(ctx context.Context, s *service) {
 	defer close(s.ended)
 	defer s.stop()
@@ -121,17 +107,23 @@ func (g *Guest) run(ctx context.Context, s *service) {
 	}
 	defer context.AfterFunc(ctx, process.Kill)()
 	go func() {
-		err := awaitReady(starting, g.cfg.Processes.DialPort, s.req.Port, s.req.Ready)
+		err := awaitReady(starting, g.cfg.Processes, s.req.Port, s.req.Ready)
 		if err == nil {
 			s.settle(link.ServiceReady, nil)
-		} else if s.settle(link.ServiceFailed, s.timeoutError(err)) {
+			return
+		}
+		err = session.WrapError(err, session.CodeAppTimeout,
+			fmt.Sprintf("%s did not answer on port %d within %s%s", path.Base(s.req.Argv[0]), s.req.Port, s.req.Timeout,
+				s.output.sentence()),
+			"Check the session's log. If the start is slow, try again.")
+		if s.settle(link.ServiceFailed, err) {
 			s.stop()
 		}
 	}()
 	g.watchService(s, process)
 }
 
-// launch refuses what cannot work and starts the program.
+// launch checks that the program exists and its port is free, and starts it.
 func (g *Guest) launch(ctx context.Context, s *service) (terminal.Process, error) {
 	name := s.req.Argv[0]
 	if len(g.cfg.Processes.Which([]string{name})) == 0 {
@@ -162,14 +154,7 @@ func notInstalled(name string) error {
 		"Choose an image that has it, or install it in a terminal.")
 }
 
-func (s *service) timeoutError(last error) error {
-	return session.WrapError(last, session.CodeAppTimeout,
-		fmt.Sprintf("%s did not answer on port %d within %s%s", path.Base(s.req.Argv[0]), s.req.Port, s.req.Timeout,
-			s.output.sentence()),
-		"Check the session's log. If the start is slow, try again.")
-}
-
-// watchService collects a service's output and notes its end.
+// watchService collects a service's output and records its end.
 func (g *Guest) watchService(s *service, process terminal.Process) {
 	var outputs sync.WaitGroup
 	for _, from := range [...]io.Reader{process.Stdout(), process.Stderr()} {
@@ -180,10 +165,10 @@ func (g *Guest) watchService(s *service, process terminal.Process) {
 	outputs.Wait()
 	code := process.Wait()
 	s.mu.Lock()
-	s.code = &code
-	wasReady := s.state == link.ServiceReady
+	s.now.ExitCode = &code
+	wasReady := s.now.State == link.ServiceReady
 	if wasReady {
-		s.state = link.ServiceExited
+		s.now.State = link.ServiceExited
 	}
 	s.mu.Unlock()
 	if !wasReady {
@@ -194,43 +179,35 @@ func (g *Guest) watchService(s *service, process terminal.Process) {
 	}
 }
 
-// settle ends the starting of a service once. It reports whether this call did.
+// settle ends the start of a service. It reports whether this call did, and not an earlier one.
 func (s *service) settle(state link.ServiceState, failure error) bool {
 	s.mu.Lock()
-	if s.state != link.ServiceStarting {
-		s.mu.Unlock()
+	defer s.mu.Unlock()
+	if s.now.State != link.ServiceStarting {
 		return false
 	}
-	s.state = state
+	s.now.State = state
 	if failure != nil {
-		s.failure = link.CauseOf(failure)
+		s.now.Error = session.CauseOf(failure, session.CodeGuestInternal)
 	}
-	s.mu.Unlock()
 	close(s.settled)
 	return true
 }
 
-// stopService ends a service and forgets it.
 func (g *Guest) stopService(ctx context.Context, id string) error {
-	l := &g.services
-	l.mu.Lock()
-	at := l.index(id)
-	if at < 0 {
-		l.mu.Unlock()
-		return nil
+	for _, s := range g.services.all() {
+		if s.req.ID != id {
+			continue
+		}
+		if err := s.end(ctx); err != nil {
+			return err
+		}
+		g.services.remove(s)
 	}
-	s := l.list[at]
-	l.mu.Unlock()
-	if err := s.end(ctx); err != nil {
-		return err
-	}
-	l.mu.Lock()
-	l.list = slices.DeleteFunc(l.list, func(other *service) bool { return other == s })
-	l.mu.Unlock()
 	return nil
 }
 
-// end kills a service's program and waits for its end, after its start if that is under way.
+// end kills a service's program, even if it is being started, and waits for its end.
 func (s *service) end(ctx context.Context) error {
 	s.settle(link.ServiceFailed, session.NewError(session.CodeAppConflict,
 		fmt.Sprintf("%s was stopped before it answered.", path.Base(s.req.Argv[0])), "Start it again."))
@@ -245,27 +222,23 @@ func (s *service) end(ctx context.Context) error {
 }
 
 func (g *Guest) listServices() []link.Service {
-	g.services.mu.Lock()
-	all := slices.Clone(g.services.list)
-	g.services.mu.Unlock()
 	list := []link.Service{}
-	for _, s := range all {
+	for _, s := range g.services.all() {
 		list = append(list, s.describe())
 	}
 	return list
 }
 
-// closeServices ends all services.
 func (g *Guest) closeServices(ctx context.Context) error {
 	var ends sync.WaitGroup
-	for _, described := range g.listServices() {
-		ends.Go(func() { _ = g.stopService(ctx, described.ID) })
+	for _, s := range g.services.all() {
+		ends.Go(func() { _ = g.stopService(ctx, s.req.ID) })
 	}
 	ends.Wait()
 	return ctx.Err()
 }
 
-// tail keeps the last bytes written to it.
+// tail keeps the last [tailSize] bytes written to it.
 type tail struct {
 	mu   sync.Mutex // guards kept
 	kept []byte
@@ -291,4 +264,70 @@ func (t *tail) sentence() string {
 	}
 	lines := strings.Split(text, "\n")
 	return ": " + strings.Join(lines[max(0, len(lines)-tailLines):], "\n")
+}
+
+const (
+	firstProbe = 20 * time.Millisecond
+	slowProbe  = 250 * time.Millisecond
+	probeLimit = 5 * time.Second // for one probe
+	maxStatus  = 4 << 10         // bytes of a status line
+)
+
+// awaitReady waits until a port accepts connections and answers a GET of path, if any, with a status below 500.
+func awaitReady(ctx context.Context, processes Processes, port int, path string) error {
+	pause := firstProbe
+	for {
+		err := probe(ctx, processes, port, path)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(pause):
+			pause = min(2*pause, slowProbe)
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+func probe(ctx context.Context, processes Processes, port int, path string) error {
+	ctx, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
+	conn, err := processes.DialPort(ctx, port)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if path == "" {
+		return nil
+	}
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	status, err := get(conn, port, path)
+	if err != nil {
+		return err
+	}
+	if status >= 500 {
+		return fmt.Errorf("answered with status %d", status)
+	}
+	return nil
+}
+
+// get makes one HTTP request and returns the status. It does not use net/http, which would double the guest's size.
+func get(conn net.Conn, port int, path string) (int, error) {
+	request := "GET " + path + " HTTP/1.1\r\nHost: 127.0.0.1:" + strconv.Itoa(port) +
+		"\r\nUser-Agent: slipway-guest\r\nAccept: */*\r\nConnection: close\r\n\r\n"
+	if _, err := io.WriteString(conn, request); err != nil {
+		return 0, err
+	}
+	line, err := bufio.NewReader(io.LimitReader(conn, maxStatus)).ReadString('\n')
+	if err != nil {
+		return 0, fmt.Errorf("read status: %w", err)
+	}
+	version, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+	code, _, _ := strings.Cut(rest, " ")
+	status, err := strconv.Atoi(code)
+	if err != nil || !strings.HasPrefix(version, "HTTP/") {
+		return 0, errors.New("the answer is not HTTP")
+	}
+	return status, nil
 }

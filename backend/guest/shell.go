@@ -3,25 +3,25 @@ package guest
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"slipway/backend/session"
 )
 
-// shell is the image's shell. The zero shell is none.
+// shell is the image's shell; zero: none.
 type shell struct {
-	path   string   // program
-	args   []string // what makes an interactive shell of it
-	prompt string   // PS1 for a shell that has none of its own
+	path   string   // of the program
+	args   []string // for an interactive shell
+	prompt string   // PS1 if the image sets none
 }
 
-// shells are programs that wait for commands: having the terminal is no work.
+// shells are programs that wait for commands, so in the foreground of a terminal they do no work.
 var shells = []string{"sh", "bash", "dash", "ash", "zsh", "fish", "ksh", "mksh", "csh", "tcsh", "busybox"}
 
 // plainPrompt is understood by bash and busybox.
 const plainPrompt = `\u@\h:\w\$ `
 
-// shellCandidates in the order of what people like to work in.
 var shellCandidates = []string{
 	"/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash",
 	"/bin/zsh", "/usr/bin/zsh",
@@ -29,19 +29,16 @@ var shellCandidates = []string{
 	"/bin/busybox", "/usr/bin/busybox",
 }
 
-// findShell returns the image's best shell, looking at the usual places, then along path.
+// findShell returns the first shell among the candidates and in path.
 func findShell(path string) shell {
-	candidates := shellCandidates
+	candidates := slices.Clone(shellCandidates)
 	for dir := range strings.SplitSeq(path, ":") {
 		if filepath.IsAbs(dir) {
-			candidates = append(candidates[:len(candidates):len(candidates)],
-				filepath.Join(dir, "bash"), filepath.Join(dir, "sh"))
+			candidates = append(candidates, filepath.Join(dir, "bash"), filepath.Join(dir, "sh"))
 		}
 	}
-	for _, candidate := range candidates {
-		if executable(candidate) {
-			return newShell(candidate)
-		}
+	if at := slices.IndexFunc(candidates, executable); at >= 0 {
+		return newShell(candidates[at])
 	}
 	return shell{}
 }
@@ -64,21 +61,17 @@ func newShell(path string) shell {
 	return s
 }
 
-// interactive is the command of a terminal. It is no login shell: those let /etc/profile replace the image's PATH.
+// interactive returns the command of a terminal. It is not a login shell, in which /etc/profile replaces PATH.
 func (s shell) interactive() []string { return append([]string{s.path}, s.args...) }
 
-// run is the command that runs a script.
-func (s shell) run(script string) []string {
-	return append(s.interactive(), "-c", script)
-}
+func (s shell) run(script string) []string { return append(s.interactive(), "-c", script) }
 
-// executable reports whether path is a program.
 func executable(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
 }
 
-// lookPath finds name along path as a shell would; "" where it is not.
+// lookPath finds name in path as a shell does; "" if it is not there.
 func lookPath(name, path string) string {
 	if strings.Contains(name, "/") {
 		if executable(name) {

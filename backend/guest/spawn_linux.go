@@ -12,15 +12,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"slipway/backend/guest/link"
+	"slipway/backend/files"
 	"slipway/backend/session"
 )
 
-// statusFD is where spawn tells why it failed. It is closed by the exec, and so says nothing when all is well.
+// statusFD is where spawn writes why it failed. A successful exec closes it.
 const statusFD = 3
 
-// childScore is how much more readily the kernel ends a program than the guest when memory runs out, in the units of
-// oom_score_adj.
+// childScore is added to oom_score_adj, so that the kernel kills programs rather than the guest when memory runs out.
 const childScore = 300
 
 // Exit codes of spawn, as shells have them.
@@ -29,20 +28,19 @@ const (
 	codeNotFound  = 127
 )
 
-// spawn UID GID[,GROUP…] DIR PROGRAM ARG…: become that user without any capability and execute the program with the
-// environment as it is.
+// spawn UID GID[,GROUP…] DIR PROGRAM ARG…: become that user without any capability and execute the program.
 func spawn(args []string) int {
-	runtime.LockOSThread() // what follows concerns this thread, which becomes the program
+	runtime.LockOSThread() // privileges belong to a thread; this one becomes the program
 	unix.CloseOnExec(statusFD)
 	err := become(args)
-	var failure *session.Error
-	if !errors.As(err, &failure) {
+	failure, known := errors.AsType[*session.Error](err)
+	if !known {
 		failure = session.NewError(session.CodeGuestInternal,
 			fmt.Sprintf("The program cannot be started safely: %v.", err),
 			"Look at the agent's log; the container may lack a privilege that the guest needs.")
 	}
 	status := os.NewFile(statusFD, "status")
-	_ = json.NewEncoder(status).Encode(link.CauseOf(failure)) // nobody else to tell
+	_ = json.NewEncoder(status).Encode(failure.Cause())
 	if failure.Code.Detail() == session.DetailNotFound {
 		return codeNotFound
 	}
@@ -67,13 +65,13 @@ func become(args []string) error {
 	dir, argv := args[2], args[3:]
 	if err := os.Chdir(dir); err != nil {
 		return session.NewError(session.CodeGuestInternal,
-			fmt.Sprintf("Cannot change to directory %s: %v.", dir, errno(err)),
+			fmt.Sprintf("Cannot change to directory %s: %v.", dir, files.Errno(err)),
 			"Create it first, or choose another.")
 	}
 	return execute(argv)
 }
 
-// raiseScore makes this program a likelier victim than the guest when memory runs out. Without /proc it stays as it is.
+// raiseScore applies childScore. It does nothing without /proc.
 func raiseScore() {
 	data, err := kernelFile("/proc/self/oom_score_adj", maxKernelText)
 	if err != nil {
@@ -90,7 +88,7 @@ func raiseScore() {
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte(strconv.Itoa(score)), 0)
 }
 
-// writeGroups and readGroups carry the group and the further groups of a program as one argument.
+// writeGroups and readGroups convert the groups of a program to one argument and back.
 func writeGroups(gid int, more []int) string {
 	text := strconv.Itoa(gid)
 	for _, group := range more {
@@ -111,14 +109,13 @@ func readGroups(text string) ([]int, error) {
 	return groups, nil
 }
 
-// dropPrivileges makes this thread the user's, without any capability, and makes sure of it. The first group is the
-// user's own.
+// dropPrivileges makes this thread the user's, without any capability, and verifies it. groups begins with the primary.
 func dropPrivileges(uid int, groups []int) error {
 	gid := groups[0]
 	for capability := uintptr(0); ; capability++ {
 		set, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, capability, 0, 0, 0)
 		if err != nil {
-			break // beyond the last that this kernel knows
+			break // after the last that this kernel knows
 		}
 		if set == 0 {
 			continue
@@ -127,7 +124,7 @@ func dropPrivileges(uid int, groups []int) error {
 			return fmt.Errorf("give up capability %d: %w", capability, err)
 		}
 	}
-	if err := unix.Setgroups(groups); err != nil { // of this thread alone, unlike the standard library's
+	if err := unix.Setgroups(groups); err != nil { // for this thread only, unlike the standard library's
 		return fmt.Errorf("set groups: %w", err)
 	}
 	if _, _, e := syscall.RawSyscall(unix.SYS_SETRESGID, uintptr(gid), uintptr(gid), uintptr(gid)); e != 0 {
@@ -151,7 +148,6 @@ func dropPrivileges(uid int, groups []int) error {
 	return nil
 }
 
-// execute replaces this program by argv.
 func execute(argv []string) error {
 	path := argv[0]
 	if !strings.Contains(path, "/") {
@@ -164,7 +160,7 @@ func execute(argv []string) error {
 	switch {
 	case !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR):
 		return session.NewError(session.CodeProcessForbidden,
-			fmt.Sprintf("%s cannot be executed: %v.", path, errno(err)),
+			fmt.Sprintf("%s cannot be executed: %v.", path, files.Errno(err)),
 			"Check that it is a program for this machine and is executable.")
 	case executable(path):
 		return session.NewError(session.CodeProcessForbidden,
@@ -177,13 +173,4 @@ func execute(argv []string) error {
 func noProgram(name string) error {
 	return session.NewError(session.CodeProcessNotFound, fmt.Sprintf("Program %q not found in this session.", name),
 		"Check its name or path, or install it.")
-}
-
-// errno returns the innermost cause, which says it in the fewest words.
-func errno(err error) error {
-	var number syscall.Errno
-	if errors.As(err, &number) {
-		return number
-	}
-	return err
 }

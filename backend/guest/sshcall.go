@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// sshCall is what the person asks of the small ssh.
+// sshCall is the command line of the guest's ssh.
 type sshCall struct {
 	host    string // as written
-	target  string // where to connect
+	target  string // to connect to
 	user    string
 	port    int
 	keys    []string // files
@@ -27,18 +27,16 @@ type sshCall struct {
 	dir     string // ~/.ssh
 }
 
-// connectTimeout is how long a connection may take unless told otherwise.
+// connectTimeout is the default of the option ConnectTimeout.
 const connectTimeout = 30 * time.Second
 
-// The options of ssh by whether a value follows. Those that this ssh does not have, but whose absence harms nobody, are
-// passed over.
+// The options of OpenSSH that this ssh ignores, those with a value, and those that it refuses.
 const (
-	sshPlain    = "1246aAcCfgGkKMnqstTvVxXyY"
+	sshIgnored  = "1246aAcCfgGkKMqsvxXyY"
 	sshValued   = "BbcEeFIilmOoPpQSw"
 	sshForwards = "DLRWJN"
 )
 
-// parseSSH reads a command line of ssh's.
 func parseSSH(args []string) (*sshCall, error) {
 	c := &sshCall{}
 	args, err := c.options(args)
@@ -51,13 +49,16 @@ func parseSSH(args []string) (*sshCall, error) {
 	if len(args) == 0 {
 		return nil, errors.New("usage: ssh [-tTn] [-p port] [-l user] [-i file] [-o option] [user@]host [command]")
 	}
-	c.setHost(args[0])
-	args, err = c.options(args[1:]) // they may also stand behind the host, before the command
+	c.host = strings.TrimPrefix(args[0], "ssh://")
+	if at := strings.LastIndexByte(c.host, '@'); at > 0 {
+		c.user, c.host = cmp.Or(c.user, c.host[:at]), c.host[at+1:]
+	}
+	args, err = c.options(args[1:]) // options may also follow the host
 	c.command = strings.Join(args, " ")
 	return c, err
 }
 
-// options reads the options that args begin with and returns what follows them.
+// options parses the options at the start of args and returns the rest.
 func (c *sshCall) options(args []string) ([]string, error) {
 	for len(args) > 0 && strings.HasPrefix(args[0], "-") && args[0] != "-" && args[0] != "--" {
 		rest, err := c.flags(args[0][1:], args[1:])
@@ -69,22 +70,21 @@ func (c *sshCall) options(args []string) ([]string, error) {
 	return args, nil
 }
 
-func (c *sshCall) setHost(text string) {
-	text = strings.TrimPrefix(text, "ssh://")
-	if at := strings.LastIndexByte(text, '@'); at > 0 {
-		c.user, text = cmp.Or(c.user, text[:at]), text[at+1:]
-	}
-	c.host = text
-}
-
-// flags reads one argument of options and returns what follows it.
+// flags parses one argument of options and returns the rest.
 func (c *sshCall) flags(letters string, rest []string) ([]string, error) {
 	for i, letter := range letters {
 		switch {
+		case letter == 'n':
+			c.noInput = true
+		case letter == 't':
+			c.tty++
+		case letter == 'T':
+			c.tty = -1
+		case letter == 'V':
+			c.version = true
+		case strings.ContainsRune(sshIgnored, letter):
 		case strings.ContainsRune(sshForwards, letter):
 			return nil, fmt.Errorf("this ssh does not support -%c; install openssh-client", letter)
-		case strings.ContainsRune(sshPlain, letter):
-			c.plain(letter)
 		case strings.ContainsRune(sshValued, letter):
 			value := letters[i+1:]
 			if value == "" {
@@ -101,38 +101,19 @@ func (c *sshCall) flags(letters string, rest []string) ([]string, error) {
 	return rest, nil
 }
 
-func (c *sshCall) plain(letter rune) {
-	switch letter {
-	case 'n':
-		c.noInput = true
-	case 't':
-		c.tty++
-	case 'T':
-		c.tty = -1
-	case 'V':
-		c.version = true
-	}
-}
-
 func (c *sshCall) valued(letter rune, value string) error {
-	switch letter {
-	case 'p':
-		return c.option("port", value)
-	case 'l':
-		return c.option("user", value)
-	case 'i':
-		return c.option("identityfile", value)
-	case 'o':
-		name, value, ok := strings.Cut(value, "=")
-		if !ok {
+	name := map[rune]string{'p': "port", 'l': "user", 'i': "identityfile"}[letter]
+	if letter == 'o' {
+		var ok bool
+		if name, value, ok = strings.Cut(value, "="); !ok {
 			name, value, _ = strings.Cut(name, " ")
 		}
-		return c.option(strings.ToLower(strings.TrimSpace(name)), strings.TrimSpace(value))
+		name, value = strings.ToLower(strings.TrimSpace(name)), strings.TrimSpace(value)
 	}
-	return nil
+	return c.option(name, value)
 }
 
-// option sets what is not set yet: as in ssh's configuration the first counts.
+// option sets an option. As in OpenSSH, the first value counts.
 func (c *sshCall) option(name, value string) error {
 	number := func() (int, error) {
 		n, err := strconv.Atoi(value)
@@ -164,13 +145,13 @@ func (c *sshCall) option(name, value string) error {
 	return err
 }
 
-// apply takes options of a configuration, which come after the command line's.
+// apply sets options of a configuration file after those of the command line.
 func (c *sshCall) apply(options [][2]string, home string) {
 	for _, o := range options {
 		if o[0] == "stricthostkeychecking" {
-			continue // only a command line may switch the check off
+			continue // only a command line may disable the check
 		}
-		_ = c.option(o[0], o[1]) // what makes no sense in a file is passed over
+		_ = c.option(o[0], o[1]) // invalid values are ignored
 	}
 	for i, key := range c.keys {
 		if rest, ok := strings.CutPrefix(key, "~/"); ok {
@@ -179,7 +160,6 @@ func (c *sshCall) apply(options [][2]string, home string) {
 	}
 }
 
-// fill sets what nobody has said.
 func (c *sshCall) fill() {
 	c.target = cmp.Or(c.target, c.host)
 	c.user = cmp.Or(c.user, User)
@@ -187,7 +167,7 @@ func (c *sshCall) fill() {
 	c.timeout = cmp.Or(c.timeout, connectTimeout)
 }
 
-// wantsTTY reports whether to ask for a terminal: for shells where there is one here, and where the person insists.
+// wantsTTY reports whether to request a terminal: for a shell or with -t if here is one, always with -tt.
 func (c *sshCall) wantsTTY(here bool) bool {
 	switch {
 	case c.tty < 0 || c.tty == 1 && !here || c.noInput && c.tty == 0:
@@ -198,8 +178,7 @@ func (c *sshCall) wantsTTY(here bool) bool {
 	return here && c.command == ""
 }
 
-// sshConfig returns the options of a configuration that are for a host, in order, with names in small letters. Match
-// blocks are passed over.
+// sshConfig returns the options for a host in a configuration, in order, with lower-case names, without Match blocks.
 func sshConfig(text, host string) [][2]string {
 	var options [][2]string
 	applies := true
@@ -222,7 +201,7 @@ func sshConfig(text, host string) [][2]string {
 	return options
 }
 
-// matchesHost reports whether a host is among patterns and not excluded by one.
+// matchesHost reports whether a host matches patterns and is not excluded by one.
 func matchesHost(patterns []string, host string) bool {
 	matched := false
 	for _, pattern := range patterns {

@@ -18,11 +18,9 @@ import (
 	"golang.org/x/term"
 )
 
-// codeSSH is the exit code of ssh for failures of its own.
 const codeSSH = 255
 
-// sshMain is a small ssh for images without one: commands, shells and terminals on other kernels of the session. It
-// returns the exit code.
+// sshMain is a small ssh for commands and shells on other kernels of the session. It returns the exit code.
 func sshMain(args []string) int {
 	call, err := parseSSH(args)
 	if err == nil && call.version {
@@ -47,7 +45,7 @@ func sshMain(args []string) int {
 	return codeSSH
 }
 
-// configure fills in what the command line leaves open from ~/.ssh.
+// configure reads the options that are not on the command line from ~/.ssh.
 func (c *sshCall) configure(home string) error {
 	c.dir = filepath.Join(home, ".ssh")
 	text, err := os.ReadFile(filepath.Join(c.dir, "config"))
@@ -59,7 +57,7 @@ func (c *sshCall) configure(home string) error {
 	return nil
 }
 
-// dial connects and proves who both sides are.
+// dial connects and authenticates both sides.
 func (c *sshCall) dial() (*ssh.Client, error) {
 	var signers []ssh.Signer
 	for _, path := range append(c.keys, filepath.Join(c.dir, "id_ed25519"), filepath.Join(c.dir, "id_ecdsa"),
@@ -77,7 +75,7 @@ func (c *sshCall) dial() (*ssh.Client, error) {
 	return ssh.Dial("tcp", net.JoinHostPort(c.target, strconv.Itoa(c.port)), config)
 }
 
-// checkHost accepts a host whose key is known, or any where the command line has switched the check off.
+// checkHost accepts a host whose key is known, or any host if the command line disables the check.
 func (c *sshCall) checkHost(_ string, remote net.Addr, key ssh.PublicKey) error {
 	if c.unsafe {
 		return nil
@@ -95,7 +93,7 @@ func (c *sshCall) checkHost(_ string, remote net.Addr, key ssh.PublicKey) error 
 	return nil
 }
 
-// run runs the command or a shell, with this program's own streams.
+// run runs the command or a shell with this program's streams.
 func (c *sshCall) run(client *ssh.Client) (int, error) {
 	s, err := client.NewSession()
 	if err != nil {
@@ -121,22 +119,17 @@ func (c *sshCall) run(client *ssh.Client) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("%s refuses: %w", c.host, err)
 	}
-	return exitOf(s.Wait())
-}
-
-// exitOf reads the end of a command.
-func exitOf(err error) (int, error) {
-	var exit *ssh.ExitError
-	switch {
-	case err == nil:
-		return 0, nil
-	case errors.As(err, &exit):
+	err = s.Wait()
+	if exit, ok := errors.AsType[*ssh.ExitError](err); ok {
 		return exit.ExitStatus(), nil
 	}
-	return 0, fmt.Errorf("the connection was lost: %w", err)
+	if err != nil {
+		return 0, fmt.Errorf("the connection was lost: %w", err)
+	}
+	return 0, nil
 }
 
-// startTTY asks for a terminal like this one and hands every key on. restore gives this terminal its old ways back.
+// startTTY requests a terminal like this one and makes this one raw until restore is called.
 func startTTY(s *ssh.Session) (restore func(), err error) {
 	cols, rows := ttySize()
 	if err := s.RequestPty(cmp.Or(os.Getenv("TERM"), "xterm-256color"), rows, cols, ssh.TerminalModes{}); err != nil {
@@ -154,7 +147,7 @@ func startTTY(s *ssh.Session) (restore func(), err error) {
 	go func() {
 		for range resized {
 			cols, rows := ttySize()
-			_ = s.WindowChange(rows, cols) // a lost connection shows elsewhere
+			_ = s.WindowChange(rows, cols) // s.Wait reports a lost connection
 		}
 	}()
 	return func() {
@@ -172,8 +165,7 @@ func ttySize() (cols, rows int) {
 	return cols, rows
 }
 
-// setupMain writes ~/.ssh from settings on stdin.
-func setupMain() int {
+func setupMain([]string) int {
 	if err := setUpSSH(io.LimitReader(os.Stdin, 1<<20), os.Getenv("HOME")); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

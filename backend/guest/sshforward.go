@@ -5,8 +5,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -14,24 +12,20 @@ import (
 )
 
 const (
-	// reachTimeout is how long a connection into the container's network may take.
-	reachTimeout = 20 * time.Second
-	// maxListeners is how many ports one caller may have forwarded to it.
-	maxListeners = 32
-	// lowestPort is the first that does not need a privilege.
-	lowestPort = 1024
+	reachTimeout = 20 * time.Second // of a connection into the container's network
+	maxListeners = 32               // of one caller
+	lowestPort   = 1024             // that needs no privilege
 )
 
-// Network is a container in whose network ports can be reached and listened on. Not every [Processes] has one; its own
-// loopback is reached either way.
+// Network is implemented by [Processes] with a network besides the loopback.
 type Network interface {
 	// DialHost connects to a host as programs in the container would.
 	DialHost(ctx context.Context, host string, port int) (net.Conn, error)
-	// ListenPort listens on the container's loopback; port 0 is any.
+	// ListenPort listens on the container's loopback; 0 means any port.
 	ListenPort(ctx context.Context, port int) (net.Listener, error)
 }
 
-// direct connects a caller to a port that the container reaches. See RFC 4254, section 7.2.
+// direct connects a caller to a port that the container can reach. See RFC 4254, section 7.2.
 func (s *sshServer) direct(ctx context.Context, fresh ssh.NewChannel) {
 	var v struct {
 		Host       string
@@ -56,9 +50,8 @@ func (s *sshServer) direct(ctx context.Context, fresh ssh.NewChannel) {
 		return
 	}
 	go ssh.DiscardRequests(requests)
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	defer stop()
-	join(s.use.watch(channel), conn)
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	join(usedChannel{channel, s.use, false}, conn)
 }
 
 func (s *sshServer) reach(ctx context.Context, host string, port int) (net.Conn, error) {
@@ -72,82 +65,69 @@ func (s *sshServer) reach(ctx context.Context, host string, port int) (net.Conn,
 	return network.DialHost(ctx, host, port)
 }
 
-// halfCloser is a connection of which one direction can be ended.
-type halfCloser interface{ CloseWrite() error }
-
-// join carries bytes both ways until both directions have ended, and closes both.
+// join copies between channel and conn until both directions have ended, and closes both.
 func join(channel ssh.Channel, conn net.Conn) {
 	var ways sync.WaitGroup
 	ways.Go(func() {
 		_, err := io.Copy(conn, channel)
-		if half, ok := conn.(halfCloser); ok && err == nil {
+		if half, ok := conn.(interface{ CloseWrite() error }); ok && err == nil {
 			_ = half.CloseWrite()
-			return
+		} else {
+			_ = conn.Close()
 		}
-		_ = conn.Close()
 	})
 	ways.Go(func() {
-		_, err := io.Copy(channel, conn)
-		if err == nil {
+		if _, err := io.Copy(channel, conn); err == nil {
 			_ = channel.CloseWrite()
-			return
+		} else {
+			_ = channel.Close()
 		}
-		_ = channel.Close()
 	})
 	ways.Wait()
 	_ = channel.Close()
 	_ = conn.Close()
 }
 
-// portForwards holds the ports of the container's loopback that a caller has forwarded to itself. See RFC 4254, section
-// 7.1.
+// portForwards has the ports of the container's loopback that are forwarded to a caller. See RFC 4254, section 7.1.
 type portForwards struct {
-	ctx    context.Context //nolint:containedctx // the life of the one connection
+	ctx    context.Context //nolint:containedctx // of the connection
 	server *sshServer
 	caller ssh.Conn
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	closed bool
-	ports  map[string]net.Listener
+	ports  map[forwardRequest]net.Listener
 	group  sync.WaitGroup
 }
 
-// forwardRequest is what a caller asks to be forwarded.
 type forwardRequest struct {
 	Host string
 	Port uint32
 }
 
-// obey answers global requests until the connection ends. Those that ask for a sign of life are answered as OpenSSH
-// does: with a refusal, which is one.
-func (f *portForwards) obey(requests <-chan *ssh.Request) {
+// serve answers global requests until the connection ends. A keep-alive is refused, as OpenSSH does.
+func (f *portForwards) serve(requests <-chan *ssh.Request) {
 	for request := range requests {
 		var v forwardRequest
+		var ok bool
+		var answer []byte
 		switch {
 		case request.Type == "tcpip-forward" && f.server.forwards && ssh.Unmarshal(request.Payload, &v) == nil:
 			port, err := f.listen(v)
-			var answer []byte
-			if err == nil && v.Port == 0 {
-				answer = ssh.Marshal(struct{ Port uint32 }{uint32(port)})
+			if ok = err == nil; ok && v.Port == 0 {
+				answer = ssh.Marshal(struct{ Port uint32 }{port})
 			}
-			f.reply(request, err == nil, answer)
 		case request.Type == "cancel-tcpip-forward" && ssh.Unmarshal(request.Payload, &v) == nil:
-			f.reply(request, f.cancel(v), nil)
-		default:
-			f.reply(request, false, nil)
+			ok = f.cancel(v)
+		}
+		if request.WantReply {
+			_ = request.Reply(ok, answer)
 		}
 	}
 }
 
-func (f *portForwards) reply(request *ssh.Request, ok bool, answer []byte) {
-	if request.WantReply {
-		_ = request.Reply(ok, answer)
-	}
-}
-
-// listen takes a port of the container's loopback, whatever address was asked for: nothing of the person's own computer
-// is opened to a network.
-func (f *portForwards) listen(v forwardRequest) (port int, err error) {
+// listen listens on the loopback only, whatever the requested address, so that no port is exposed to a network.
+func (f *portForwards) listen(v forwardRequest) (port uint32, err error) {
 	network, ok := f.server.processes.(Network)
 	if !ok || v.Port > 65535 || v.Port != 0 && v.Port < lowestPort {
 		return 0, errors.New("this port cannot be listened on")
@@ -156,41 +136,32 @@ func (f *portForwards) listen(v forwardRequest) (port int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	_, text, _ := strings.Cut(listener.Addr().String(), ":")
-	if port, err = strconv.Atoi(text); err != nil {
-		_ = listener.Close()
-		return 0, err
+	if at, ok := listener.Addr().(*net.TCPAddr); ok {
+		v.Port = uint32(at.Port)
 	}
-	v.Port = uint32(port)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.closed || len(f.ports) >= maxListeners || f.ports[v.key()] != nil {
+	if f.closed || len(f.ports) >= maxListeners || f.ports[v] != nil {
 		_ = listener.Close()
 		return 0, errors.New("too many ports are forwarded")
 	}
-	if f.ports == nil {
-		f.ports = map[string]net.Listener{}
-	}
-	f.ports[v.key()] = listener
+	f.ports[v] = listener
 	f.group.Go(func() { f.accept(listener, v) })
-	return port, nil
+	return v.Port, nil
 }
-
-func (v forwardRequest) key() string { return net.JoinHostPort(v.Host, strconv.Itoa(int(v.Port))) }
 
 func (f *portForwards) cancel(v forwardRequest) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	listener := f.ports[v.key()]
+	listener := f.ports[v]
 	if listener == nil {
 		return false
 	}
-	delete(f.ports, v.key())
+	delete(f.ports, v)
 	_ = listener.Close()
 	return true
 }
 
-// accept hands what connects to a port on to the caller.
 func (f *portForwards) accept(listener net.Listener, v forwardRequest) {
 	for {
 		conn, err := listener.Accept()
@@ -198,8 +169,7 @@ func (f *portForwards) accept(listener net.Listener, v forwardRequest) {
 			return
 		}
 		f.group.Go(func() {
-			stop := context.AfterFunc(f.ctx, func() { _ = conn.Close() })
-			defer stop()
+			defer context.AfterFunc(f.ctx, func() { _ = conn.Close() })()
 			origin, port := "127.0.0.1", uint32(0)
 			if from, ok := conn.RemoteAddr().(*net.TCPAddr); ok {
 				port = uint32(from.Port)
@@ -215,12 +185,12 @@ func (f *portForwards) accept(listener net.Listener, v forwardRequest) {
 				return
 			}
 			go ssh.DiscardRequests(requests)
-			join(f.server.use.watch(channel), conn)
+			join(usedChannel{channel, f.server.use, false}, conn)
 		})
 	}
 }
 
-// close gives every port back and waits for what goes through them.
+// close closes every port and waits for the connections to them.
 func (f *portForwards) close() {
 	f.mu.Lock()
 	f.closed = true

@@ -19,25 +19,25 @@ import (
 )
 
 const (
-	// loginTimeout is how long a caller may take to prove who it is.
+	// loginTimeout is how long a caller may take to authenticate.
 	loginTimeout = 2 * time.Minute
-	// maxSSH is how many connections to the person's ssh server there may be.
+	// maxSSH is the maximum number of connections to the person's ssh server.
 	maxSSH = 64
-	// maxChannels is how many channels one connection may have open.
+	// maxChannels is the maximum number of channels of one connection.
 	maxChannels = 512
 )
 
-// sshServer answers ssh: shells, commands and files of the work user, and ports of the container where it forwards.
+// sshServer serves ssh: shells, commands and files of the work user, and ports of the container if it forwards.
 type sshServer struct {
 	processes Processes
 	config    *ssh.ServerConfig
-	login     time.Duration          // for the proof of who calls
-	variables func(name string) bool // which of the caller's are taken over; nil: all
-	forwards  bool                   // ports of the container are reached through it
-	use       *sshUse                // nil: nobody asks for it
+	login     time.Duration          // time limit of the authentication
+	variables func(name string) bool // which environment variables a caller may set; nil: all
+	forwards  bool                   // ports of the container
+	use       *sshUse
 }
 
-// serverConfig lets in whoever is the work user and has the private key to allowed.
+// serverConfig admits the work user with the private key of allowed.
 func serverConfig(host ssh.Signer, allowed ssh.PublicKey) *ssh.ServerConfig {
 	wanted := allowed.Marshal()
 	config := &ssh.ServerConfig{
@@ -53,21 +53,20 @@ func serverConfig(host ssh.Signer, allowed ssh.PublicKey) *ssh.ServerConfig {
 	return config
 }
 
-// answer serves one connection, which it closes, until ctx ends or the caller leaves.
+// answer serves one connection until ctx ends or the caller disconnects, and closes it.
 func (s *sshServer) answer(ctx context.Context, conn net.Conn) {
 	defer conn.Close()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	defer stop()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	_ = conn.SetDeadline(time.Now().Add(s.login))
 	caller, channels, requests, err := ssh.NewServerConn(conn, s.config)
 	if err != nil {
-		return // the caller knows
+		return // the caller received the reason
 	}
 	_ = conn.SetDeadline(time.Time{})
-	forwards := &portForwards{ctx: ctx, server: s, caller: caller}
-	go forwards.obey(requests)
+	forwards := &portForwards{ctx: ctx, server: s, caller: caller, ports: map[forwardRequest]net.Listener{}}
+	go forwards.serve(requests)
 	turns := make(chan struct{}, maxChannels)
 	var open sync.WaitGroup
 	for fresh := range channels {
@@ -87,7 +86,6 @@ func (s *sshServer) answer(ctx context.Context, conn net.Conn) {
 	forwards.close()
 }
 
-// channel serves one channel to its end.
 func (s *sshServer) channel(ctx context.Context, fresh ssh.NewChannel) {
 	switch kind := fresh.ChannelType(); {
 	case kind == "session":
@@ -95,7 +93,7 @@ func (s *sshServer) channel(ctx context.Context, fresh ssh.NewChannel) {
 		if err != nil {
 			return
 		}
-		(&sshSession{server: s, channel: s.use.watch(channel)}).run(requests)
+		(&sshSession{server: s, channel: usedChannel{channel, s.use, false}}).run(requests)
 	case kind == "direct-tcpip" && s.forwards:
 		s.direct(ctx, fresh)
 	case strings.HasPrefix(kind, "direct-streamlocal"):
@@ -105,48 +103,36 @@ func (s *sshServer) channel(ctx context.Context, fresh ssh.NewChannel) {
 	}
 }
 
-// sshHost is the key by which a guest proves who it is. It is never written anywhere: it ends with the container.
-type sshHost struct {
-	once   sync.Once
-	signer ssh.Signer
-	err    error
-	turns  chan struct{}
-}
-
-func (h *sshHost) key() (ssh.Signer, error) {
-	h.once.Do(func() {
-		_, private, err := ed25519.GenerateKey(rand.Reader)
-		if err == nil {
-			h.signer, err = ssh.NewSignerFromKey(private)
-		}
-		h.err, h.turns = err, make(chan struct{}, maxSSH)
-	})
-	return h.signer, h.err
-}
-
-// sshHostKey tells by which key the person's ssh server is known.
-func (g *Guest) sshHostKey() (session.SSHHost, error) {
-	signer, err := g.host.key()
+// newHostKey creates the host key of the person's ssh server. It stays in memory and lives as long as the container.
+func newHostKey() (ssh.Signer, error) {
+	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
-		return session.SSHHost{}, fmt.Errorf("make a host key: %w", err)
+		return nil, fmt.Errorf("make a host key: %w", err)
 	}
-	return session.SSHHost{Key: strings.TrimSpace(string(ssh.MarshalAuthorizedKey(signer.PublicKey())))}, nil
+	return ssh.NewSignerFromKey(private)
 }
 
-// serveSSH answers one caller of the person's ssh server.
+func (g *Guest) sshHostKey() (session.SSHHost, error) {
+	host, err := g.hostKey()
+	if err != nil {
+		return session.SSHHost{}, err
+	}
+	return session.SSHHost{Key: strings.TrimSpace(string(ssh.MarshalAuthorizedKey(host.PublicKey())))}, nil
+}
+
 func (g *Guest) serveSSH(ctx context.Context, stream net.Conn, req session.SSHRequest) error {
 	allowed, _, _, _, err := ssh.ParseAuthorizedKey([]byte(req.Key))
 	if err != nil {
 		return session.WrapError(err, session.CodeSSHInvalid, "Invalid SSH public key.",
 			"Use a line as in authorized_keys.")
 	}
-	host, err := g.host.key()
+	host, err := g.hostKey()
 	if err != nil {
-		return fmt.Errorf("make a host key: %w", err)
+		return err
 	}
 	select {
-	case g.host.turns <- struct{}{}:
-		defer func() { <-g.host.turns }()
+	case g.sshTurns <- struct{}{}:
+		defer func() { <-g.sshTurns }()
 	default:
 		return session.NewError(session.CodeUseTooMany,
 			fmt.Sprintf("The session already has %d SSH connections, the maximum.", maxSSH), "Close some of them.")
@@ -163,11 +149,84 @@ func (g *Guest) serveSSH(ctx context.Context, stream net.Conn, req session.SSHRe
 	return nil
 }
 
-// harmless reports whether a caller's variable is about how things look to the person, and so taken over.
+// harmless reports whether a caller may set a variable, because it only changes how output looks.
 func harmless(name string) bool {
 	switch name {
 	case "LANG", "LANGUAGE", "TZ", "COLORTERM", "NO_COLOR", "TERM_PROGRAM", "TERM_PROGRAM_VERSION":
 		return true
 	}
 	return strings.HasPrefix(name, "LC_")
+}
+
+// sshUse records the use of an ssh server. Keep-alives do not count, which cannot be recognized outside the encryption.
+type sshUse struct {
+	mu    sync.Mutex // guards the fields below
+	last  time.Time  // of any data
+	input time.Time  // of input to a terminal
+
+	works registry[*sshWork]
+}
+
+// sshWork returns what a program of a caller does now; empty: nothing.
+type sshWork struct{ program func() string }
+
+func (u *sshUse) seen(input bool) {
+	now := time.Now().UTC()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.last = now
+	if input {
+		u.input = now
+	}
+}
+
+// add records a program until the returned function is called.
+func (u *sshUse) add(program func() string) (left func()) {
+	w := &sshWork{program}
+	u.works.add(w)
+	return func() { u.works.remove(w) }
+}
+
+func (u *sshUse) describe() session.SSHUse {
+	u.mu.Lock()
+	use := session.SSHUse{Last: u.last, Input: u.input}
+	u.mu.Unlock()
+	for _, w := range u.works.all() {
+		if program := w.program(); program != "" {
+			use.Program = program
+		}
+	}
+	return use
+}
+
+type usedChannel struct {
+	ssh.Channel
+	use   *sshUse
+	typed bool // what is read is typed into a terminal
+}
+
+func (c usedChannel) Read(p []byte) (int, error) {
+	n, err := c.Channel.Read(p)
+	if n > 0 {
+		c.use.seen(c.typed)
+	}
+	return n, err
+}
+
+func (c usedChannel) Write(p []byte) (int, error) {
+	n, err := c.Channel.Write(p)
+	if n > 0 {
+		c.use.seen(false)
+	}
+	return n, err
+}
+
+// shorten returns at most 60 characters of a command.
+func shorten(words []string) string {
+	const longest = 60
+	text := []rune(strings.ToValidUTF8(strings.Join(words, " "), "?"))
+	if len(text) > longest {
+		text = append(text[:longest-1], '…')
+	}
+	return string(text)
 }

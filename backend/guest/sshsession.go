@@ -2,6 +2,7 @@ package guest
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -17,15 +18,12 @@ import (
 )
 
 const (
-	// hangupPause is how long output may still come after a program on a terminal has ended, from what it left behind
-	// there.
-	hangupPause = 500 * time.Millisecond
-	// maxVariables is how many variables a caller may send.
-	maxVariables = 256
-	// codeUnstarted is a shell's exit code for a program that cannot be executed.
+	// hangupPause is how long programs that a terminal's program left in the background may still print after its end.
+	hangupPause  = 500 * time.Millisecond
+	maxVariables = 256 // of one caller
+	// Exit codes of a shell for a program that cannot be executed or does not exist.
 	codeUnstarted = 126
-	// codeMissing is a shell's exit code for a program that is not there.
-	codeMissing = 127
+	codeMissing   = 127
 )
 
 // sshSession is one shell, command or transfer of a caller.
@@ -35,15 +33,15 @@ type sshSession struct {
 	env     []session.EnvVar
 	tty     *ttyRequest
 
-	program running       // nil until it was started; only run's goroutine sets it
-	done    chan struct{} // closed when the program's end was told
+	program *running      // nil until it is started; used by run's goroutine only
+	done    chan struct{} // closed when the caller has received the exit code
 }
 
-// running is a started program as far as requests concern it.
-type running interface {
-	signal(number int)
-	resize(cols, rows int)
-	hangUp()
+// running has the functions of a started program for requests.
+type running struct {
+	signal func(number int) error
+	resize func(cols, rows int) error
+	hangUp func()
 }
 
 type ttyRequest struct {
@@ -51,11 +49,10 @@ type ttyRequest struct {
 	cols, rows int
 }
 
-// run obeys requests until the caller has left. A program that still runs then is hung up; one that has ended leaves
-// behind what it started to stay.
+// run handles requests until the caller disconnects, and hangs up a program that still runs then.
 func (c *sshSession) run(requests <-chan *ssh.Request) {
 	for request := range requests {
-		ok := c.obey(request)
+		ok := c.handle(request)
 		if request.WantReply {
 			_ = request.Reply(ok, nil)
 		}
@@ -70,8 +67,8 @@ func (c *sshSession) run(requests <-chan *ssh.Request) {
 	_ = c.channel.Close()
 }
 
-// obey does what a request asks. See RFC 4254, section 6.
-func (c *sshSession) obey(request *ssh.Request) bool {
+// handle handles a request. See RFC 4254, section 6.
+func (c *sshSession) handle(request *ssh.Request) bool {
 	switch request.Type {
 	case "env":
 		var v struct{ Name, Value string }
@@ -99,7 +96,7 @@ func (c *sshSession) obey(request *ssh.Request) bool {
 			return false
 		}
 		cols, rows := binary.BigEndian.Uint32(request.Payload), binary.BigEndian.Uint32(request.Payload[4:])
-		c.program.resize(side(cols, defaultCols), side(rows, defaultRows))
+		_ = c.program.resize(side(cols, defaultCols), side(rows, defaultRows)) // it may have ended
 		return true
 	case "signal":
 		var v struct{ Name string }
@@ -110,7 +107,7 @@ func (c *sshSession) obey(request *ssh.Request) bool {
 		if number == 0 || c.program == nil {
 			return false
 		}
-		c.program.signal(number)
+		_ = c.program.signal(number) // it may have ended
 		return true
 	case "shell", "exec", "subsystem":
 		return c.begin(request)
@@ -124,7 +121,7 @@ var signals = map[string]int{
 	"USR1": 10, "SEGV": 11, "USR2": 12, "PIPE": 13, "ALRM": 14, "TERM": 15,
 }
 
-// side is one side of a terminal that a caller may name without sense.
+// side returns a side of a terminal, or fallback if the caller sent nonsense.
 func side(asked uint32, fallback int) int {
 	if asked == 0 || asked > maxSide {
 		return fallback
@@ -132,7 +129,7 @@ func side(asked uint32, fallback int) int {
 	return int(asked)
 }
 
-// begin starts the program that a request names, once.
+// begin starts the requested program, once.
 func (c *sshSession) begin(request *ssh.Request) bool {
 	if c.program != nil {
 		return false
@@ -169,8 +166,7 @@ func (c *sshSession) begin(request *ssh.Request) bool {
 	return true
 }
 
-// missingProgram says what is to be said when one of the programs that the tools on the near side expect over here is
-// not in the image, and nothing otherwise.
+// missingProgram returns an explanation if command is one that tools such as rsync expect here and the image lacks it.
 func missingProgram(processes Processes, command string) string {
 	words := strings.Fields(command)
 	if len(words) == 0 || !slices.Contains([]string{"rsync", "scp", "git-upload-pack", "git-receive-pack"}, words[0]) {
@@ -187,22 +183,15 @@ func missingProgram(processes Processes, command string) string {
 	return fmt.Sprintf("The image of this session has no %s. %s", name, hint)
 }
 
-// refuse ends a session whose program could not be started as a shell would.
+// refuse ends a session whose program could not be started, as a shell would.
 func (c *sshSession) refuse(code int, text string) {
 	_, _ = fmt.Fprintf(c.channel.Stderr(), "slipway: %s\n", text)
-	c.tell(code)
-	_ = c.channel.Close()
+	c.end(code)
 }
 
-// tell sends the exit code. It fails only when the caller has left.
-func (c *sshSession) tell(code int) {
-	_, _ = c.channel.SendRequest("exit-status", false, binary.BigEndian.AppendUint32(nil, uint32(code)))
-}
-
-// SFTPServer is a container that serves its files by the protocol of sftp, as the user whose programs it starts. Not
-// every [Processes] does.
+// SFTPServer is implemented by [Processes] that serve sftp as the user whose programs they start.
 type SFTPServer interface {
-	// SFTP starts the server; its input and output speak the protocol.
+	// SFTP starts a server that speaks sftp on its input and output.
 	SFTP() (terminal.Process, error)
 }
 
@@ -228,8 +217,11 @@ func (c *sshSession) beginPipes(cmd Command, text string) error {
 	}
 	if words := strings.Fields(text); len(words) > 1 || len(words) == 1 &&
 		!slices.Contains(shells, path.Base(words[0])) {
-		left := c.server.use.work(shorten(words))
-		go func() { <-c.done; left() }()
+		left := c.server.use.add(func() string { return shorten(words) })
+		go func() {
+			<-c.done
+			left()
+		}()
 	}
 	c.attach(process)
 	return nil
@@ -237,7 +229,11 @@ func (c *sshSession) beginPipes(cmd Command, text string) error {
 
 // attach connects a program to the caller.
 func (c *sshSession) attach(process terminal.Process) {
-	c.program = piped{process}
+	c.program = &running{
+		signal: process.Signal,
+		resize: func(int, int) error { return nil },
+		hangUp: func() { _ = errors.Join(process.Signal(signalHangUp), process.Signal(signalContinue)) },
+	}
 	go func() { // ends with the caller's input or with the channel
 		in := process.Stdin()
 		_, _ = io.Copy(in, c.channel)
@@ -253,8 +249,7 @@ func (c *sshSession) attach(process terminal.Process) {
 	}()
 }
 
-// copyOrDrop copies output, and drops it once the caller has left, so that a program that was made to outlive its
-// caller is not stopped by a full pipe.
+// copyOrDrop copies output and discards it without a caller, so that a full pipe does not block a remaining program.
 func copyOrDrop(to io.Writer, from io.Reader) {
 	if _, err := io.Copy(to, from); err != nil {
 		_, _ = io.Copy(io.Discard, from)
@@ -271,9 +266,18 @@ func (c *sshSession) beginTTY(argv []string) error {
 	if err != nil {
 		return err
 	}
-	c.program = onTTY{tty}
-	left := c.server.use.foreground(tty)
-	go func() { _, _ = io.Copy(tty, typed{c.channel, c.server.use}) }() // ends with the channel
+	c.program = &running{
+		signal: func(int) error { return nil }, // a terminal's signals are typed
+		resize: tty.Resize,
+		hangUp: func() { _ = tty.Close() },
+	}
+	left := c.server.use.add(func() (program string) {
+		if tty, ok := tty.(Foregrounder); ok {
+			program, _ = tty.Foreground()
+		}
+		return program
+	})
+	go func() { _, _ = io.Copy(tty, usedChannel{c.channel, c.server.use, true}) }() // ends with the channel
 	go func() {
 		defer close(c.done)
 		defer left()
@@ -294,31 +298,15 @@ func (c *sshSession) beginTTY(argv []string) error {
 	return nil
 }
 
-// end tells the caller of the program's end.
+// end sends the exit code and closes the channel. It fails only if the caller has disconnected.
 func (c *sshSession) end(code int) {
 	_ = c.channel.CloseWrite()
-	c.tell(code)
+	_, _ = c.channel.SendRequest("exit-status", false, binary.BigEndian.AppendUint32(nil, uint32(code)))
 	_ = c.channel.Close()
 }
 
-type piped struct{ terminal.Process }
-
-// signalHangUp and signalContinue are what a program is told whose caller left.
+// The signals for a program whose caller has disconnected.
 const (
 	signalHangUp   = 1
 	signalContinue = 18
 )
-
-func (p piped) signal(number int) { _ = p.Signal(number) } // it may have ended
-func (p piped) resize(int, int)   {}
-
-func (p piped) hangUp() {
-	p.signal(signalHangUp)
-	p.signal(signalContinue)
-}
-
-type onTTY struct{ terminal.TTY }
-
-func (p onTTY) signal(int)            {} // what is typed is a terminal's signals
-func (p onTTY) resize(cols, rows int) { _ = p.Resize(cols, rows) }
-func (p onTTY) hangUp()               { _ = p.Close() }

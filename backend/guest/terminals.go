@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 
@@ -19,17 +18,14 @@ import (
 
 const (
 	maxTerminals = 64 // running at a time
-	maxExited    = 16 // kept after their end until somebody closes them
+	maxExited    = 16 // kept after their end until they are closed
 	maxSide      = 4096
 	defaultCols  = 80
 	defaultRows  = 24
+	maxNotice    = 500 // bytes of a notice
+	// exitDelivery is how long viewers of a closed terminal have to receive the remaining output and its exit code.
+	exitDelivery = 2 * time.Second
 )
-
-// terminals holds the shells of a guest in the order of their opening.
-type terminals struct {
-	mu   sync.Mutex // guards what follows
-	list []*heldTerminal
-}
 
 type heldTerminal struct {
 	id      string
@@ -50,7 +46,6 @@ func (t *heldTerminal) describe() session.Terminal {
 	}
 }
 
-// openTerminal starts a shell and holds it.
 func (g *Guest) openTerminal(req session.TerminalRequest) (session.Terminal, error) {
 	if req.Cols == 0 && req.Rows == 0 {
 		req.Cols, req.Rows = defaultCols, defaultRows
@@ -81,7 +76,6 @@ func (g *Guest) openTerminal(req session.TerminalRequest) (session.Terminal, err
 	return held.describe(), nil
 }
 
-// hold makes the record of a started shell.
 func (g *Guest) hold(req session.TerminalRequest, tty terminal.TTY) *heldTerminal {
 	held := &heldTerminal{id: strings.ToLower(rand.Text()[:10]), title: req.Title, created: time.Now().UTC(), tty: tty}
 	if held.title == "" && len(req.Command) > 0 {
@@ -93,21 +87,13 @@ func (g *Guest) hold(req session.TerminalRequest, tty terminal.TTY) *heldTermina
 	}
 	held.spool = terminal.NewSpool(spool)
 	held.shell = terminal.NewShell(terminal.ShellConfig{TTY: tty, Spool: held.spool, Cols: req.Cols, Rows: req.Rows})
-	g.terminals.mu.Lock()
-	g.terminals.list = append(g.terminals.list, held)
-	g.terminals.mu.Unlock()
+	g.terminals.add(held)
 	return held
 }
 
-func (t *terminals) all() []*heldTerminal {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return slices.Clone(t.list)
-}
-
-// find returns a terminal; session_use_not-found.
-func (t *terminals) find(id string) (*heldTerminal, error) {
-	for _, held := range t.all() {
+// findTerminal returns a terminal, or fails with session_use_not-found.
+func (g *Guest) findTerminal(id string) (*heldTerminal, error) {
+	for _, held := range g.terminals.all() {
 		if held.id == id {
 			return held, nil
 		}
@@ -116,20 +102,11 @@ func (t *terminals) find(id string) (*heldTerminal, error) {
 		"It was closed. Open a new one.")
 }
 
-// take removes a terminal from the list and reports whether it was there.
-func (t *terminals) take(held *heldTerminal) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	before := len(t.list)
-	t.list = slices.DeleteFunc(t.list, func(other *heldTerminal) bool { return other == held })
-	return len(t.list) < before
-}
-
-// prune forgets the oldest of too many exited terminals.
+// prune closes the oldest of too many exited terminals.
 func (g *Guest) prune() {
 	exited := slices.DeleteFunc(g.terminals.all(), (*heldTerminal).running)
 	for _, held := range exited[:max(0, len(exited)-maxExited)] {
-		if g.terminals.take(held) {
+		if g.terminals.remove(held) {
 			_ = held.spool.Close()
 		}
 	}
@@ -143,9 +120,8 @@ func (g *Guest) listTerminals() []session.Terminal {
 	return list
 }
 
-// attachTerminal lets the stream's far end join a shell.
 func (g *Guest) attachTerminal(ctx context.Context, stream net.Conn, req session.AttachRequest) error {
-	held, err := g.terminals.find(req.Terminal)
+	held, err := g.findTerminal(req.Terminal)
 	if err != nil {
 		return err
 	}
@@ -153,20 +129,20 @@ func (g *Guest) attachTerminal(ctx context.Context, stream net.Conn, req session
 		return nil
 	}
 	attach := terminal.Attach{Offset: req.Offset, Client: req.Client}
-	_ = held.shell.Serve(context.WithoutCancel(ctx), stream, attach) // the viewer knows why it ended
+	_ = held.shell.Serve(context.WithoutCancel(ctx), stream, attach) // the viewer received the reason
 	return nil
 }
 
-// closeTerminal ends a shell and forgets it. Viewers get its exit.
+// closeTerminal ends a shell and removes it from the list. Viewers receive its exit code.
 func (g *Guest) closeTerminal(id string) error {
-	held, err := g.terminals.find(id)
+	held, err := g.findTerminal(id)
 	if err != nil {
 		return err
 	}
-	if !g.terminals.take(held) {
+	if !g.terminals.remove(held) {
 		return nil
 	}
-	_ = held.tty.Close() // hangs up; the shell's own goroutine sees the end
+	_ = held.tty.Close() // hangs up, which ends the shell's Run
 	go func() {
 		<-held.shell.Done()
 		time.Sleep(exitDelivery)
@@ -174,9 +150,6 @@ func (g *Guest) closeTerminal(id string) error {
 	}()
 	return nil
 }
-
-// exitDelivery is how long viewers of a closed terminal have to receive what they have not yet seen and its exit.
-const exitDelivery = 2 * time.Second
 
 // closeTerminals hangs up every shell and waits for their ends.
 func (g *Guest) closeTerminals(ctx context.Context) error {
@@ -194,17 +167,13 @@ func (g *Guest) closeTerminals(ctx context.Context) error {
 	return nil
 }
 
-// maxNotice is how long a notice may be, in bytes: a few lines of a terminal.
-const maxNotice = 500
-
-// Foregrounder is a terminal that knows what runs in its foreground. Not every [terminal.TTY] does.
+// Foregrounder is implemented by a [terminal.TTY] that knows its foreground program.
 type Foregrounder interface {
-	// Foreground returns the name of the program that was started last from the terminal's shell and that has the
-	// terminal, or "" while the shell itself has it. It reports false where that cannot be told.
+	// Foreground returns the program in the foreground of the terminal; "" if that is the shell.
 	Foreground() (program string, known bool)
 }
 
-// foregrounds tells what runs in the foreground of each terminal.
+// foregrounds returns the foreground program of each running terminal.
 func (g *Guest) foregrounds() []link.Foreground {
 	list := []link.Foreground{}
 	for _, held := range g.terminals.all() {
@@ -220,7 +189,7 @@ func (g *Guest) foregrounds() []link.Foreground {
 	return list
 }
 
-// notice shows a line in every terminal. One that is being closed is passed over.
+// notice shows a line in every running terminal.
 func (g *Guest) notice(text string) error {
 	if text == "" || len(text) > maxNotice || strings.ContainsFunc(text, unicode.IsControl) {
 		return session.NewError(session.CodeGuestInvalid, "A notice is one line of at most 500 bytes.",
@@ -228,7 +197,7 @@ func (g *Guest) notice(text string) error {
 	}
 	for _, held := range g.terminals.all() {
 		if held.running() {
-			_, _ = held.spool.Notice(text) // a spool that was closed meanwhile has no viewers
+			_, _ = held.spool.Notice(text) // fails only if it was closed meanwhile
 		}
 	}
 	return nil

@@ -18,16 +18,15 @@ import (
 	"slipway/backend/mountinfo"
 )
 
-// tree is the container's file system as the guest, which is root in it, reaches it. An image is a stranger's work, and
-// folders of the machine are mounted in it. So no link is ever followed, and nothing is read, written or given away on
-// a mount that is not the guest's own: each step of a path is opened by itself and asked what it is and which mount it
-// lies on.
+// tree is how the guest, which is root, accesses the container's file system. The image is not trusted, and folders of
+// the machine are mounted in it. So no link is followed, and no mount but the guest's own is read, written or changed:
+// each step of a path is opened separately, and its type and its mount are checked.
 type tree struct {
 	top    *place
-	mounts mountTable
+	mounts []mountinfo.Mount
 }
 
-// place is one entry of a tree, held open without being read or written.
+// place is one entry of a tree, open without access to its content.
 type place struct {
 	file  *os.File // O_PATH
 	path  string
@@ -35,7 +34,7 @@ type place struct {
 	mount int
 }
 
-// unsafeError says why the guest does not touch a place of the image.
+// unsafeError is why the guest does not touch a place of the image.
 type unsafeError struct{ path, why string }
 
 func (e *unsafeError) Error() string { return e.path + " " + e.why }
@@ -62,10 +61,10 @@ func openTree(root string) (*tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &tree{top: top, mounts: readMounts(table)}, nil
+	return &tree{top: top, mounts: mountinfo.Parse(string(table))}, nil
 }
 
-// image opens a directory of the image's own files.
+// image opens a directory of the image, which is not on another mount.
 func (t *tree) image(dir string, create bool) (*place, error) {
 	p, err := t.find(dir, create)
 	if err != nil {
@@ -78,21 +77,32 @@ func (t *tree) image(dir string, create bool) (*place, error) {
 	return p, nil
 }
 
-// mounted opens what the engine has mounted at a place, or what the image has there if it has mounted nothing. A place
-// with two mounts is refused: a link of the image has led one of them there, and who knows which is on top.
+// mounted opens what the engine has mounted at a place, or what the image has there if nothing is mounted. It refuses a
+// place with two mounts: a link of the image has led one of them there, and either may be on top.
 func (t *tree) mounted(at string, create bool) (*place, error) {
 	p, err := t.find(at, create)
 	if err != nil {
 		return nil, err
 	}
-	if p.mount != t.top.mount && !t.mounts.alone(p.mount, at) {
+	if p.mount != t.top.mount && !t.alone(p.mount, at) {
 		p.close()
 		return nil, &unsafeError{at, "is not what Slipway has mounted there"}
 	}
 	return p, nil
 }
 
-// find walks to a place, making the directories that are missing where it may.
+// alone reports whether a mount is at a place and no other is.
+func (t *tree) alone(mount int, at string) bool {
+	var there []int
+	for _, m := range t.mounts {
+		if filepath.Clean(m.Point) == at {
+			there = append(there, m.ID)
+		}
+	}
+	return slices.Equal(there, []int{mount})
+}
+
+// find walks to a place. With create it makes missing directories, but only on the container's own file system.
 func (t *tree) find(at string, create bool) (*place, error) {
 	here := t.top
 	for name := range strings.SplitSeq(strings.Trim(path.Clean(at), "/"), "/") {
@@ -118,7 +128,7 @@ func (t *tree) find(at string, create bool) (*place, error) {
 	return here, nil
 }
 
-// step opens what a directory has under a name, whatever that is, unless it is a link.
+// step opens an entry of a directory of any type except a link.
 func (p *place) step(name string) (*place, error) {
 	full := path.Join(p.path, name)
 	file, err := openAt(p.fd(), name, unix.O_PATH|unix.O_NOFOLLOW)
@@ -136,7 +146,7 @@ func (p *place) step(name string) (*place, error) {
 	return next, nil
 }
 
-// placeOf takes file over.
+// placeOf returns the place of an open file, which it owns.
 func placeOf(file *os.File, at string) (*place, error) {
 	p := &place{file: file, path: at}
 	err := unix.Fstat(p.fd(), &p.stat)
@@ -153,10 +163,10 @@ func placeOf(file *os.File, at string) (*place, error) {
 func (p *place) fd() int { return int(p.file.Fd()) }
 func (p *place) close()  { _ = p.file.Close() }
 
-// held is a path to this place that leads nowhere else, whatever becomes of its name.
+// held returns a path that leads to this place even if it is renamed or replaced.
 func (p *place) held() string { return "/proc/self/fd/" + strconv.Itoa(p.fd()) }
 
-// child opens an entry that lies on the same mount as its directory.
+// child opens an entry that is on the same mount as its directory.
 func (p *place) child(name string) (*place, error) {
 	c, err := p.step(name)
 	if err != nil {
@@ -169,7 +179,7 @@ func (p *place) child(name string) (*place, error) {
 	return c, nil
 }
 
-// read reads a regular file of a directory, of at most so many bytes.
+// read reads a regular file of a directory, with a maximum size in bytes.
 func (p *place) read(name string, most int64) ([]byte, fs.FileMode, error) {
 	c, err := p.child(name)
 	if err != nil {
@@ -180,7 +190,7 @@ func (p *place) read(name string, most int64) ([]byte, fs.FileMode, error) {
 	return data, fs.FileMode(c.stat.Mode & 0o777), err
 }
 
-// content reads a regular file of at most so many bytes.
+// content reads a regular file, with a maximum size in bytes.
 func (p *place) content(most int64) ([]byte, error) {
 	if p.stat.Mode&unix.S_IFMT != unix.S_IFREG {
 		return nil, &unsafeError{p.path, "is not a file"}
@@ -196,7 +206,7 @@ func (p *place) content(most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, most))
 }
 
-// open opens the very entry that is held.
+// open opens this entry for access to its content.
 func (p *place) open(flags int) (*os.File, error) {
 	file, err := openAt(unix.AT_FDCWD, p.held(), flags|unix.O_NONBLOCK|unix.O_NOCTTY)
 	if err != nil {
@@ -205,7 +215,7 @@ func (p *place) open(flags int) (*os.File, error) {
 	return file, nil
 }
 
-// names lists a directory, at most so many of its entries.
+// names returns some names in a directory, with a maximum number.
 func (p *place) names(most int) ([]string, error) {
 	file, err := p.open(unix.O_RDONLY | unix.O_DIRECTORY)
 	if err != nil {
@@ -220,7 +230,7 @@ func (p *place) names(most int) ([]string, error) {
 	return names, err
 }
 
-// add makes a file that was not there. One that is there stays, with fs.ErrExist.
+// add creates a file. It fails with fs.ErrExist if the name exists.
 func (p *place) add(name string, content []byte, mode fs.FileMode, uid, gid int) error {
 	file, err := openAt(p.fd(), name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW)
 	if err != nil {
@@ -229,12 +239,12 @@ func (p *place) add(name string, content []byte, mode fs.FileMode, uid, gid int)
 	_, err = file.Write(content)
 	err = errors.Join(err, file.Chown(uid, gid), file.Chmod(mode), file.Close())
 	if err != nil {
-		_ = unix.Unlinkat(p.fd(), name, 0) // the first failure is told
+		_ = unix.Unlinkat(p.fd(), name, 0)
 	}
 	return err
 }
 
-// replace puts a file of root's under a name at once, whatever was there.
+// replace atomically replaces an entry by a file that belongs to root.
 func (p *place) replace(name string, content []byte, mode fs.FileMode) error {
 	const fresh = ".slipway-new"
 	if err := unix.Unlinkat(p.fd(), fresh, 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -244,13 +254,12 @@ func (p *place) replace(name string, content []byte, mode fs.FileMode) error {
 		return err
 	}
 	if err := unix.Renameat(p.fd(), fresh, p.fd(), name); err != nil {
-		_ = unix.Unlinkat(p.fd(), fresh, 0) // the first failure is told
+		_ = unix.Unlinkat(p.fd(), fresh, 0)
 		return fmt.Errorf("replace %s: %w", path.Join(p.path, name), err)
 	}
 	return nil
 }
 
-// link makes a symbolic link.
 func (p *place) link(name, target string) error {
 	if err := unix.Symlinkat(target, p.fd(), name); err != nil {
 		return &fs.PathError{Op: "link", Path: path.Join(p.path, name), Err: err}
@@ -258,14 +267,13 @@ func (p *place) link(name, target string) error {
 	return nil
 }
 
-// give makes a directory and what is in it a user's, the directory last. Links become the user's themselves, mounts
-// stay as they are, and so does a corner that cannot be looked into.
+// give changes the owner of a directory and its content, the directory last, and of links themselves. It skips mounts.
 func (p *place) give(uid, gid int) error {
-	names, _ := p.names(-1) // an unreadable corner is no reason to stop
+	names, _ := p.names(-1)
 	for _, name := range names {
 		file, err := openAt(p.fd(), name, unix.O_PATH|unix.O_NOFOLLOW)
 		if err != nil {
-			continue // it went meanwhile
+			continue // it was removed meanwhile
 		}
 		c, err := placeOf(file, path.Join(p.path, name))
 		if err != nil {
@@ -286,7 +294,7 @@ func (p *place) give(uid, gid int) error {
 	return p.chown(uid, gid)
 }
 
-// keep makes a directory root's, and closes it to everybody else.
+// keep makes a directory root's, and inaccessible to others.
 func (p *place) keep() error {
 	return errors.Join(p.chown(0, 0), unix.Fchmodat(unix.AT_FDCWD, p.held(), 0o700, 0))
 }
@@ -298,7 +306,7 @@ func (p *place) chown(uid, gid int) error {
 	return nil
 }
 
-// openAt opens a file that no program inherits.
+// openAt opens a file with O_CLOEXEC.
 func openAt(dir int, name string, flags int) (*os.File, error) {
 	for {
 		fd, err := unix.Openat(dir, name, flags|unix.O_CLOEXEC, 0o600)
@@ -317,7 +325,7 @@ func onFileSystem(file *os.File, magic int64) bool {
 	return unix.Fstatfs(int(file.Fd()), &stat) == nil && stat.Type == magic
 }
 
-// mountOf returns the id of the mount that an open file lies on. See proc(5): fdinfo.
+// mountOf returns the id of the mount that an open file is on. See proc(5): fdinfo.
 func mountOf(file *os.File) (int, error) {
 	data, err := kernelFile("/proc/self/fdinfo/"+strconv.Itoa(int(file.Fd())), maxKernelText)
 	if err != nil {
@@ -331,30 +339,7 @@ func mountOf(file *os.File) (int, error) {
 	return 0, errors.New("the kernel reports no mount")
 }
 
-// mountTable is where mounts lie, by their ids.
-type mountTable map[int]string
-
-// readMounts reads the kernel's table of mounts.
-func readMounts(data []byte) mountTable {
-	table := mountTable{}
-	for _, mount := range mountinfo.Parse(string(data)) {
-		table[mount.ID] = filepath.Clean(mount.Point)
-	}
-	return table
-}
-
-// alone reports whether a mount lies at a place, and no other does.
-func (m mountTable) alone(id int, at string) bool {
-	for other, where := range m {
-		if other != id && where == at {
-			return false
-		}
-	}
-	return m[id] == at
-}
-
-// lookAt says what is at a path, along the image's links: who asks compares it with what must be there, and does
-// nothing with it.
+// lookAt describes a path, along the image's links. Only compare the result, and do not use the path.
 func lookAt(at string) (stat unix.Stat_t, err error) {
 	err = unix.Lstat(at, &stat)
 	return stat, err

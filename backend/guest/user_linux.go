@@ -18,22 +18,16 @@ const (
 	maxSkeleton = 100     // start files
 )
 
-// account is the work user of one container.
-type account struct {
-	uid, gid int
-	shell    string
-}
-
-// create enters the account into the image's user files, which may be missing. It comes first, so that its number means
-// it even where the image has a user of that number.
-func (a account) create(t *tree) error {
-	etc, err := t.image("/etc", true)
+// createUser adds the work user to the image's user files, which may be missing. It comes first, so that its number
+// resolves to it even if the image has another user with that number.
+func (c *container) createUser() error {
+	etc, err := c.held.tree.image("/etc", true)
 	if err != nil {
 		return err
 	}
 	defer etc.close()
-	passwd := fmt.Sprintf("%s:x:%d:%d:Slipway:%s:%s", User, a.uid, a.gid, homePath, cmp.Or(a.shell, "/bin/sh"))
-	group := fmt.Sprintf("%s:x:%d:", User, a.gid)
+	passwd := fmt.Sprintf("%s:x:%d:%d:Slipway:%s:%s", User, c.uid, c.gid, homePath, cmp.Or(c.shell.path, "/bin/sh"))
+	group := fmt.Sprintf("%s:x:%d:", User, c.gid)
 	return errors.Join(
 		editFile(etc, "passwd", 0o644, func(lines []string) []string {
 			lines = append([]string{passwd}, withoutName(lines, User)...)
@@ -41,10 +35,10 @@ func (a account) create(t *tree) error {
 		}),
 		editFile(etc, "group", 0o644, func(lines []string) []string {
 			lines = withoutName(lines, User)
-			lines = ensureID(lines, a.gid, group)
+			lines = ensureID(lines, c.gid, group)
 			return ensureID(lines, 0, "root:x:0:")
 		}),
-		// A password that nothing matches, where the image has such a file.
+		// A password that nothing matches, if the image has such a file.
 		editFile(etc, "shadow", 0, func(lines []string) []string {
 			return append(withoutName(lines, User), User+":*:19000:0:99999:7:::")
 		}),
@@ -55,7 +49,7 @@ func withoutName(lines []string, name string) []string {
 	return slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return strings.HasPrefix(line, name+":") })
 }
 
-// ensureID appends entry unless a line has that number in its third field.
+// ensureID appends entry unless the third field of a line is id.
 func ensureID(lines []string, id int, entry string) []string {
 	for _, line := range lines {
 		if fields := strings.Split(line, ":"); len(fields) > 2 && fields[2] == strconv.Itoa(id) {
@@ -65,7 +59,7 @@ func ensureID(lines []string, id int, entry string) []string {
 	return append(lines, entry)
 }
 
-// editFile replaces a file of lines at once. One that is missing is made with mode, or not at all where that is 0.
+// editFile atomically replaces a file of lines. It creates a missing file with mode, unless that is 0.
 func editFile(dir *place, name string, mode fs.FileMode, edit func([]string) []string) error {
 	old, oldMode, err := dir.read(name, maxUserFile)
 	switch {
@@ -84,19 +78,17 @@ func editFile(dir *place, name string, mode fs.FileMode, edit func([]string) []s
 	return dir.replace(name, content, mode)
 }
 
-// prepareHome makes the home the account's own. What the engine or the image put there as root, when it is new, becomes
-// the account's too; what is mounted there is left alone.
-func (a account) prepareHome(t *tree, home *place) error {
-	if int(home.stat.Uid) == a.uid && a.uid != 0 {
+// prepareHome makes a new home and its content the work user's, except for mounts in it.
+func (c *container) prepareHome() error {
+	if int(c.held.home.stat.Uid) == c.uid && c.uid != 0 {
 		return nil // it was prepared before
 	}
-	return errors.Join(home.give(a.uid, a.gid), a.copySkeleton(t, home))
+	return errors.Join(c.held.home.give(c.uid, c.gid), c.copySkeleton())
 }
 
-// copySkeleton gives a new home the image's start files, as useradd does. Only plain files count, and an image need not
-// have any.
-func (a account) copySkeleton(t *tree, home *place) error {
-	skel, err := t.image("/etc/skel", false)
+// copySkeleton copies the image's start files, if it has any, to a new home, as useradd does, but only plain files.
+func (c *container) copySkeleton() error {
+	skel, err := c.held.tree.image("/etc/skel", false)
 	if err != nil || skel.stat.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return nil
 	}
@@ -110,7 +102,7 @@ func (a account) copySkeleton(t *tree, home *place) error {
 		if err != nil {
 			continue
 		}
-		if err := home.add(name, data, 0o644, a.uid, a.gid); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := c.held.home.add(name, data, 0o644, c.uid, c.gid); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}

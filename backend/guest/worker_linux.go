@@ -1,12 +1,16 @@
 package guest
 
 import (
+	"bytes"
 	"context"
+	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -17,18 +21,16 @@ import (
 )
 
 const (
-	// watchTimeout is how long a batch command waits for the agent to see the session run. Without an agent it starts
-	// all the same.
+	// watchTimeout is how long a batch command waits until the agent has received "ready". Then it starts anyway.
 	watchTimeout = 30 * time.Second
-	// flushTimeout is how long the news of the end may take to reach the agent.
+	// flushTimeout is how long sending the exit code to the agent may take.
 	flushTimeout = 2 * time.Second
-	// maxSettings is more than the engine ever tells, in bytes.
-	maxSettings = 16 << 20
+	maxSettings  = 16 << 20 // bytes of the config file
 )
 
-// work prepares the container and serves the agent until a batch command ends, whose code it returns, or a signal ends
-// the session.
-func work() int {
+// work prepares the container and serves the agent until a batch command ends, whose exit code it returns, or a signal
+// ends the session.
+func work([]string) int {
 	settings, held, err := begin()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "slipway-guest:", err)
@@ -47,27 +49,23 @@ func work() int {
 	signal.Notify(ending, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
 	signal.Ignore(syscall.SIGUSR1, syscall.SIGUSR2)
 
-	image := environment(os.Environ())
-	path, _ := image.get("PATH")
-	shell := findShell(path)
+	shell := findShell(os.Getenv("PATH"))
 	c := &container{
 		uid: settings.UID, gid: settings.GID, groups: settings.Groups, home: homePath, shell: shell,
 		env: newEnvironment(os.Environ(), shell, settings.Env), held: held,
 	}
 	config := Config{Processes: c, SpoolDir: held.spool.held()}
 	if settings.Command == "" {
-		config.Log = os.Stdout // a batch session's log is its command's alone
+		config.Log = os.Stdout // the log of a batch session is that of its command
 	}
 	g := New(config)
 	go connect(ctx, g, held.link.held()+"/"+socketName)
-	for _, err := range c.prepare() {
-		g.Trouble(err)
-	}
-	if err := c.cooperate(); err != nil {
-		g.Trouble(err)
-	}
+	failures := append(c.prepare(), c.cooperate())
 	if settings.Cluster != nil {
-		if err := c.joinCluster(ctx, *settings.Cluster); err != nil {
+		failures = append(failures, c.joinCluster(ctx, *settings.Cluster))
+	}
+	for _, err := range failures {
+		if err != nil {
 			g.Trouble(err)
 		}
 	}
@@ -76,14 +74,21 @@ func work() int {
 	g.Ready()
 	if settings.Command == "" {
 		<-ending
-		closeUntil(g, ending)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_ = g.Close(ctx)
+		}()
+		select {
+		case <-done:
+		case <-ending: // a second signal ends the wait
+		}
 		return 0
 	}
 	return batch(g, c, settings.Command, oom, ending)
 }
 
-// begin reads what the engine has put into the container and opens what the guest works with, before anything of the
-// image runs.
+// begin reads the config and opens the places that the guest uses, before anything of the image runs.
 func begin() (settings engine.GuestConfig, held *places, err error) {
 	t, err := openTree("/")
 	if err != nil {
@@ -98,8 +103,11 @@ func begin() (settings engine.GuestConfig, held *places, err error) {
 	if err != nil {
 		return settings, nil, err
 	}
-	if settings, err = readSettings(data); err != nil {
-		return settings, nil, err
+	if err := json.Unmarshal(data, &settings); err != nil {
+		return settings, nil, fmt.Errorf("read settings: %w", err)
+	}
+	if settings.UID < 0 || settings.GID < 0 {
+		return settings, nil, fmt.Errorf("read settings: invalid user %d:%d", settings.UID, settings.GID)
 	}
 	if held, err = openPlaces(t); err != nil {
 		return settings, nil, err
@@ -107,7 +115,7 @@ func begin() (settings engine.GuestConfig, held *places, err error) {
 	return settings, held, held.spool.keep()
 }
 
-// checkPins fails where a mount shows something else than it must. Nobody has seen it then: nothing runs before this.
+// checkPins fails if a mount is not the directory that it must be. Nothing of the session runs before this.
 func checkPins(pins []engine.Pin) error {
 	for _, pin := range pins {
 		stat, err := lookAt(pin.Target)
@@ -122,51 +130,70 @@ func checkPins(pins []engine.Pin) error {
 	return nil
 }
 
-// prepare makes the account and the home and returns what went wrong.
+// prepare creates the account and the home and returns the failures.
 func (c *container) prepare() []error {
 	var failures []error
-	a := account{uid: c.uid, gid: c.gid, shell: c.shell.path}
-	if err := a.create(c.held.tree); err != nil {
+	if err := c.createUser(); err != nil {
 		failures = append(failures, session.WrapError(err, session.CodeNoUser,
 			fmt.Sprintf("The user %q could not be added to the image's user files: %v.", User, err),
 			"Programs that look up their user's name may complain."))
 	}
-	if err := a.prepareHome(c.held.tree, c.held.home); err != nil {
+	if err := c.prepareHome(); err != nil {
 		failures = append(failures, session.WrapError(err, session.CodeNoHome,
 			fmt.Sprintf("The home could not be prepared: %v.", err), "Check that the engine's disk is not full."))
 	}
 	for _, file := range []*os.File{os.Stdout, os.Stderr} {
-		_ = unix.Fchown(int(file.Fd()), c.uid, c.gid) // for programs that open /dev/stdout anew
+		_ = unix.Fchown(int(file.Fd()), c.uid, c.gid) // for programs that open /dev/stdout
 	}
 	return failures
 }
 
-// connect keeps a link to the agent until ctx ends.
+// sitecustomize is a module that Python runs when it starts.
+//
+//go:embed python/sitecustomize.py
+var sitecustomize []byte
+
+const (
+	pythonPath = "/var/lib/slipway/python"
+	// cooperative is set by the agent if frameworks should limit themselves to the session's part of a device.
+	cooperative = "SLIPWAY_GPU_COOPERATIVE"
+)
+
+// cooperate limits PyTorch to the session's part of a device. No variable does that in all of its versions.
+func (c *container) cooperate() error {
+	if c.env.get(cooperative) != "1" {
+		return nil
+	}
+	dir, err := c.held.tree.image(pythonPath, true)
+	if err == nil {
+		err = dir.replace("sitecustomize.py", sitecustomize, 0o644)
+		dir.close()
+	}
+	if err != nil {
+		return session.WrapError(err, session.CodeUncooperative,
+			"PyTorch does not know this session's share of a device.",
+			"Call torch.cuda.set_per_process_memory_fraction with SLIPWAY_GPU_FRACTION.")
+	}
+	path := pythonPath
+	if own := c.env.get("PYTHONPATH"); own != "" {
+		path += ":" + own
+	}
+	c.env = c.env.set("PYTHONPATH", path)
+	return nil
+}
+
+// connect connects to the agent again and again until ctx ends.
 func connect(ctx context.Context, g *Guest, socket string) {
 	var dialer net.Dialer
 	for ctx.Err() == nil {
 		if conn, err := dialer.DialContext(ctx, "unix", socket); err == nil {
-			_ = g.Serve(ctx, conn) // a lost link is made anew
+			_ = g.Serve(ctx, conn)
 		}
 		select {
 		case <-time.After(redialPause):
 		case <-ctx.Done():
 		}
 	}
-}
-
-// closeUntil ends terminals and services politely; a second signal cuts it short.
-func closeUntil(g *Guest, ending <-chan os.Signal) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go func() {
-		select {
-		case <-ending:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	_ = g.Close(ctx) // the container ends either way
 }
 
 // batch runs the startup command and returns its code.
@@ -184,20 +211,19 @@ func batch(g *Guest, c *container, script string, oom *oomCounter, ending <-chan
 	g.Exit(code)
 	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 	defer cancel()
-	_ = g.Flush(ctx) // without an agent there is nobody to tell
+	_ = g.Flush(ctx) // there may be no agent
 	return code
 }
 
-// runBatch runs script with the image's shell on the container's own output.
+// runBatch runs script with the image's shell on the container's output.
 func (c *container) runBatch(g *Guest, script string, ending <-chan os.Signal) int {
 	if !hasShell(c) {
 		g.Trouble(noShell(session.CodeNoShell))
 		fmt.Fprintln(os.Stderr, "slipway: this image has no shell to run the startup command")
 		return codeNotFound
 	}
-	spec := c.spec(Command{Argv: c.shell.run(script)}, c.env)
-	spec.files = [3]*os.File{c.held.null, os.Stdout, os.Stderr}
-	started, err := startChild(spec)
+	cmd := Command{Argv: c.shell.run(script)}
+	started, err := c.startChild(cmd, c.env, [3]*os.File{c.held.null, os.Stdout, os.Stderr}, false)
 	if err != nil {
 		g.Trouble(session.AsError(err, session.CodeGuestInternal))
 		fmt.Fprintln(os.Stderr, "slipway:", err)
@@ -211,6 +237,67 @@ func (c *container) runBatch(g *Guest, script string, ending <-chan os.Signal) i
 			if number, ok := received.(syscall.Signal); ok {
 				signalSession(started.pid, number, unix.SIGCONT)
 			}
+		}
+	}
+}
+
+// oomInterval is how often the count is read: control groups notify a container only with more privileges.
+const oomInterval = 500 * time.Millisecond
+
+// oomFiles count the processes that the kernel killed for lack of memory, in control groups of version 2 and 1.
+var oomFiles = []string{"/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"}
+
+// oomCounter counts from its creation.
+type oomCounter struct {
+	file string
+	base int
+}
+
+// newOOMCounter returns a counter that stays at 0 if the kernel reports no count.
+func newOOMCounter() *oomCounter {
+	for _, file := range oomFiles {
+		if count, ok := readOOM(file); ok {
+			return &oomCounter{file: file, base: count}
+		}
+	}
+	return &oomCounter{}
+}
+
+func readOOM(file string) (int, bool) {
+	data, err := kernelFile(file, maxKernelText)
+	if err != nil {
+		return 0, false
+	}
+	for line := range bytes.SplitSeq(data, []byte{'\n'}) {
+		if value, ok := bytes.CutPrefix(line, []byte("oom_kill ")); ok {
+			count, err := strconv.Atoi(string(bytes.TrimSpace(value)))
+			return count, err == nil
+		}
+	}
+	return 0, false
+}
+
+func (c *oomCounter) count() int {
+	count, _ := readOOM(c.file)
+	return max(0, count-c.base)
+}
+
+// watch calls tell with every new count until ctx ends.
+func (c *oomCounter) watch(ctx context.Context, tell func(int)) {
+	if c.file == "" {
+		return
+	}
+	ticker := time.NewTicker(oomInterval)
+	defer ticker.Stop()
+	for told := 0; ; {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		if count := c.count(); count != told {
+			told = count
+			tell(count)
 		}
 	}
 }

@@ -11,18 +11,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// open opens the file of a lock for reading, which is all that a lock needs, and makes it where it is not there. It
-// follows no link, waits for nobody, and takes no other kind of file: whoever can write to the folder may have put
-// anything there.
+// open opens or creates the file of a lock for reading, which is enough for a lock. It follows no link, does not block
+// and accepts only a regular file, because every user can write to the folder.
 func open(path string) (*os.File, error) {
 	const flags = unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC
 	for range 2 {
-		// Not both at once: systems that protect such folders forbid O_CREAT on what another user made.
+		// O_CREAT only if it is missing: the kernel may refuse it for another user's file (protected_regular).
 		file, err := os.OpenFile(path, os.O_RDONLY|flags, 0)
 		if errors.Is(err, fs.ErrNotExist) {
 			file, err = os.OpenFile(path, os.O_RDONLY|os.O_CREATE|os.O_EXCL|flags, 0o444)
 			if errors.Is(err, fs.ErrExist) {
-				continue // made by another meanwhile
+				continue // created by another program meanwhile
 			}
 			if err == nil {
 				err = file.Chmod(0o444) // whatever the umask

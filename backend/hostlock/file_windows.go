@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// open is not needed here: containers run in a machine of their own.
+// open is not needed here: containers run in a virtual machine.
 func open(string) (*os.File, error) { return nil, errors.ErrUnsupported }
 
 func try(*os.File) (bool, error) { return false, errors.ErrUnsupported }

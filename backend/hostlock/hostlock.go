@@ -1,6 +1,5 @@
-// Package hostlock is a lock that programs of different users of one machine share without any of them being root. It
-// keeps those who respect it out of each other's way and nothing more: any user may keep it for as long as they like,
-// so whoever waits in vain goes on without it and checks what they did.
+// Package hostlock is an advisory lock that programs of different users of one machine share without root. Any user can
+// keep it for any time, so a program that does not get it continues without it and checks its result.
 package hostlock
 
 import (
@@ -17,9 +16,8 @@ var ErrHeld = errors.New("hostlock: another program keeps the lock")
 
 // Lock is one lock of the machine.
 type Lock struct {
-	Path string
-	// Patience is how long Acquire waits; 0: 5 s.
-	Patience time.Duration
+	Path     string
+	Patience time.Duration // how long Acquire waits; 0: 5 s
 }
 
 const (
@@ -27,8 +25,8 @@ const (
 	lookPause = 10 * time.Millisecond
 )
 
-// Of returns the lock of a name, at the place where every user's programs look: the folder for locks where the machine
-// has one that all may write to, else the one for temporary files.
+// Of returns the lock of a name, which is the same for every user: in the folder for locks if all users can write to
+// it, else in the one for temporary files.
 func Of(name string) Lock {
 	for _, dir := range []string{"/run/lock", "/var/lock", "/tmp"} {
 		if info, err := os.Stat(dir); err == nil && info.IsDir() && info.Mode()&os.ModeSticky != 0 &&
@@ -39,8 +37,8 @@ func Of(name string) Lock {
 	return Lock{Path: filepath.Join(os.TempDir(), name)}
 }
 
-// Acquire takes the lock, and release gives it back. So does the end of the process. It fails with [ErrHeld], with
-// ctx's error, or where the file is not what it has to be.
+// Acquire acquires the lock until release is called or the process ends. It fails with [ErrHeld], with ctx's error, or
+// if the file is not a regular one.
 func (l Lock) Acquire(ctx context.Context) (release func(), err error) {
 	file, err := open(l.Path)
 	if err != nil {

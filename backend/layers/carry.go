@@ -11,12 +11,12 @@ import (
 	"slipway/gpu"
 )
 
-// Source is the agent that has an image.
+// Source is an agent that has an image.
 type Source interface {
 	SendImage(ctx context.Context, wish session.ImageWish) (io.ReadCloser, error)
 }
 
-// Target is the agent that wants it.
+// Target is an agent that receives one.
 type Target interface {
 	ExpectImage(ctx context.Context, parts session.ImageParts) (session.ImageArrival, error)
 	ReceiveImage(ctx context.Context, id string) (io.ReadWriteCloser, error)
@@ -24,17 +24,15 @@ type Target interface {
 
 // Report follows a transfer. Neither function may be nil.
 type Report struct {
-	// Progress is told how much of the layers has arrived for good, of how much; both count only what was missing when
-	// the transfer began.
+	// Progress receives how much of the layers was stored, of those that were missing when the transfer began.
 	Progress func(done, total gpu.Bytes)
-	// Again is asked after a failure: it returns nil when it is time for another try, or the error that ends the
-	// transfer.
+	// Again is called after a failure. It waits and returns nil to retry, or the error that ends the transfer.
 	Again func(ctx context.Context, err error) error
 }
 
-// Carry brings what the target lacks of an image from the source to it, and returns when nothing is missing, when ctx
-// ends, or when Report.Again returns an error. Streams survive cuts by themselves. When one is lost for good, for
-// example because an agent was restarted, Carry continues from what the target has kept.
+// Carry copies what the target lacks of an image from the source. It returns when nothing is missing, when ctx ends, or
+// when Report.Again returns an error. Streams survive cuts. When one is lost, for example because an agent was
+// restarted, Carry continues from what the target has stored.
 func Carry(ctx context.Context, source Source, target Target, parts session.ImageParts, report Report) error {
 	c := &carrier{source: source, target: target, parts: parts, report: report, sizes: map[string]gpu.Bytes{},
 		kept: map[string]gpu.Bytes{}}
@@ -67,12 +65,11 @@ type carrier struct {
 	target Target
 	parts  session.ImageParts
 	report Report
-	// Of layers: their sizes as announced, and how much is kept of each that was missing. Only one goroutine at a time
-	// uses them.
+	// The sizes of layers, and how much is stored of each that was missing. Used by one goroutine at a time.
 	sizes, kept map[string]gpu.Bytes
 }
 
-// begin notes what is missing, the first time and after each lost stream.
+// begin records what is missing, first and after each lost stream.
 func (c *carrier) begin(missing []session.PartMark) {
 	for part := range c.kept {
 		c.kept[part] = c.sizes[part]
@@ -83,7 +80,7 @@ func (c *carrier) begin(missing []session.PartMark) {
 	c.progress()
 }
 
-// note takes down how much of a layer is kept.
+// note records how much of a layer is stored.
 func (c *carrier) note(mark told) {
 	if mark.Part == session.ImageConfig {
 		return
@@ -127,17 +124,16 @@ func (c *carrier) once(ctx context.Context, missing []session.PartMark) error {
 		cancel()
 	}
 	answer := <-answered
-	var refused *session.Error
-	switch {
-	case errors.As(answer, &refused):
-		return refused // says more than the write that failed for it
-	case err == nil && errors.Is(answer, io.EOF):
+	if refused, ok := errors.AsType[*session.Error](answer); ok {
+		return refused // explains the write that failed
+	}
+	if err == nil && errors.Is(answer, io.EOF) {
 		return nil
 	}
 	return errors.Join(err, answer)
 }
 
-// copyFrames copies a stream, which has to be whole.
+// copyFrames copies a stream. It fails if the end is missing.
 func copyFrames(to io.Writer, from *Reader) error {
 	for {
 		frame, err := from.Next()
@@ -153,7 +149,6 @@ func copyFrames(to io.Writer, from *Reader) error {
 	}
 }
 
-// mostTold bounds one line of a target's answer, in bytes.
 const mostTold = 64 << 10
 
 // readTold reads a line of a target's answer. The buffer bounds its length.
@@ -169,7 +164,7 @@ func readTold(lines *bufio.Reader) (line told, err error) {
 	return line, err
 }
 
-// listen reads how much is kept until the target closes its stream, which is io.EOF, or reports a failure.
+// listen reads the target's answer until the target closes its stream, which is io.EOF, or reports a failure.
 func (c *carrier) listen(conn io.Reader) error {
 	lines := bufio.NewReaderSize(conn, mostTold)
 	for {

@@ -10,29 +10,32 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/moby/sys/atomicwriter"
+
 	"slipway/backend/session"
 	"slipway/gpu"
 )
 
-// Config says where a depot keeps what arrives. Free and Now may be nil.
+// Config describes a depot. Free and Now may be nil.
 type Config struct {
 	Dir   string
-	Free  func(dir string) (gpu.Bytes, error) // room on the disk of dir
+	Free  func(dir string) (gpu.Bytes, error) // space on the disk of dir
 	Now   func() time.Time
 	Quota Quota
 }
 
-// Quota is the most that one person has on the way to a depot. A zero field has its default.
+// Quota limits the incoming images of one person. A zero field has its default.
 type Quota struct {
 	Images int           // at a time; 4
 	Size   gpu.Bytes     // of the content of all of them; 100 GiB
-	Keep   time.Duration // an image of which nothing more arrives; 7 days
+	Keep   time.Duration // how long an incomplete image is kept; 7 days
 }
 
 // The defaults of a [Quota].
@@ -42,48 +45,42 @@ const (
 	DefaultKeep   = 7 * 24 * time.Hour
 )
 
-// partsFile holds what an image is made of.
 const partsFile = "parts.json"
 
-// Depot keeps what has arrived of images until all of each is there. What one person brings is theirs: others cannot
-// find, change or forget it, or take its room. One image has a folder, in which a part is a file of chunk frames:
-// <name>.part while it arrives, <name>.<bytes of content> when it is whole. All methods are safe for concurrent use.
+// Depot stores incoming images until they are complete. A person cannot find, change or remove those of others, or use
+// their quota. Each image has a folder, in which a part is a file of chunk frames: <name>.part while it arrives, then
+// <name>.<bytes of content>. All methods are safe for concurrent use.
 type Depot struct {
 	config Config
 
-	mu     sync.Mutex // guards images and what is in them
+	mu     sync.Mutex // guards images
 	images map[key]*image
 }
 
-// key is an image that a person brings.
 type key struct{ owner, id string }
 
-// folder is the name of the folder of an image.
 func (k key) folder() string {
 	return fmt.Sprintf("%.16x-%s", sha256.Sum256([]byte(k.owner)), strings.TrimPrefix(k.id, "sha256:"))
 }
 
-// expected is what is written down of an image.
+// expected is the content of [partsFile].
 type expected struct {
 	Owner string `json:"owner"`
 	session.ImageParts
 }
 
-// image is an image that is expected.
 type image struct {
-	key   key
-	parts session.ImageParts
-	dir   string
-	size  gpu.Bytes // of the content that has arrived; guarded by Depot.mu
-	// turn is held by whoever writes its files; ender ends that one.
-	turn  sync.Mutex
-	ender io.Closer // guarded by Depot.mu
-	gone  bool      // guarded by turn
-	// partial is the part under way as the last receiver left it; guarded by turn.
-	partial *partial
+	key     key
+	parts   session.ImageParts
+	dir     string
+	size    gpu.Bytes  // of the content that has arrived; guarded by Depot.mu
+	ender   io.Closer  // ends the current receiver; guarded by Depot.mu
+	turn    sync.Mutex // held by the receiver; guards the files and the fields below
+	gone    bool
+	partial *partial // the incomplete part as the last receiver left it
 }
 
-// Open opens the depot in its folder and drops what is too old.
+// Open opens the depot in its folder and removes images that are too old.
 func Open(config Config) (*Depot, error) {
 	if config.Now == nil {
 		config.Now = time.Now
@@ -112,8 +109,7 @@ func Open(config Config) (*Depot, error) {
 	return d, nil
 }
 
-// read reads the description of an image whose folder is named name. One that is too old, or was never finished, is an
-// error.
+// read reads the image in dir, whose base is name. It fails if the image is too old or its description is invalid.
 func (d *Depot) read(dir, name string) (*image, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -141,7 +137,7 @@ func (d *Depot) read(dir, name string) (*image, error) {
 	return one, nil
 }
 
-// Expect makes ready for an image of which the engine has the first layers, and says how far the other parts are.
+// Expect prepares for an image of which the engine has the first layers, and returns what is missing.
 func (d *Depot) Expect(owner string, parts session.ImageParts, present int) (session.ImageArrival, error) {
 	if err := Check(parts); err != nil {
 		return session.ImageArrival{}, err
@@ -167,7 +163,7 @@ func (d *Depot) Expect(owner string, parts session.ImageParts, present int) (ses
 	return arrival, d.failed(err)
 }
 
-// held is how many images of a person are on the way, and how much of them has arrived; it needs mu.
+// held returns how many incoming images a person has, and how much of them has arrived. The caller holds mu.
 func (d *Depot) held(owner string) (count int, size gpu.Bytes) {
 	for which, one := range d.images {
 		if which.owner == owner {
@@ -178,7 +174,7 @@ func (d *Depot) held(owner string) (count int, size gpu.Bytes) {
 	return count, size
 }
 
-// grow counts content that is about to be kept of an image, or refuses it.
+// grow counts content that is about to be stored, or fails if that exceeds the quota.
 func (d *Depot) grow(one *image, by gpu.Bytes) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -195,7 +191,7 @@ func (d *Depot) tooLarge() error {
 		"Cancel the transfer of another image, or ask an admin of that machine for more.")
 }
 
-// expect writes down what is expected. The same image may have other names now.
+// expect stores the description of an image, which may have other names than before.
 func (d *Depot) expect(one *image, parts session.ImageParts, present int) (session.ImageArrival, error) {
 	d.interrupt(one, nil)
 	one.turn.Lock()
@@ -221,7 +217,10 @@ func (d *Depot) expect(one *image, parts session.ImageParts, present int) (sessi
 	if err != nil {
 		return session.ImageArrival{}, err
 	}
-	if err := writeWhole(filepath.Join(one.dir, partsFile), data); err != nil {
+	if err := atomicwriter.WriteFile(filepath.Join(one.dir, partsFile), data, 0o600); err != nil {
+		return session.ImageArrival{}, err
+	}
+	if err := syncDir(one.dir); err != nil {
 		return session.ImageArrival{}, err
 	}
 	one.parts = parts
@@ -229,7 +228,7 @@ func (d *Depot) expect(one *image, parts session.ImageParts, present int) (sessi
 	return arrival, os.Chtimes(one.dir, now, now)
 }
 
-// arrival needs the image's turn.
+// arrival returns which parts are missing. The caller holds the image's turn.
 func (d *Depot) arrival(one *image, parts session.ImageParts, present int) (session.ImageArrival, error) {
 	arrival := session.ImageArrival{ID: parts.ID, Present: len(parts.Layers)}
 	there := parts.Layers[:min(present, len(parts.Layers))]
@@ -252,7 +251,7 @@ func (d *Depot) arrival(one *image, parts session.ImageParts, present int) (sess
 	return arrival, nil
 }
 
-// room says when the person or the disk has no room for what is missing.
+// room fails if the missing parts exceed the quota or the free space.
 func (d *Depot) room(one *image, parts session.ImageParts, arrival session.ImageArrival) error {
 	sizes := map[string]gpu.Bytes{}
 	for _, layer := range parts.Layers {
@@ -281,16 +280,13 @@ func (d *Depot) room(one *image, parts session.ImageParts, arrival session.Image
 		"Free space on that machine, for example by removing unused images.")
 }
 
-// Stored is a part that is whole.
+// Stored is a complete part.
 type Stored struct {
 	Size gpu.Bytes // of its content
 	path string
 }
 
-// Open opens its content. The caller closes it.
-func (s Stored) Open() (io.ReadCloser, error) { return openContent(s.path) }
-
-// Parts returns an image that is expected, and those of its parts that are whole.
+// Parts returns the description of an incoming image, and its complete parts by name.
 func (d *Depot) Parts(owner, id string) (session.ImageParts, map[string]Stored, error) {
 	one, err := d.image(owner, id)
 	if err != nil {
@@ -307,7 +303,7 @@ func (d *Depot) Parts(owner, id string) (session.ImageParts, map[string]Stored, 
 	return one.parts, whole, nil
 }
 
-// Forget drops what has arrived of an image. One that is unknown is forgotten already.
+// Forget removes an incoming image, if there is one.
 func (d *Depot) Forget(owner, id string) error {
 	one, err := d.image(owner, id)
 	if err != nil {
@@ -323,7 +319,7 @@ func (d *Depot) Forget(owner, id string) error {
 	return d.failed(os.RemoveAll(one.dir))
 }
 
-// Sweep drops images of which nothing more arrived for as long as they are kept.
+// Sweep removes images that nothing was added to for [Quota].Keep.
 func (d *Depot) Sweep() error {
 	d.mu.Lock()
 	var old []key
@@ -355,31 +351,67 @@ func unknown(id string) error {
 	return session.NewError(session.CodeImageUnexpected, "No image "+id+" is expected here.", "Send it again.")
 }
 
-// interrupt ends whoever receives an image and puts next in its place.
+// interrupt ends the current receiver of an image and replaces it by next.
 func (d *Depot) interrupt(one *image, next io.Closer) {
 	d.mu.Lock()
 	before := one.ender
 	one.ender = next
 	d.mu.Unlock()
 	if before != nil {
-		_ = before.Close() // it fails there, where it is read
+		_ = before.Close() // the receiver reports the failure
 	}
 }
 
-// failed gives a failure of the disk its code.
+// failed converts a failure of the disk to a [session.Error].
 func (d *Depot) failed(err error) error {
-	var e *session.Error
-	switch {
-	case err == nil, errors.As(err, &e):
+	if _, known := errors.AsType[*session.Error](err); known {
 		return err
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return &session.Error{Code: session.CodeDiskFull, Message: "The disk of that machine is full.",
-			Hint: "Free space there and send the image again. It resumes where it stopped.", Err: err}
 	}
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return &session.Error{Code: session.CodeOperationFailed, Message: "The image cannot be kept on that machine: " +
-			path.Err.Error() + ".", Hint: "Look at the disk and the permissions of the agent's folder.", Err: err}
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return session.WrapError(err, session.CodeDiskFull, "The disk of that machine is full.",
+			"Free space there and send the image again. It resumes where it stopped.")
+	}
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
+		return session.WrapError(err, session.CodeOperationFailed,
+			"The image cannot be kept on that machine: "+path.Err.Error()+".",
+			"Look at the disk and the permissions of the agent's folder.")
 	}
 	return err
+}
+
+// digestRule is the form of a layer's name, which is safe as the name of a file.
+var digestRule = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+
+const (
+	layersMost = 1000 // of one image; engines allow 127
+	refsMost   = 100  // names of one image
+)
+
+func validPart(name string) bool { return name == session.ImageConfig || digestRule.MatchString(name) }
+
+// Check fails for an invalid description of an image.
+func Check(parts session.ImageParts) error {
+	wrong := func(what string) error {
+		return session.NewError(session.CodeImageInvalid, "The image cannot be received: "+what+".",
+			"Upgrade the older side.")
+	}
+	switch {
+	case !digestRule.MatchString(parts.ID):
+		return wrong("its id is none")
+	case len(parts.Layers) == 0 || len(parts.Layers) > layersMost:
+		return wrong("it has no layers, or too many")
+	case len(parts.Refs) > refsMost:
+		return wrong("it has too many names")
+	}
+	for _, layer := range parts.Layers {
+		if !digestRule.MatchString(layer.Digest) || layer.Size < 0 {
+			return wrong("one of its layers is not named by its digest")
+		}
+	}
+	for _, ref := range parts.Refs {
+		if !session.ValidImage(ref) {
+			return wrong("one of its names is none")
+		}
+	}
+	return nil
 }

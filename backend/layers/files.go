@@ -13,15 +13,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/moby/sys/atomicwriter"
-
 	"slipway/backend/session"
 	"slipway/gpu"
 	"slipway/tunnel/frame"
 )
 
-// partial is a part that arrives: its file holds size bytes of chunk frames with content bytes of content, whose hash
-// so far is sum.
+// partial is an incomplete part: a file of size bytes of chunk frames, with content bytes of content and its hash.
 type partial struct {
 	name    string
 	file    *os.File // nil between two receivers
@@ -30,7 +27,7 @@ type partial struct {
 	sum     hash.Hash
 }
 
-// names are the parts of an image, each once.
+// names returns the parts of an image, each once.
 func names(of session.ImageParts) []string {
 	names := []string{session.ImageConfig}
 	for _, layer := range of.Layers {
@@ -45,7 +42,7 @@ func (i *image) path(name string) string {
 	return filepath.Join(i.dir, strings.TrimPrefix(name, "sha256:"))
 }
 
-// whole finds a part that is there in full, with the bytes of its content.
+// whole returns the file of a complete part, and the size of its content.
 func (i *image) whole(name string) (path string, size gpu.Bytes, ok bool) {
 	found, err := filepath.Glob(i.path(name) + ".[0-9]*")
 	if err != nil || len(found) != 1 {
@@ -55,8 +52,7 @@ func (i *image) whole(name string) (path string, size gpu.Bytes, ok bool) {
 	return found[0], gpu.Bytes(bytes), err == nil
 }
 
-// open opens the file of a part that arrives, as far as it is sound: a file that was being written when the process
-// died loses its last frame.
+// open opens the file of an incomplete part, without a damaged last frame from a process that died while writing it.
 func (i *image) open(name string) (*partial, error) {
 	file, err := os.OpenFile(i.path(name)+".part", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -76,7 +72,6 @@ func (i *image) open(name string) (*partial, error) {
 	return found, nil
 }
 
-// kept is how much of a part that is not whole has arrived.
 func (i *image) kept(name string) (gpu.Bytes, error) {
 	if _, err := os.Stat(i.path(name) + ".part"); errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
@@ -90,8 +85,7 @@ func (i *image) kept(name string) (gpu.Bytes, error) {
 	return under.content, file.Close()
 }
 
-// arrived is how much of the image's content is there. Of a part that was not opened since the process began it is what
-// the file takes.
+// arrived returns how much of the image's content has arrived; for an unopened part, the size of its file.
 func (i *image) arrived() (sum gpu.Bytes) {
 	for _, name := range names(i.parts) {
 		if _, size, ok := i.whole(name); ok {
@@ -105,7 +99,6 @@ func (i *image) arrived() (sum gpu.Bytes) {
 	return sum
 }
 
-// recover reads the whole file.
 func (p *partial) recover() error {
 	unpack, err := newUnpacker()
 	if err != nil {
@@ -116,7 +109,7 @@ func (p *partial) recover() error {
 	for {
 		frame, err := reader.Next()
 		if err != nil || frame.Kind != kindChunk {
-			return p.rewind() // whatever follows the last sound frame is dropped
+			return p.rewind()
 		}
 		content, err := unpack.open(frame)
 		if err != nil {
@@ -132,7 +125,7 @@ func (p *partial) add(f Frame, content []byte) {
 	p.size += int64(frame.HeadSize + len(f.Payload))
 }
 
-// rewind cuts the file after the last frame that counts.
+// rewind truncates the file after the last valid frame.
 func (p *partial) rewind() error {
 	if err := p.file.Truncate(p.size); err != nil {
 		return err
@@ -141,7 +134,6 @@ func (p *partial) rewind() error {
 	return err
 }
 
-// write appends a chunk whose content is known to be sound.
 func (p *partial) write(frame Frame, content []byte) error {
 	if err := frame.write(p.file); err != nil {
 		return err
@@ -150,8 +142,7 @@ func (p *partial) write(frame Frame, content []byte) error {
 	return nil
 }
 
-// finish makes the part whole: its content is checked, and it gets its name. One that is not what it should be is
-// dropped.
+// finish checks the content of a part and completes it, or removes it.
 func (i *image) finish(p *partial) error {
 	i.partial = nil
 	before := i.path(p.name) + ".part"
@@ -167,7 +158,6 @@ func (i *image) finish(p *partial) error {
 	return syncDir(i.dir)
 }
 
-// content reads the content of a file of chunk frames.
 type content struct {
 	file   *os.File
 	reader *Reader
@@ -175,8 +165,9 @@ type content struct {
 	left   []byte
 }
 
-func openContent(path string) (io.ReadCloser, error) {
-	file, err := os.Open(path)
+// Open opens the content of a part. The caller closes it.
+func (s Stored) Open() (io.ReadCloser, error) {
+	file, err := os.Open(s.path)
 	if err != nil {
 		return nil, err
 	}
@@ -187,12 +178,11 @@ func openContent(path string) (io.ReadCloser, error) {
 	return &content{file: file, reader: NewReader(file), unpack: unpack}, nil
 }
 
-// Read implements io.Reader.
 func (c *content) Read(p []byte) (int, error) {
 	for len(c.left) == 0 {
 		frame, err := c.reader.Next()
 		if errors.Is(err, io.ErrUnexpectedEOF) {
-			return 0, io.EOF // no frame says the end; the digest was checked
+			return 0, io.EOF // the file has no end frame; its digest was checked
 		}
 		if err != nil {
 			return 0, err
@@ -206,21 +196,11 @@ func (c *content) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close implements io.Closer.
 func (c *content) Close() error {
 	c.unpack.close()
 	return c.file.Close()
 }
 
-// writeWhole replaces a file by data, or leaves it as it was.
-func writeWhole(path string, data []byte) error {
-	if err := atomicwriter.WriteFile(path, data, 0o600); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-// syncDir makes the names in a folder last.
 func syncDir(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {

@@ -10,25 +10,18 @@ import (
 	"slipway/gpu"
 )
 
-// syncEvery is how much content is written before it is made to last and told.
+// syncEvery is how much content is written before it is synced and reported.
 const syncEvery = 8 * gpu.MiB
 
-// told is one line of what a receiver answers.
+// told is one line of a receiver's answer.
 type told struct {
 	session.PartMark
-	Whole   bool     `json:"whole,omitempty"` // all of the part is there, and is what its digest says
-	Failure *failure `json:"failure,omitempty"`
+	Whole   bool           `json:"whole,omitempty"` // the part is complete and has its digest
+	Failure *session.Cause `json:"failure,omitempty"`
 }
 
-// failure is a session.Error as it travels.
-type failure struct {
-	Code    session.Code `json:"code"`
-	Message string       `json:"message"`
-	Hint    string       `json:"hint,omitempty"`
-}
-
-// Receive takes a stream for an image that is expected, and answers with how far each part is kept. It closes conn in
-// the end. Another one that begins for the same image ends this one with image_receive_replaced.
+// Receive reads a stream for an incoming image, and answers with how much of each part is stored. It closes conn. A
+// second stream for the same image ends this one with image_receive_replaced.
 func (d *Depot) Receive(owner, id string, conn io.ReadWriteCloser) error {
 	one, err := d.image(owner, id)
 	if err != nil {
@@ -51,22 +44,22 @@ func (d *Depot) Receive(owner, id string, conn io.ReadWriteCloser) error {
 	return err
 }
 
-// receiving reports whether conn is still the one that an image comes by.
+// receiving reports whether conn is the current receiver of an image.
 func (d *Depot) receiving(one *image, conn io.Closer) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return one.ender == conn
 }
 
-// answer tells a failure as the last line.
+// answer sends a failure as the last line, and returns it.
 func (d *Depot) answer(conn io.Writer, err error) error {
 	e := session.AsError(d.failed(err), session.CodeOperationFailed)
-	// One that is gone is told nothing; the failure is what counts.
-	_ = json.NewEncoder(conn).Encode(told{Failure: &failure{Code: e.Code, Message: e.Message, Hint: e.Hint}})
+	cause := session.Cause{Code: e.Code, Message: e.Message, Hint: e.Hint}
+	_ = json.NewEncoder(conn).Encode(told{Failure: &cause}) // the sender may be gone
 	return e
 }
 
-// receiver reads one stream; it has the turn of its image.
+// receiver reads one stream. It has the turn of its image.
 type receiver struct {
 	depot  *Depot
 	image  *image
@@ -94,17 +87,14 @@ func (r *receiver) run() error {
 		if err == io.EOF { //nolint:errorlint // exactly the end of a stream, which Next returns unwrapped
 			err = nil
 		}
-		err = errors.Join(r.leave(), err)
-		// A stream that was cut leaves nobody to tell.
-		var e *session.Error
-		if failed := r.depot.failed(err); errors.As(failed, &e) {
-			return r.depot.answer(r.conn, failed)
+		err = r.depot.failed(errors.Join(r.leave(), err))
+		if _, known := errors.AsType[*session.Error](err); known { // else the stream was cut
+			return r.depot.answer(r.conn, err)
 		}
 		return err
 	}
 }
 
-// take takes one frame.
 func (r *receiver) take(frame Frame, unpack *unpacker) error {
 	switch frame.Kind {
 	case kindPart:
@@ -145,11 +135,10 @@ func (r *receiver) begin(mark session.PartMark) error {
 	if err != nil {
 		return err
 	}
-	if under.content != mark.Offset {
-		return errors.Join(corrupt("a part goes on at %d, and %d bytes of it are there", mark.Offset, under.content),
-			r.put(under))
-	}
 	r.under, r.synced = under, under.content
+	if under.content != mark.Offset {
+		return corrupt("a part goes on at %d, and %d bytes of it are there", mark.Offset, under.content)
+	}
 	return nil
 }
 
@@ -173,18 +162,12 @@ func (r *receiver) end() error {
 	return r.tell.Encode(told{PartMark: session.PartMark{Part: under.name, Offset: under.content}, Whole: true})
 }
 
-// leave keeps what there is of the part under way for the next receiver.
+// leave closes the file of an incomplete part, which the next receiver continues.
 func (r *receiver) leave() error {
 	if r.under == nil {
 		return nil
 	}
-	under := r.under
-	r.under = nil
-	return r.put(under)
-}
-
-func (r *receiver) put(under *partial) error {
-	err := errors.Join(under.file.Sync(), under.file.Close())
-	under.file = nil
+	err := errors.Join(r.under.file.Sync(), r.under.file.Close())
+	r.under.file, r.under = nil, nil
 	return err
 }

@@ -23,15 +23,16 @@ const (
 )
 
 const (
-	// chunkMost is the most content of one chunk, in bytes.
+	// chunkMost is the maximum content of one chunk, in bytes.
 	chunkMost = 1 << 20
-	// packedMost bounds a compressed chunk with its length: content that cannot be compressed grows by a few bytes for
-	// each 128 KiB.
+	// packedMost is the maximum of a compressed chunk with its length: compression may add a few bytes per 128 KiB.
 	packedMost = chunkMost + 16<<10
 	markMost   = 4 << 10
 )
 
-// Frame is one frame of a stream. Payload is as it travels and is valid until the next frame is read.
+var payloadMost = map[byte]uint32{kindPart: markMost, kindChunk: packedMost}
+
+// Frame is one frame of a stream. Payload is compressed, and valid until the next frame is read.
 type Frame struct {
 	Kind    byte
 	Mark    session.PartMark // of a part
@@ -43,7 +44,7 @@ type Frame struct {
 type Writer struct {
 	to     io.Writer
 	packer *zstd.Encoder
-	frame  []byte // head and payload, built here and written at once
+	frame  []byte // head and payload, written at once
 }
 
 // NewWriter returns a writer of a stream. Close ends the stream.
@@ -56,7 +57,7 @@ func NewWriter(to io.Writer) (*Writer, error) {
 	return &Writer{to: to, packer: packer}, nil
 }
 
-// Part sends content, which begins at the mark, to its end.
+// Part sends all of content, which begins at the mark.
 func (w *Writer) Part(mark session.PartMark, content io.Reader) error {
 	data, err := json.Marshal(mark)
 	if err != nil {
@@ -87,22 +88,18 @@ func (w *Writer) chunk(content []byte) error {
 	w.frame = append(w.frame[:0], make([]byte, frame.HeadSize)...)
 	w.frame = binary.BigEndian.AppendUint32(w.frame, uint32(len(content)))
 	w.frame = w.packer.EncodeAll(content, w.frame)
-	return w.flush(kindChunk)
-}
-
-func (w *Writer) send(kind byte, payload []byte) error {
-	w.frame = append(w.frame[:0], make([]byte, frame.HeadSize)...)
-	w.frame = append(w.frame, payload...)
-	return w.flush(kind)
-}
-
-func (w *Writer) flush(kind byte) error {
-	frame.PutHead(w.frame, kind)
+	frame.PutHead(w.frame, kindChunk)
 	_, err := w.to.Write(w.frame)
 	return err
 }
 
-// Close ends the stream: everything wished for was sent.
+func (w *Writer) send(kind byte, payload []byte) error {
+	w.frame = frame.Append(w.frame[:0], kind, payload)
+	_, err := w.to.Write(w.frame)
+	return err
+}
+
+// Close ends the stream after the last part.
 func (w *Writer) Close() error {
 	err := w.send(kindLast, nil)
 	return errors.Join(err, w.packer.Close())
@@ -117,13 +114,16 @@ type Reader struct {
 // NewReader returns a reader of a stream.
 func NewReader(from io.Reader) *Reader { return &Reader{from: from} }
 
-// Next returns the next frame. After the last it fails with io.EOF; a stream that is cut fails with
-// io.ErrUnexpectedEOF, and one that is none with image_receive_corrupt.
+// Next returns the next frame. After the last it fails with io.EOF, unwrapped. It fails with io.ErrUnexpectedEOF if the
+// stream was cut, and with image_receive_corrupt if it is invalid.
 func (r *Reader) Next() (Frame, error) {
 	kind, payload, err := frame.Read(r.from, r.payload, sound)
 	r.payload = payload
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
 	if err != nil {
-		return Frame{}, cut(err)
+		return Frame{}, err
 	}
 	f := Frame{Kind: kind, Payload: payload}
 	switch kind {
@@ -149,37 +149,17 @@ func (r *Reader) Next() (Frame, error) {
 }
 
 func sound(kind byte, length uint32) error {
-	if length > mostOf(kind) {
+	if length > payloadMost[kind] {
 		return corrupt("a frame of kind %q has %d bytes", kind, length)
 	}
 	return nil
 }
 
-func mostOf(kind byte) uint32 {
-	switch kind {
-	case kindPart:
-		return markMost
-	case kindChunk:
-		return packedMost
-	}
-	return 0
-}
-
-// cut says that a stream ended where it may not.
-func cut(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
-}
-
-// corrupt says that what was received is not what was sent.
 func corrupt(format string, args ...any) error {
 	return session.NewError(session.CodeImageCorrupt, "The image arrived damaged: "+fmt.Sprintf(format, args...)+
 		".", "Send it again. The damaged part was removed.")
 }
 
-// write sends a frame as it was read.
 func (f Frame) write(to io.Writer) error {
 	head := frame.AppendHead(nil, f.Kind, uint32(len(f.Payload)))
 	if _, err := to.Write(head); err != nil || len(f.Payload) == 0 {
@@ -189,7 +169,6 @@ func (f Frame) write(to io.Writer) error {
 	return err
 }
 
-// unpacker undoes the compression of chunks, one at a time.
 type unpacker struct {
 	zstd    *zstd.Decoder
 	content []byte

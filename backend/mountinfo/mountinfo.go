@@ -6,16 +6,15 @@ import (
 	"strings"
 )
 
-// Mount is a directory of a file system at a place.
+// Mount is a directory of a file system that is mounted.
 type Mount struct {
-	ID     int    // that the descriptors of files in it tell, too
-	Device string // of the file system, as the kernel names it
+	ID     int    // as in fdinfo
+	Device string // of the file system: major:minor
 	Root   string // the directory's path in the file system
-	Point  string // the place
+	Point  string // where it is mounted
 }
 
-// Parse reads the lines of /proc/PID/mountinfo, see proc(5); the latest mount is the last. Lines that are none are left
-// out.
+// Parse parses /proc/PID/mountinfo, see proc(5), and skips invalid lines. The latest mount is the last.
 func Parse(text string) []Mount {
 	var mounts []Mount
 	for line := range strings.Lines(text) {
@@ -31,7 +30,7 @@ func Parse(text string) []Mount {
 	return mounts
 }
 
-// unescape reads the octal numbers that stand for spaces and the like.
+// unescape replaces octal escapes, such as of spaces.
 func unescape(s string) string {
 	var out strings.Builder
 	for i := 0; i < len(s); i++ {

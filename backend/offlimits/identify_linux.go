@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// identify holds the directory that a path leads to while it asks what and where it is.
+// identify opens a directory, so that its path and inode belong to the same one.
 func identify(path string) (Found, error) {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -8,20 +8,16 @@ import (
 	"slipway/backend/mountinfo"
 )
 
-// mounts are the places at which the machine's file systems are mounted, the latest last.
+// mounts are the machine's mounts, the latest last.
 type mounts []mountinfo.Mount
 
-// readMounts returns nothing where the system does not tell.
+// readMounts returns no mounts on systems without /proc.
 func readMounts() mounts {
-	data, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return nil
-	}
+	data, _ := os.ReadFile("/proc/self/mountinfo")
 	return mountinfo.Parse(string(data))
 }
 
-// names returns every path at which a directory, or a part of it, is seen: its own, and those where its file system is
-// mounted besides. Some may be covered by what was mounted over them later.
+// names returns every path of a directory or a part of it at any mount of its file system. Some may be covered.
 func (m mounts) names(dir string) []string {
 	if dir == "" {
 		return nil
@@ -46,7 +42,7 @@ func (m mounts) names(dir string) []string {
 	return list
 }
 
-// of is the mount that a path is seen by: the latest of the deepest above it.
+// of returns the mount that a path is on: the latest of the deepest above it.
 func (m mounts) of(path string) (best mountinfo.Mount, found bool) {
 	for _, one := range m {
 		if (in(path, one.Point) || one.Point == "/") && (!found || len(one.Point) >= len(best.Point)) {

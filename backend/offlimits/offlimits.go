@@ -1,7 +1,6 @@
-// Package offlimits knows the directories of a machine that sessions may not see: Slipway's own, the engine's, and
-// those by which the system shows itself. Whoever mounts a directory asks here what of it must be hidden, or why it
-// cannot be mounted at all. What a directory is does not depend on the path by which it is named: links are followed,
-// and a file system that is mounted at several places counts at each.
+// Package offlimits knows the directories of a machine that sessions must not see: Slipway's own, the engine's and the
+// system's. It decides which parts of a directory must be hidden before it is mounted, or why it cannot be mounted. The
+// path does not matter: links are followed, and a file system that is mounted at several places counts at each.
 package offlimits
 
 import (
@@ -16,38 +15,28 @@ import (
 	"slipway/backend/session"
 )
 
-// Places says what is off limits.
+// Places are the directories that are off limits.
 type Places struct {
-	// Own are Slipway's directories. What is not there yet is left out.
-	Own []string
-	// Engine is where the engine keeps its data, and Socket how it is driven; empty: nowhere on this machine.
-	Engine, Socket string
-	// Home is that of the person whose agent this is. They may mount it, and nobody else.
-	Home string
+	Own            []string // Slipway's; they need not exist
+	Engine, Socket string   // the engine's data and its socket; empty: not on this machine
+	Home           string   // of the agent's user, who alone may mount it
 }
 
-// system are the directories by which the system shows its processes, devices and sockets. All that lies in them is off
-// limits, except what room says.
+// system are the directories with the system's processes, devices and sockets.
 var system = []string{"/proc", "/sys", "/dev", "/run/user"}
 
-// room is a place for data of people in a directory of the system.
+// room is a directory in one of them that people use for data.
 const room = "/dev/shm"
 
-// Found is what was found out about a directory.
+// Found describes a directory.
 type Found struct {
-	// Path is the directory's own, without links.
-	Path string
-	// Device and Inode are what the directory is, whatever path leads to it.
+	Path          string // without links
 	Device, Inode uint64
-	// Hidden are the paths below it, relative, that must not be seen.
-	Hidden []string
+	Hidden        []string // relative paths below it that must be hidden
 }
 
-// Look judges a directory. stranger says that it is for somebody else than the
-// person whose agent this is. It fails with [CodeForbidden], and with
-// the error of the system where the directory cannot be looked at. What it finds
-// is all of the one directory that path led to, though path may lead to another by
-// now.
+// Look checks a directory for the agent's user, or for a stranger. It fails with session_create_forbidden or with the
+// error of the system. Found is about one directory, even if the path leads to another one by now.
 func (p Places) Look(path string, stranger bool) (Found, error) {
 	found, err := identify(path)
 	if err == nil {
@@ -66,22 +55,18 @@ func (p Places) judge(found *Found, stranger bool) error {
 		}
 	}
 	known := readMounts()
-	socketDir := ""
-	if p.Socket != "" {
-		socketDir = filepath.Dir(resolved(p.Socket))
-	}
 	for _, private := range p.Own {
 		if err := found.keepOut(known.names(resolved(private)), "Slipway itself"); err != nil {
 			return err
 		}
 	}
-	if p.Engine != "" {
-		if err := found.keepOut(known.names(resolved(p.Engine)), "the engine itself"); err != nil {
+	if err := found.keepOut(known.names(resolved(p.Engine)), "the engine itself"); err != nil {
+		return err
+	}
+	if p.Socket != "" {
+		if err := found.keepSocket(known.names(filepath.Dir(resolved(p.Socket)))); err != nil {
 			return err
 		}
-	}
-	if err := found.keepSocket(known.names(socketDir)); err != nil {
-		return err
 	}
 	if stranger {
 		return p.refuseStranger(*found, known)
@@ -89,7 +74,7 @@ func (p Places) judge(found *Found, stranger bool) error {
 	return nil
 }
 
-// keepOut hides a directory, of which names has every path, or fails where it holds the one that was found.
+// keepOut hides a directory, of which names has every path, or fails if it contains the one that was found.
 func (f *Found) keepOut(names []string, what string) error {
 	for _, name := range names {
 		if in(f.Path, name) {
@@ -100,8 +85,7 @@ func (f *Found) keepOut(names []string, what string) error {
 	return nil
 }
 
-// keepSocket hides the directory of the engine's socket, or fails where it is the one that was found: what is beside
-// the socket may be mounted.
+// keepSocket hides the directory of the engine's socket or fails for it. Directories in it may be mounted.
 func (f *Found) keepSocket(names []string) error {
 	for _, name := range names {
 		if f.Path == name {
@@ -113,7 +97,7 @@ func (f *Found) keepSocket(names []string) error {
 	return nil
 }
 
-// hide adds a path that lies below the directory, unless one above it is hidden.
+// hide adds a path below the directory, unless one above it is hidden.
 func (f *Found) hide(name string) {
 	inside, below := strings.CutPrefix(name, f.Path+"/")
 	if _, err := os.Lstat(name); !below || errors.Is(err, fs.ErrNotExist) {
@@ -125,7 +109,7 @@ func (f *Found) hide(name string) {
 	f.Hidden = append(slices.DeleteFunc(f.Hidden, func(h string) bool { return in(h, inside) }), inside)
 }
 
-// refuseStranger fails where the directory is not one to be given to other people.
+// refuseStranger fails if the directory must not be shared with other people.
 func (p Places) refuseStranger(f Found, known mounts) error {
 	held := ""
 	if len(f.Hidden) > 0 {
@@ -150,10 +134,9 @@ func forbidden(message, hint string) error {
 	return session.NewError(session.CodeMountForbidden, message, hint)
 }
 
-// in reports whether a clean path is dir or lies in it.
 func in(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
 
-// resolved is a path without links, or as it is where it leads nowhere.
+// resolved returns a path without links, or the path itself if it does not exist.
 func resolved(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real

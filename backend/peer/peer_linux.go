@@ -1,7 +1,6 @@
 package peer
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -13,14 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Known says that this operating system tells who is at the other end.
+// Known means that this operating system reports the process at the other end.
 const Known = true
 
-// end holds the directory of the process in /proc open. It stays that of this process: where the number is given to
-// another one, reading from it fails.
+// end has the open directory of the process in /proc. If the process id is reused, reading from it fails.
 type end struct{ dir *os.File }
 
-// namespaces are those that a process on the machine itself shares with this one.
+// namespaces are those that a process outside of containers shares with this one.
 var namespaces = []string{"mnt", "pid", "user"}
 
 func of(conn *net.UnixConn) (*Process, error) {
@@ -40,15 +38,14 @@ func of(conn *net.UnixConn) (*Process, error) {
 	return p, nil
 }
 
-// find looks the process up while what the kernel holds of it keeps its number from being given to another one. Before
-// Linux 6.5 the kernel has nothing to hold; what is read is then still of one process, though a number could have
-// changed hands between the connection and now.
+// find opens the directory of the process, while its pidfd prevents that the process id is reused. Before Linux 6.5
+// there is no pidfd, so the id may have been reused since the connection was made.
 func find(socket int) (*Process, error) {
 	told, err := unix.GetsockoptUcred(socket, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
 		return nil, err
 	}
-	if told.Pid <= 0 { // it is in a process namespace above or beside ours
+	if told.Pid <= 0 { // it is in another process namespace that is not below ours
 		return nil, ErrElsewhere
 	}
 	held, err := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_PEERPIDFD)
@@ -71,17 +68,17 @@ func find(socket int) (*Process, error) {
 	return p, nil
 }
 
-// lives reports whether a process has not ended, which makes its descriptor readable.
+// lives reports whether a process has not ended: its end makes the pidfd readable.
 func lives(pidfd int) bool {
 	n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, 0)
 	return n == 0 && err == nil
 }
 
-// Close lets go of the process.
+// Close closes the process's directory.
 func (p *Process) Close() error { return p.dir.Close() }
 
-// Beside fails with [ErrElsewhere] where the process is in other namespaces than this one, or where that is kept from
-// this one. Only root may read it of root's processes; a root that is in the same process namespace passes.
+// Beside fails with [ErrElsewhere] if the process is in other namespaces than this one, or if they cannot be read. Only
+// root can read those of root's processes, so a process of root passes if it is in the same process namespace.
 func (p *Process) Beside() error {
 	for _, name := range namespaces {
 		own, err := os.Readlink("/proc/self/ns/" + name)
@@ -104,7 +101,7 @@ func (p *Process) Beside() error {
 	return nil
 }
 
-// visible fails where the process has a number of its own in a process namespace below ours.
+// visible fails if the process is in a process namespace below ours, where it has another id.
 func (p *Process) visible() error {
 	numbers, err := p.status("NSpid")
 	if err != nil {
@@ -126,54 +123,48 @@ func (p *Process) Capable(capability int) bool {
 	return err == nil && bits&(1<<capability) != 0
 }
 
-// Users is how many users the user namespace of the process has, and 0 where that is unknown. One that a person makes
-// has a single user, and only root makes others. See user_namespaces(7).
+// Users returns the number of users in the user namespace of the process; 0 if that is unknown. A namespace that a user
+// creates has one user; only root creates others. See user_namespaces(7).
 func (p *Process) Users() uint64 {
-	total := uint64(0)
-	err := p.lines("uid_map", func(line string) (more bool) {
-		fields := strings.Fields(line)
-		if len(fields) != 3 {
-			return true
-		}
-		count, err := strconv.ParseUint(fields[2], 10, 32)
-		total += count
-		return err == nil
-	})
+	text, err := p.read("uid_map")
 	if err != nil {
 		return 0
+	}
+	total := uint64(0)
+	for line := range strings.Lines(text) {
+		if fields := strings.Fields(line); len(fields) == 3 {
+			count, err := strconv.ParseUint(fields[2], 10, 32)
+			if total += count; err != nil {
+				break
+			}
+		}
 	}
 	return total
 }
 
-// status reads one line of what the kernel tells everybody of the process.
 func (p *Process) status(name string) (string, error) {
-	value, found := "", false
-	err := p.lines("status", func(line string) (more bool) {
-		key, rest, ok := strings.Cut(line, ":")
-		if found = ok && key == name; found {
-			value = strings.TrimSpace(rest)
-		}
-		return !found
-	})
-	if err == nil && !found {
-		err = ErrUnknown
+	text, err := p.read("status")
+	if err != nil {
+		return "", err
 	}
-	return value, err
+	for line := range strings.Lines(text) {
+		if value, ok := strings.CutPrefix(line, name+":"); ok {
+			return strings.TrimSpace(value), nil
+		}
+	}
+	return "", ErrUnknown
 }
 
-// lines reads a file of the process in /proc line by line, while more are wanted.
-func (p *Process) lines(name string, each func(line string) (more bool)) error {
+func (p *Process) read(name string) (string, error) {
 	fd, err := unix.Openat(int(p.dir.Fd()), name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return errors.Join(ErrUnknown, err)
+		return "", errors.Join(ErrUnknown, err)
 	}
 	file := os.NewFile(uintptr(fd), name)
 	defer file.Close() //nolint:errcheck // only read
-	lines := bufio.NewScanner(io.LimitReader(file, 64<<10))
-	for lines.Scan() && each(lines.Text()) {
+	text, err := io.ReadAll(io.LimitReader(file, 64<<10))
+	if err != nil {
+		return "", errors.Join(ErrUnknown, err)
 	}
-	if err := lines.Err(); err != nil {
-		return errors.Join(ErrUnknown, err)
-	}
-	return nil
+	return string(text), nil
 }

@@ -4,9 +4,8 @@ package peer
 
 import "net"
 
-// Known says that this operating system does not tell who is at the other end: the modes of sockets and of their
-// directories keep others out. Containers run in a virtual machine here, from which no socket of this machine is
-// reached.
+// Known means that this operating system does not report the process at the other end. The modes of sockets and their
+// directories exclude other users, and containers run in a virtual machine, which cannot reach sockets of this machine.
 const Known = false
 
 type end struct{}

@@ -14,19 +14,18 @@ import (
 type Process interface {
 	// Stdin is nil where the command has none.
 	Stdin() io.WriteCloser
-	// Stdout and Stderr end when the command has ended and all is read.
+	// Stdout and Stderr end when the command has ended and all of its output is read.
 	Stdout() io.Reader
 	Stderr() io.Reader
-	// Signal sends a signal, by its Linux number, to the command and all that it started.
+	// Signal sends a signal, by its Linux number, to the command and everything that it started.
 	Signal(number int) error
-	// Wait returns the exit code; 128 and the signal's number when a signal ended it. It may be called more than once.
+	// Wait returns the exit code, or 128 plus the number of the signal that ended it. It may be called more than once.
 	Wait() int
-	// Kill ends the command and whatever it started, politely first. It does not wait for the end.
+	// Kill terminates the command and everything that it started, then kills them. It does not wait for the end.
 	Kill()
 }
 
-// ServeExec speaks the exec protocol on stream until the command has ended or the caller leaves, which ends the
-// command. It closes the stream.
+// ServeExec speaks the exec protocol on stream, which it closes. It kills the command if the caller disconnects.
 func ServeExec(ctx context.Context, stream io.ReadWriteCloser, p Process) error {
 	conn := NewConn(stream)
 	defer conn.Close()
@@ -94,7 +93,6 @@ func pump(conn Conn, kind FrameType, from io.Reader) error {
 	}
 }
 
-// readExec obeys the caller's frames until the connection ends.
 func readExec(conn Conn, p Process, stdin *stdin) error {
 	for {
 		frame, err := conn.ReadFrame()
@@ -107,123 +105,98 @@ func readExec(conn Conn, p Process, stdin *stdin) error {
 		case FrameClose:
 			stdin.finish()
 		case FrameSignal:
-			if err := p.Signal(int(frame.Payload[0])); err != nil {
-				continue // it has ended; its exit code is on the way
-			}
+			_ = p.Signal(int(frame.Payload[0])) // fails only if it has ended
 		default:
 			return broken("a caller sent frame %q", byte(frame.Type))
 		}
 	}
 }
 
-// stdin hands input to a command from a goroutine of its own, so that a command that does not read holds up no signal.
-// A caller that minds its window is never held up.
+// stdin writes input to a command from its own goroutine, so that a command that does not read delays no signal.
 type stdin struct {
-	change broadcast
-
-	mu      sync.Mutex // guards what follows
-	waiting []byte     // what the next swap hands over
-	held    int        // bytes that were handed over and not taken yet
-	closing bool       // close once everything is taken
-	gone    bool       // nothing takes input any more
-
 	to io.WriteCloser // nil: the command has no stdin
+
+	mu      sync.Mutex // guards the fields below
+	changed sync.Cond  // on mu
+	waiting []byte     // input that feed has not fetched yet
+	held    int        // bytes that feed has fetched and the command has not read
+	closing bool       // close once everything is written
+	gone    bool       // no more input is accepted
 }
 
-// newStdin tells taken how many bytes the command has taken so far: at the latest after every [takenStep] bytes, and
-// when nothing more waits.
+// newStdin calls taken with the bytes that the command has read so far, at least every [takenStep] and for the last.
 func newStdin(to io.WriteCloser, taken func(uint64)) *stdin {
 	s := &stdin{to: to, gone: to == nil}
+	s.changed.L = &s.mu
 	if to != nil {
 		go s.feed(taken)
 	}
 	return s
 }
 
-// feed writes what waits until the input is closed, abandoned or refused.
+// feed writes input until it is finished or abandoned, or the command does not accept it.
 func (s *stdin) feed(taken func(uint64)) {
 	defer s.abandon()
 	var total uint64
-	var data []byte
-	for {
-		changed := s.change.wait()
-		var done bool
-		data, done = s.swap(data)
-		switch {
-		case len(data) > 0:
-			for part := range slices.Chunk(data, takenStep) {
-				if _, err := s.to.Write(part); err != nil {
-					return
-				}
-				total += uint64(len(part))
-				s.took(len(part))
-				taken(total)
+	data := s.fetch(nil)
+	for ; len(data) > 0; data = s.fetch(data) {
+		for part := range slices.Chunk(data, takenStep) {
+			if _, err := s.to.Write(part); err != nil {
+				return
 			}
-		case done:
-			return
-		default:
-			<-changed
+			total += uint64(len(part))
+			s.change(func() { s.held -= len(part) })
+			taken(total)
 		}
 	}
 }
 
-// swap hands over all that waits and gets an empty buffer to gather more in.
-func (s *stdin) swap(empty []byte) (data []byte, done bool) {
+// fetch waits for input and returns all of it; nothing at the end. More input is collected in buffer.
+func (s *stdin) fetch(buffer []byte) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	data, s.waiting = s.waiting, empty[:0]
-	s.held = len(data)
-	return data, s.gone || s.closing && len(data) == 0
+	for len(s.waiting) == 0 && !s.closing && !s.gone {
+		s.changed.Wait()
+	}
+	data := s.waiting
+	s.waiting, s.held = buffer[:0], len(data)
+	return data
 }
 
-func (s *stdin) took(n int) {
+func (s *stdin) change(apply func()) {
 	s.mu.Lock()
-	s.held -= n
-	s.mu.Unlock()
-	s.change.notify()
+	defer s.mu.Unlock()
+	apply()
+	s.changed.Broadcast()
 }
 
-// write queues data. It waits only for a caller that does not mind its window.
+// write queues data. It blocks only if the caller exceeds its window.
 func (s *stdin) write(data []byte) {
-	for {
-		changed := s.change.wait()
-		s.mu.Lock()
-		fits := s.gone || len(s.waiting)+s.held+len(data) <= StdinWindow+MaxData
-		if fits && !s.gone && !s.closing {
-			s.waiting = append(s.waiting, data...)
-		}
-		s.mu.Unlock()
-		if fits {
-			s.change.notify()
-			return
-		}
-		<-changed
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for !s.gone && len(s.waiting)+s.held+len(data) > StdinWindow+MaxData {
+		s.changed.Wait()
+	}
+	if !s.gone && !s.closing {
+		s.waiting = append(s.waiting, data...)
+		s.changed.Broadcast()
 	}
 }
 
-// finish closes the command's stdin once it has taken what waits.
-func (s *stdin) finish() {
-	s.mu.Lock()
-	s.closing = true
-	s.mu.Unlock()
-	s.change.notify()
-}
+// finish closes the command's stdin after the input so far is written.
+func (s *stdin) finish() { s.change(func() { s.closing = true }) }
 
-// abandon closes the command's stdin now.
 func (s *stdin) abandon() {
-	s.mu.Lock()
-	s.gone = true
-	s.mu.Unlock()
-	s.change.notify()
+	s.change(func() { s.gone = true })
 	if s.to != nil {
 		_ = s.to.Close()
 	}
 }
 
-// ExecIO is what a caller gives to and takes from a command.
+// ExecIO holds the caller's streams of a command.
 type ExecIO struct {
 	Stdin          io.Reader // nil: closed at once
-	Stdout, Stderr io.Writer // nil: thrown away
+	Stdout, Stderr io.Writer // nil: discarded
 	Signals        <-chan int
 }
 
@@ -232,8 +205,7 @@ type ExecIO struct {
 func RunExec(ctx context.Context, conn Conn, streams ExecIO) (int, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	defer stop()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	defer conn.Close()
 	credit := &credit{}
 	go sendStdin(ctx, conn, streams.Stdin, credit)
@@ -262,7 +234,8 @@ func RunExec(ctx context.Context, conn Conn, streams ExecIO) (int, error) {
 		case FrameExit:
 			return frame.ExitCode(), nil
 		case FrameTaken:
-			credit.grant(frame.Offset())
+			credit.taken.Store(frame.Offset())
+			credit.change.notify()
 			continue
 		case FrameStderr:
 			to = streams.Stderr
@@ -279,18 +252,13 @@ func RunExec(ctx context.Context, conn Conn, streams ExecIO) (int, error) {
 	}
 }
 
-// credit holds stdin back to [StdinWindow] bytes beyond what the command has taken.
+// credit limits stdin to [StdinWindow] bytes beyond what the command has read.
 type credit struct {
 	taken  atomic.Uint64
 	change broadcast
 }
 
-func (c *credit) grant(taken uint64) {
-	c.taken.Store(taken)
-	c.change.notify()
-}
-
-// wait returns once sent is within the window, false when ctx ended first.
+// wait waits until sent is within the window. It returns false if ctx ends first.
 func (c *credit) wait(ctx context.Context, sent uint64) bool {
 	for {
 		changed := c.change.wait()
@@ -305,7 +273,7 @@ func (c *credit) wait(ctx context.Context, sent uint64) bool {
 	}
 }
 
-// sendStdin copies stdin to the command. It ends with the connection, at the next read at the latest.
+// sendStdin copies stdin to the command. It returns when the connection ends, at the latest after the next read.
 func sendStdin(ctx context.Context, conn Conn, from io.Reader, credit *credit) {
 	buffer := make([]byte, MaxData)
 	var sent uint64

@@ -9,7 +9,7 @@ import (
 	"slipway/tunnel/frame"
 )
 
-// FrameType is the first byte of a frame and says what it holds.
+// FrameType is the first byte of a frame.
 type FrameType byte
 
 // The frame types of the attach and exec protocols.
@@ -31,16 +31,14 @@ const (
 
 // Limits of the protocols, in bytes.
 const (
-	// MaxData is the most output or input that one frame carries.
+	// MaxData is the maximum output or input in one frame.
 	MaxData = 32 << 10
-	// Window is how many output bytes are sent beyond what the viewer has acknowledged, and how much input a client
-	// sends beyond what was accepted.
+	// Window is how much output may be unacknowledged, and how much input may not be accepted yet.
 	Window = 512 << 10
-	// StdinWindow is how much stdin a caller sends beyond what the command has taken. It is on its way through several
-	// processes, each of which waits for a CPU on a busy machine.
+	// StdinWindow is how much stdin may be unread. It passes through several processes that wait for a CPU.
 	StdinWindow = 4 << 20
 
-	// takenStep is how much stdin a command takes before its caller is told.
+	// takenStep is how much stdin one 'K' frame covers at most.
 	takenStep = 64 << 10
 
 	offsetSize = 8
@@ -54,7 +52,7 @@ type Frame struct {
 	Payload []byte
 }
 
-// sizes gives the shortest and longest payload of each type.
+// sizes are the minimum and maximum payload of each type.
 var sizes = map[FrameType][2]uint32{
 	FrameHello:  {36, 36},
 	FrameData:   {0, maxPayload},
@@ -71,7 +69,7 @@ var sizes = map[FrameType][2]uint32{
 	FrameSignal: {1, 1},
 }
 
-// ProtocolError says how a peer broke the rules of a protocol. The connection is of no more use.
+// ProtocolError means that the peer violated the protocol. The connection can no longer be used.
 type ProtocolError struct{ Reason string }
 
 func (e *ProtocolError) Error() string { return "terminal protocol: " + e.Reason }
@@ -80,7 +78,6 @@ func broken(format string, args ...any) error {
 	return &ProtocolError{Reason: fmt.Sprintf(format, args...)}
 }
 
-// check refuses frames of unknown type or impossible length.
 func check(kind FrameType, length uint32) error {
 	limit, known := sizes[kind]
 	if !known {
@@ -97,7 +94,7 @@ func (f Frame) Message() []byte {
 	return append([]byte{byte(f.Type)}, f.Payload...)
 }
 
-// ParseMessage reads one WebSocket message. The frame's payload is part of message.
+// ParseMessage parses one WebSocket message. The frame's payload shares its memory.
 func ParseMessage(message []byte) (Frame, error) {
 	if len(message) == 0 {
 		return Frame{}, broken("empty message")
@@ -108,25 +105,25 @@ func ParseMessage(message []byte) (Frame, error) {
 
 // Conn carries frames.
 type Conn interface {
-	// ReadFrame returns the next frame, whose payload is valid until the next call. io.EOF: the peer closed between two
-	// frames. Not for concurrent use.
+	// ReadFrame returns the next frame, whose payload is valid until the next call, or io.EOF if the peer closed
+	// between two frames. It is not safe for concurrent use.
 	ReadFrame() (Frame, error)
-	// WriteFrame writes one frame and keeps nothing of it. Safe for concurrent use.
+	// WriteFrame writes one frame without keeping its payload. It is safe for concurrent use.
 	WriteFrame(f Frame) error
-	// Close ends both directions and whatever waits in them.
+	// Close ends both directions and pending calls.
 	Close() error
 }
 
-// NewConn carries frames over a stream of bytes, which belongs to it.
+// NewConn carries frames over a stream, which it owns.
 func NewConn(stream io.ReadWriteCloser) Conn {
 	return &streamConn{stream: stream}
 }
 
 type streamConn struct {
 	stream io.ReadWriteCloser
-	in     []byte // only the reader's
+	in     []byte // used by the reader only
 
-	mu  sync.Mutex // held for each write of a whole frame; guards out
+	mu  sync.Mutex // held while a frame is written; guards out
 	out []byte
 }
 
@@ -154,9 +151,9 @@ func (c *streamConn) WriteFrame(f Frame) error {
 
 func (c *streamConn) Close() error { return c.stream.Close() }
 
-// Hello is what a viewer learns first.
+// Hello is the first frame to a viewer.
 type Hello struct {
-	Start, End uint64 // offsets of the oldest byte kept and after the newest
+	Start, End uint64 // offsets of the oldest byte and after the newest
 	Next       uint64 // offset of the next data byte
 	Accepted   uint64 // input bytes accepted from this client so far
 	Cols, Rows int
@@ -167,7 +164,7 @@ func (h Hello) frame() Frame {
 	return Frame{FrameHello, appendSize(offsets.Payload, h.Cols, h.Rows)}
 }
 
-// Hello reads a hello frame.
+// Hello parses a hello frame.
 func (f Frame) Hello() (Hello, error) {
 	if f.Type != FrameHello || len(f.Payload) != 36 {
 		return Hello{}, broken("expected hello, got %q", byte(f.Type))
@@ -178,7 +175,7 @@ func (f Frame) Hello() (Hello, error) {
 	return h, reached(h.Start, h.End, h.Next, h.Accepted)
 }
 
-// Data reads a data or input frame: the offset of its first byte and the bytes. An empty one is refused.
+// Data parses a data or input frame: the offset of its first byte and the bytes. It fails if there are none.
 func (f Frame) Data() (offset uint64, data []byte, err error) {
 	if len(f.Payload) <= offsetSize {
 		return 0, nil, broken("frame %q without data", byte(f.Type))
@@ -187,10 +184,9 @@ func (f Frame) Data() (offset uint64, data []byte, err error) {
 	return offset, f.Payload[offsetSize:], reached(offset)
 }
 
-// farthest is an offset that no stream reaches, small enough that sums with it stay within 64 bits.
+// farthest is an offset that no stream reaches, small enough that sums with it fit into 64 bits.
 const farthest = 1 << 62
 
-// reached refuses offsets beyond every stream.
 func reached(offsets ...uint64) error {
 	for _, offset := range offsets {
 		if offset > farthest {
@@ -200,10 +196,10 @@ func reached(offsets ...uint64) error {
 	return nil
 }
 
-// Offset reads the number of an ack, of either direction.
+// Offset parses an ack of either direction.
 func (f Frame) Offset() uint64 { return min(binary.BigEndian.Uint64(f.Payload), farthest) }
 
-// Gap reads the range of a gap frame.
+// Gap parses a gap frame.
 func (f Frame) Gap() (from, to uint64, err error) {
 	from, to = binary.BigEndian.Uint64(f.Payload), binary.BigEndian.Uint64(f.Payload[8:])
 	if to <= from {
@@ -212,13 +208,13 @@ func (f Frame) Gap() (from, to uint64, err error) {
 	return from, to, reached(to)
 }
 
-// Size reads the columns and rows of a size or resize frame.
+// Size parses a size or resize frame.
 func (f Frame) Size() (cols, rows int) { return decodeSize(f.Payload) }
 
-// ExitCode reads the code of an exit frame.
+// ExitCode parses an exit frame.
 func (f Frame) ExitCode() int { return int(int32(binary.BigEndian.Uint32(f.Payload))) }
 
-// Ack makes the frame by which a viewer tells how far it has read.
+// Ack returns a frame with which a viewer acknowledges output.
 func Ack(offset uint64) Frame { return offsetFrame(FrameAck, offset) }
 
 func dataFrame(kind FrameType, offset uint64, data []byte) Frame {

@@ -6,32 +6,28 @@ import (
 	"strconv"
 )
 
-// modes follows the output of a shell and knows which of the terminal's modes are in force. It is a plain value: a copy
-// is a checkpoint. Sequences may be split anywhere between two calls of feed.
+// modes tracks the terminal's modes in the output of a shell, which may be split anywhere. A copy is a checkpoint.
 type modes struct {
-	chosen      [len(choices)]uint16 // of each choice, 0 or the mode that is set
-	changed     [len(switches)]bool  // a switch is not as it is at first
+	chosen      [len(choices)]uint16 // the set mode of each choice, 0: none
+	changed     [len(switches)]bool  // the switch differs from its initial state
 	appKeypad   bool                 // ESC =, mode 66
 	cursorStyle byte                 // of CSI n SP q
 
 	state   scanState
-	length  byte // bytes of params in use; more than there are: too long to matter
+	length  byte // of params; more than its capacity: too long, ignore the sequence
 	params  [47]byte
 	private bool // params follow a ?
 }
 
-// switches are the modes that are set or reset, and which of them are set at first: application cursor, reverse, wrap,
-// a cursor that is shown, focus, paste.
+// switches and their initial states: application cursor, reverse, wrap, visible cursor, focus, paste.
 var switches = [...]struct {
 	number uint16
 	first  bool
 }{{1, false}, {5, false}, {7, true}, {25, true}, {1004, false}, {2004, false}}
 
-// choices are the modes of which one is set at most: the alternate screen, the mouse protocol, the coding of its
-// reports.
+// choices are groups of modes of which at most one is set: alternate screen, mouse protocol, mouse encoding.
 var choices = [...][]uint16{{47, 1047, 1049}, {9, 1000, 1002, 1003}, {1005, 1006, 1015, 1016}}
 
-// softReset are the switches that DECSTR brings back.
 var softReset = []uint16{1, 7, 25}
 
 type scanState byte
@@ -47,19 +43,13 @@ const (
 
 const escape = 0x1b
 
-// escapes takes in one byte and reports whether it belongs to an escape sequence.
+// escapes parses one byte and reports whether it belongs to an escape sequence.
 func (m *modes) escapes(c byte) bool {
-	if m.state != scanGround {
-		m.step(c)
-		return true
-	}
-	if c == escape {
-		m.state = scanEscape
-	}
-	return c == escape
+	ground := m.state == scanGround
+	m.step(c)
+	return !ground || c == escape
 }
 
-// feed takes in the next output bytes.
 func (m *modes) feed(p []byte) {
 	for len(p) > 0 {
 		if m.state == scanGround {
@@ -67,9 +57,7 @@ func (m *modes) feed(p []byte) {
 			if next < 0 {
 				return
 			}
-			m.state = scanEscape
-			p = p[next+1:]
-			continue
+			p = p[next:]
 		}
 		m.step(p[0])
 		p = p[1:]
@@ -82,6 +70,10 @@ func (m *modes) step(c byte) {
 		return
 	}
 	switch m.state {
+	case scanGround:
+		if c == escape {
+			m.state = scanEscape
+		}
 	case scanEscape:
 		m.escaped(c)
 	case scanCharset:
@@ -97,7 +89,7 @@ func (m *modes) step(c byte) {
 		}
 	case scanStringEscape:
 		m.state = scanEscape
-		m.escaped(c) // ST is ESC \, which means nothing else
+		m.escaped(c) // ST is ESC \, which has no other meaning
 	}
 }
 
@@ -123,7 +115,7 @@ func (m *modes) csi(c byte) {
 	switch {
 	case c == escape:
 		m.state = scanEscape
-	case c < 0x20: // a control character is obeyed and the sequence goes on
+	case c < 0x20: // a control character takes effect inside a sequence
 	case c >= 0x40 && c <= 0x7e:
 		m.state = scanGround
 		if int(m.length) <= len(m.params) {
@@ -139,7 +131,6 @@ func (m *modes) csi(c byte) {
 	}
 }
 
-// apply obeys a complete control sequence.
 func (m *modes) apply(final byte, params []byte) {
 	switch {
 	case m.private && (final == 'h' || final == 'l'):
@@ -180,7 +171,7 @@ func (m *modes) set(number uint16, on bool) {
 	}
 }
 
-// preamble returns the sequences that bring a terminal in its initial state into these modes.
+// preamble returns the sequences that set these modes in a terminal in its initial state.
 func (m *modes) preamble() []byte {
 	var out []byte
 	private := func(number uint16, final byte) {

@@ -2,12 +2,11 @@ package terminal
 
 import "unicode/utf8"
 
-// maxLine is how many bytes of one line are kept.
 const maxLine = 16 << 10
 
-// Plain turns what a shell printed into the lines that a person has read: without escape sequences, without what a
-// carriage return or a backspace has replaced. It takes the output in pieces of any size. Line is called for each line
-// with the offset of its first byte; the text is valid until it returns.
+// Plain converts the output of a shell to lines as displayed: without escape sequences, and without text that a
+// carriage return or a backspace has replaced. Output may come in pieces of any size. Line is called for each line with
+// the offset of its first byte; the text is valid until it returns.
 type Plain struct {
 	Line func(offset uint64, text []byte) error
 
@@ -15,10 +14,10 @@ type Plain struct {
 	text   []byte
 	begun  uint64 // offset of the line's first byte
 	filled bool   // the line has a first byte
-	turned bool   // a carriage return came last
+	turned bool   // the last byte was a carriage return
 }
 
-// Write takes output that begins at offset.
+// Write converts output that begins at offset.
 func (p *Plain) Write(offset uint64, data []byte) error {
 	for i, b := range data {
 		if p.scan.escapes(b) {
@@ -35,7 +34,7 @@ func (p *Plain) Write(offset uint64, data []byte) error {
 	return nil
 }
 
-// End tells the last line if it has no end of its own.
+// End calls Line for a last line without a newline.
 func (p *Plain) End() error {
 	if !p.filled {
 		return nil

@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -11,12 +12,11 @@ import (
 
 // Attach says who joins a shell and from where.
 type Attach struct {
-	Offset uint64 // first output byte wanted; beyond the end counts as the end
-	Client string // names the viewer across its connections
+	Offset uint64 // of the first output byte wanted; beyond the end means the end
+	Client string // identifies the viewer across its connections
 }
 
-// Serve speaks the attach protocol on stream until the viewer leaves, ctx ends, or the exit frame is sent, which
-// returns nil. It closes the stream.
+// Serve speaks the attach protocol on stream, which it closes. It returns nil after it has sent the exit frame.
 func (s *Shell) Serve(ctx context.Context, stream io.ReadWriteCloser, req Attach) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -26,8 +26,7 @@ func (s *Shell) Serve(ctx context.Context, stream io.ReadWriteCloser, req Attach
 		wake: make(chan struct{}, 1), buffer: make([]byte, offsetSize+MaxData),
 	}
 	defer s.leave(v.client)
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	defer stop()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 
 	var readers sync.WaitGroup
 	readers.Go(func() { cancel(v.read(ctx)) })
@@ -49,29 +48,28 @@ func (s *Shell) Serve(ctx context.Context, stream io.ReadWriteCloser, req Attach
 	return err
 }
 
-// visit is one viewer's connection to a shell. One goroutine writes, one reads, one hands input to the shell: a shell
-// that does not read its input holds up neither acknowledgements nor output.
+// visit is one viewer's connection to a shell. It has one goroutine each to write, to read and to pass input to the
+// shell, so a shell that does not read its input delays neither acknowledgements nor output.
 type visit struct {
 	shell  *Shell
 	conn   Conn
 	client *client
-	wake   chan struct{} // holds at most one token: something for the writer to do
+	wake   chan struct{} // has a token if the writer has something to do
 
-	// The writer's own.
+	// Used by the writer only.
 	buffer  []byte
-	next    uint64 // offset of the next data byte
 	told    uint64 // input offset of the last ack sent
-	resizes uint64 // the size that the viewer knows
+	resizes uint64 // State.resizes of the last size sent
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
+	next    uint64     // offset of the next data byte; only the writer changes it
 	shown   uint64     // offset that the viewer has acknowledged
-	sent    uint64     // copy of next for the reader
-	pending [][]byte   // input frames' payloads not yet handed on
+	pending [][]byte   // payloads of input frames
 	waiting int        // bytes in pending
-	arrived broadcast  // a frame in pending
+	arrived broadcast  // of a frame in pending
 }
 
-// poke tells the writer to look again.
+// poke makes the writer check for work.
 func (v *visit) poke() {
 	select {
 	case v.wake <- struct{}{}:
@@ -79,17 +77,20 @@ func (v *visit) poke() {
 	}
 }
 
-// greet sends hello and, where output is missing, the gap.
-func (v *visit) greet(offset uint64) error {
-	start, end := v.shell.spool.Bounds()
-	offset = min(offset, end)
-	v.next = max(offset, start)
+// jump continues the output at offset. What lies before needs no acknowledgement.
+func (v *visit) jump(offset uint64) {
 	v.mu.Lock()
-	v.shown, v.sent = v.next, v.next
-	v.mu.Unlock()
-	v.told = v.client.accepted.Load()
-	hello := Hello{Start: start, End: end, Next: v.next, Accepted: v.told}
-	hello.Cols, hello.Rows, v.resizes = v.shell.size()
+	defer v.mu.Unlock()
+	v.next, v.shown = offset, offset
+}
+
+// greet sends hello and, if output is missing, the gap.
+func (v *visit) greet(offset uint64) error {
+	now := v.shell.State()
+	offset = min(offset, now.End)
+	v.jump(max(offset, now.Start))
+	v.told, v.resizes = v.client.accepted.Load(), now.resizes
+	hello := Hello{Start: now.Start, End: now.End, Next: v.next, Accepted: v.told, Cols: now.Cols, Rows: now.Rows}
 	if err := v.conn.WriteFrame(hello.frame()); err != nil {
 		return err
 	}
@@ -101,15 +102,13 @@ func (v *visit) greet(offset uint64) error {
 	return v.sendModes()
 }
 
-// sendModes sends the modes in force at the next byte, if there are any.
 func (v *visit) sendModes() error {
 	if v.next == 0 {
 		return nil
 	}
 	preamble, err := v.shell.spool.Modes(v.next)
-	var gap *GapError
-	if errors.As(err, &gap) {
-		return nil // the next read meets the same gap and comes back here
+	if _, gap := errors.AsType[*GapError](err); gap {
+		return nil // the next read finds the same gap and calls this again
 	}
 	if err != nil || len(preamble) == 0 {
 		return err
@@ -117,18 +116,16 @@ func (v *visit) sendModes() error {
 	return v.conn.WriteFrame(Frame{FrameModes, preamble})
 }
 
-// write sends whatever there is to send until the shell has ended.
 func (v *visit) write(ctx context.Context) error {
 	for {
 		changed := v.shell.spool.Changed()
 		busy, err := v.step()
-		if err != nil {
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
 			return err
-		}
-		if busy {
+		case busy:
 			continue
 		}
 		select {
@@ -148,31 +145,28 @@ func (v *visit) step() (busy bool, err error) {
 			return false, err
 		}
 	}
-	cols, rows, resizes := v.shell.size()
-	if resizes != v.resizes {
-		v.resizes = resizes
-		if err := v.conn.WriteFrame(sizeFrame(FrameSize, cols, rows)); err != nil {
+	now := v.shell.State() // before the read: no output follows an exit code
+	if now.resizes != v.resizes {
+		v.resizes = now.resizes
+		if err := v.conn.WriteFrame(sizeFrame(FrameSize, now.Cols, now.Rows)); err != nil {
 			return false, err
 		}
 	}
-	exit := v.shell.exitCode() // before the read: at the end nothing follows it
 	room := v.room()
 	if room == 0 {
 		return false, nil
 	}
 	n, err := v.shell.spool.ReadAt(v.buffer[offsetSize:][:min(room, MaxData)], v.next)
-	var gap *GapError
-	if errors.As(err, &gap) {
+	if gap, ok := errors.AsType[*GapError](err); ok {
 		return true, v.skip(gap)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return false, err
-	}
-	if n > 0 {
+	case n > 0:
 		return true, v.sendData(n)
-	}
-	if exit != nil {
-		return false, errors.Join(v.conn.WriteFrame(exitFrame(*exit)), io.EOF)
+	case now.ExitCode != nil:
+		return false, errors.Join(v.conn.WriteFrame(exitFrame(*now.ExitCode)), io.EOF)
 	}
 	return false, nil
 }
@@ -180,33 +174,28 @@ func (v *visit) step() (busy bool, err error) {
 func (v *visit) sendData(n int) error {
 	frame := Frame{FrameData, v.buffer[:offsetSize+n]}
 	binary.BigEndian.PutUint64(frame.Payload, v.next)
-	v.next += uint64(n)
 	v.mu.Lock()
-	v.sent = v.next
+	v.next += uint64(n)
 	v.mu.Unlock()
 	return v.conn.WriteFrame(frame)
 }
 
-// skip tells the viewer what is gone and goes on behind it. What is gone needs no acknowledgement.
+// skip sends a gap and continues after it.
 func (v *visit) skip(gap *GapError) error {
 	if err := v.conn.WriteFrame(offsetFrame(FrameGap, gap.From, gap.To)); err != nil {
 		return err
 	}
-	v.next = gap.To
-	v.mu.Lock()
-	v.shown, v.sent = gap.To, gap.To
-	v.mu.Unlock()
+	v.jump(gap.To)
 	return v.sendModes()
 }
 
-// room is how many bytes may be sent before the viewer acknowledges more.
+// room returns how many bytes may be sent before the viewer acknowledges more.
 func (v *visit) room() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return max(0, Window-int(v.next-v.shown))
 }
 
-// read obeys the viewer's frames until the connection ends.
 func (v *visit) read(ctx context.Context) error {
 	for {
 		frame, err := v.conn.ReadFrame()
@@ -221,28 +210,24 @@ func (v *visit) read(ctx context.Context) error {
 		case FrameResize:
 			cols, rows := frame.Size()
 			err = v.shell.Resize(cols, rows)
-			var protocol *ProtocolError
-			if err != nil && !errors.As(err, &protocol) {
-				err = nil // the program has ended; its last words are still wanted
+			if _, protocol := errors.AsType[*ProtocolError](err); !protocol {
+				err = nil // the program may have ended; its last output is still wanted
 			}
 		default:
 			err = broken("a viewer sent frame %q", byte(frame.Type))
 		}
-		if err != nil {
-			return err
-		}
-		if err := ctx.Err(); err != nil {
+		if err := cmp.Or(err, ctx.Err()); err != nil {
 			return err
 		}
 	}
 }
 
-// acknowledge opens the window. Acks never go back, and beyond what was sent there is nothing to acknowledge.
+// acknowledge opens the window. It ignores an ack below an earlier one.
 func (v *visit) acknowledge(offset uint64) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if offset > v.sent {
-		return broken("ack of %d, but only %d was sent", offset, v.sent)
+	if offset > v.next {
+		return broken("ack of %d, but only %d was sent", offset, v.next)
 	}
 	if offset > v.shown {
 		v.shown = offset
@@ -251,7 +236,7 @@ func (v *visit) acknowledge(offset uint64) error {
 	return nil
 }
 
-// enqueue keeps an input frame for the goroutine that hands it on.
+// enqueue queues an input frame for [visit.forward].
 func (v *visit) enqueue(frame Frame) error {
 	if _, _, err := frame.Data(); err != nil {
 		return err
@@ -267,7 +252,7 @@ func (v *visit) enqueue(frame Frame) error {
 	return nil
 }
 
-// forward hands pending input to the shell in order, as the shell takes it.
+// forward passes pending input to the shell in order, as fast as the shell accepts it.
 func (v *visit) forward(ctx context.Context) error {
 	for {
 		arrived := v.arrived.wait()
@@ -291,7 +276,6 @@ func (v *visit) forward(ctx context.Context) error {
 	}
 }
 
-// dequeue returns the oldest pending payload, nil if there is none.
 func (v *visit) dequeue() []byte {
 	v.mu.Lock()
 	defer v.mu.Unlock()

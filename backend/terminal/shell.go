@@ -11,23 +11,22 @@ import (
 
 const (
 	maxSide = 4096 // columns or rows
-	// maxClients is how many viewers' input offsets a shell remembers.
+	// maxClients is the maximum number of viewers whose input offsets a shell remembers.
 	maxClients = 1024
-	// inputQueue is how many input frames wait for a shell that does not read.
+	// inputQueue is the maximum number of input frames for a shell that does not read.
 	inputQueue = 16
-	// hangupGrace is how long output may still come after a shell has ended, from programs that it left behind on its
-	// terminal.
+	// hangupGrace is how long programs that a shell left in the background may still print after its end.
 	hangupGrace = 500 * time.Millisecond
 )
 
-// TTY is the program on the far side of a shell, with its terminal.
+// TTY is a program on a terminal.
 type TTY interface {
-	// Read returns output; it fails once the program has ended and all of its output has been read, or after Close.
+	// Read returns output. It fails once the program has ended and all of its output was read, or after Close.
 	io.Reader
-	// Write gives input and may block while the program does not read.
+	// Write passes input to the program and may block while the program does not read.
 	io.Writer
 	Resize(cols, rows int) error
-	// Wait waits for the program and returns its exit code, 128 and the signal's number when a signal ended it.
+	// Wait waits for the program and returns its exit code, or 128 plus the number of the signal that ended it.
 	Wait() int
 	// Close hangs up. Blocked reads and writes return.
 	Close() error
@@ -37,119 +36,110 @@ type TTY interface {
 type ShellConfig struct {
 	TTY        TTY
 	Spool      *Spool
-	Cols, Rows int // as they are already set on TTY
+	Cols, Rows int // the current size of TTY
 }
 
-// Shell is a running program whose output goes to a [Spool] and whose input comes from any number of viewers. All
-// methods are safe for concurrent use.
+// Shell is a program with a [Spool] for its output and any number of viewers. Methods are safe for concurrent use.
 type Shell struct {
 	tty   TTY
 	spool *Spool
 	input chan []byte
 	done  chan struct{} // closed when the exit code is known
 
-	mu         sync.Mutex // guards what follows
-	cols, rows int
-	resizes    uint64 // counts changes of size
-	exit       *int
-	clients    map[string]*client
-	clock      uint64 // grows with every use of a client
+	mu      sync.Mutex // guards the fields below
+	state   State      // without Start and End
+	clients map[string]*client
+	clock   uint64 // grows with every use of a client
 }
 
-// client is what a shell knows of one viewer's input, across its connections.
+// client is one viewer's input, across its connections.
 type client struct {
-	turn     chan struct{} // holds one token; who takes it may hand in input
+	turn     chan struct{} // has one token; who takes it may pass input
 	accepted atomic.Uint64
 	began    atomic.Bool // any input was accepted
 	viewers  int         // guarded by Shell.mu
 	used     uint64      // guarded by Shell.mu: the shell's clock at the last use
 }
 
-// NewShell returns a shell that begins to work with [Shell.Run].
+// NewShell returns a shell; [Shell.Run] makes it work.
 func NewShell(cfg ShellConfig) *Shell {
 	return &Shell{
-		tty: cfg.TTY, spool: cfg.Spool, cols: cfg.Cols, rows: cfg.Rows,
+		tty: cfg.TTY, spool: cfg.Spool, state: State{Cols: cfg.Cols, Rows: cfg.Rows},
 		input: make(chan []byte, inputQueue), done: make(chan struct{}),
 		clients: map[string]*client{},
 	}
 }
 
-// Run moves output and input until the program has ended and its output is spooled, then closes the TTY and returns the
-// exit code. Call it once.
+// Run copies output and input until the program ends, closes the TTY and returns the exit code. Call it once.
 func (s *Shell) Run() int {
-	exited := make(chan int, 1)
-	drained := make(chan struct{})
-	go func() {
-		code := s.tty.Wait()
-		exited <- code
+	var code int
+	var exit, input sync.WaitGroup
+	drained, stopInput := make(chan struct{}), make(chan struct{})
+	exit.Go(func() {
+		code = s.tty.Wait()
 		select {
 		case <-drained:
 		case <-time.After(hangupGrace):
 		}
 		_ = s.tty.Close()
-	}()
-	stopInput := make(chan struct{})
-	inputDone := make(chan struct{})
-	go func() {
-		defer close(inputDone)
-		s.feed(stopInput)
-	}()
+	})
+	input.Go(func() { s.feed(stopInput) })
 	_, _ = io.CopyBuffer(struct{ io.Writer }{s.spool}, struct{ io.Reader }{s.tty}, make([]byte, MaxData))
 	close(drained)
-	code := <-exited
-	_ = s.tty.Close()
+	exit.Wait()
 	close(stopInput)
-	<-inputDone
+	input.Wait()
 
 	s.mu.Lock()
-	s.exit = &code
+	s.state.ExitCode = &code
 	s.mu.Unlock()
 	close(s.done)
 	s.spool.changes.notify()
 	return code
 }
 
-// feed gives queued input to the program.
 func (s *Shell) feed(stop <-chan struct{}) {
 	for {
 		select {
 		case data := <-s.input:
-			_, _ = s.tty.Write(data) // a program that has ended takes no input
+			_, _ = s.tty.Write(data) // fails if the program has ended
 		case <-stop:
 			return
 		}
 	}
 }
 
-// Done is closed when the exit code is known; the spool is complete then.
+// Done is closed when the exit code is known and the spool is complete.
 func (s *Shell) Done() <-chan struct{} { return s.done }
 
-// State is a shell as it is at one moment.
+// State is the state of a shell.
 type State struct {
 	Start, End uint64 // bounds of the spool
 	Cols, Rows int
 	ExitCode   *int // nil while it runs
+
+	resizes uint64 // counts changes of size
 }
 
-// State returns the shell as it is now.
+// State returns the current state.
 func (s *Shell) State() State {
 	s.mu.Lock()
-	st := State{Cols: s.cols, Rows: s.rows, ExitCode: s.exit}
+	now := s.state
 	s.mu.Unlock()
-	st.Start, st.End = s.spool.Bounds()
-	return st
+	now.Start, now.End = s.spool.Bounds()
+	return now
 }
 
-// Resize sets the size of the shell's screen and tells every viewer. A side outside 1 to 4096 is a [*ProtocolError].
+// Resize sets the screen's size for all viewers. It fails with a [*ProtocolError] for a side outside 1 to 4096.
 func (s *Shell) Resize(cols, rows int) error {
 	if cols < 1 || rows < 1 || cols > maxSide || rows > maxSide {
 		return broken("a screen cannot have %d columns and %d rows", cols, rows)
 	}
 	s.mu.Lock()
-	same := s.cols == cols && s.rows == rows
+	same := s.state.Cols == cols && s.state.Rows == rows
 	if !same {
-		s.cols, s.rows = cols, rows
-		s.resizes++
+		s.state.Cols, s.state.Rows = cols, rows
+		s.state.resizes++
 	}
 	s.mu.Unlock()
 	if same {
@@ -160,20 +150,7 @@ func (s *Shell) Resize(cols, rows int) error {
 	return err
 }
 
-// size returns the screen's size and how often it has changed.
-func (s *Shell) size() (cols, rows int, resizes uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.cols, s.rows, s.resizes
-}
-
-func (s *Shell) exitCode() *int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.exit
-}
-
-// enter returns what is known of the client's input and counts a viewer of it.
+// enter returns the client of that name and counts a viewer of it.
 func (s *Shell) enter(name string) *client {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,7 +172,7 @@ func (s *Shell) leave(c *client) {
 	c.viewers--
 }
 
-// forget makes room for one more client at the cost of the one that has been away longest. s.mu is held.
+// forget makes room for one more client by removing the least recently used one. The caller holds s.mu.
 func (s *Shell) forget() {
 	if len(s.clients) < maxClients {
 		return
@@ -209,9 +186,9 @@ func (s *Shell) forget() {
 	delete(s.clients, oldest)
 }
 
-// accept takes input that begins at offset, drops what was accepted before, and waits for room. After it the bytes will
-// reach the program whatever becomes of the viewer. Input beyond what was accepted would leave a hole and is refused,
-// except as a client's first, whose past may be forgotten.
+// accept queues input that begins at offset, without the bytes that were accepted before. Queued bytes reach the
+// program even if the viewer disconnects. Input that would leave a hole is refused, except as a client's first, because
+// the shell may have forgotten the client.
 func (s *Shell) accept(ctx context.Context, c *client, offset uint64, data []byte) error {
 	select {
 	case <-c.turn:

@@ -8,18 +8,18 @@ import (
 	"sync"
 )
 
-// DefaultCap is how many bytes of output a spool keeps at least.
+// DefaultCap is how many bytes of output a spool keeps at least by default.
 const DefaultCap = 64 << 20
 
 const (
-	memorySize  = 128 << 10 // newest bytes, kept in memory
-	maxInterval = 64 << 10  // between two checkpoints of the screen's modes
+	memorySize  = 128 << 10 // bytes in memory
+	maxInterval = 64 << 10  // bytes between two checkpoints of the screen's modes
 )
 
 // ErrSpoolClosed is returned by reads of a closed spool.
 var ErrSpoolClosed = errors.New("terminal: spool is closed")
 
-// GapError says that the bytes asked for are no longer kept.
+// GapError means that the requested bytes are no longer kept.
 type GapError struct {
 	From, To uint64 // [From, To) is gone
 }
@@ -30,31 +30,26 @@ func (e *GapError) Error() string {
 
 // SpoolConfig describes a spool.
 type SpoolConfig struct {
-	// Path of the file that holds what memory does not. It is created when it is first needed and removed by Close.
-	// Empty: everything stays in memory.
-	Path string
-	// Cap is how many bytes are kept at least; 0: [DefaultCap].
-	Cap int
+	Path string // file for older output, created when needed and removed by Close; empty: memory only
+	Cap  int    // bytes kept at least; 0: [DefaultCap]
 }
 
-// Spool keeps the newest output of one shell under offsets that never move. The newest bytes are in memory, older ones
-// in a file used as a ring. Readers are independent of one another and of the writer. When the file fails, as it does
-// on a full disk, the spool goes on with what memory holds.
-//
-// All methods are safe for concurrent use.
+// Spool keeps the newest output of one shell, under offsets that never change. The newest bytes are in memory, older
+// ones in a file used as a ring. Readers are independent of each other and of the writer. If the file fails, for
+// example because the disk is full, the spool continues in memory. All methods are safe for concurrent use.
 type Spool struct {
 	path     string
-	interval uint64 // between checkpoints; every start is a multiple of it
+	interval uint64 // bytes between checkpoints; every start is a multiple of it
 	changes  broadcast
 
-	writing sync.Mutex // held for the whole of Write and Close: one at a time
+	writing sync.Mutex // held during Write and Close
 	flushed uint64     // guarded by writing: bytes below it are in the file
 	scanner modes      // guarded by writing: modes at end
 
-	mu      sync.Mutex // guards what follows; never held during file I/O
+	mu      sync.Mutex // guards the fields below; never held during file I/O
 	file    *os.File
-	fileErr error
-	keep    uint64 // bytes that memory and file hold together
+	fileErr error  // why the file is no longer used
+	keep    uint64 // bytes in memory and file together
 	start   uint64
 	end     uint64
 	memory  []byte  // ring: the byte at offset o is at o % len
@@ -69,7 +64,7 @@ func NewSpool(cfg SpoolConfig) *Spool {
 		limit = uint64(cfg.Cap)
 	}
 	interval := min(max(limit/16, 1), maxInterval)
-	keep := (limit/interval + 2) * interval // start is rounded up: hold one interval more
+	keep := (limit/interval + 2) * interval // one interval more, because start is rounded up
 	size := min(keep, max(memorySize, 2*interval))
 	if cfg.Path == "" {
 		size = keep
@@ -80,7 +75,7 @@ func NewSpool(cfg SpoolConfig) *Spool {
 	}
 }
 
-// Write appends output. It always takes all of p and fails only on a closed spool.
+// Write appends output. It fails only if the spool is closed.
 func (s *Spool) Write(p []byte) (int, error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -102,8 +97,8 @@ func (s *Spool) Write(p []byte) (int, error) {
 	return written, nil
 }
 
-// Notice appends a line of its own to the output, unless a program has switched to the alternate screen, which the line
-// would spoil, or the output ends inside an escape sequence. It reports whether it did.
+// Notice appends a line to the output, unless a program uses the alternate screen, which the line would garble, or the
+// output ends inside an escape sequence. It reports whether it did.
 func (s *Spool) Notice(line string) (bool, error) {
 	s.writing.Lock()
 	fits := s.scanner.chosen[0] == 0 && s.scanner.state == scanGround
@@ -115,7 +110,7 @@ func (s *Spool) Notice(line string) (bool, error) {
 	return err == nil, err
 }
 
-// append puts p, which crosses no checkpoint, into memory.
+// append copies p, which crosses no checkpoint, to memory.
 func (s *Spool) append(p []byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,7 +128,7 @@ func (s *Spool) append(p []byte) bool {
 	return true
 }
 
-// drop moves start so that no more than keep bytes remain. s.mu is held.
+// drop moves start so that at most keep bytes remain. The caller holds s.mu.
 func (s *Spool) drop() {
 	if s.end-s.start <= s.keep {
 		return
@@ -143,7 +138,7 @@ func (s *Spool) drop() {
 	s.marks = append(s.marks[:0], s.marks[intervals:]...)
 }
 
-// flush writes what only memory holds to the file. s.writing is held.
+// flush writes what is only in memory to the file. The caller holds s.writing.
 func (s *Spool) flush(end uint64) {
 	if uint64(len(s.memory)) < s.keep {
 		if err := s.writeFile(s.flushed, end); err != nil {
@@ -153,8 +148,7 @@ func (s *Spool) flush(end uint64) {
 	s.flushed = end
 }
 
-// writeFile copies [from, to) from memory to the file. Readers never look at the place it overwrites: those offsets are
-// below start already.
+// writeFile copies [from, to) from memory to the file. What it overwrites is below start, so readers do not read it.
 func (s *Spool) writeFile(from, to uint64) error {
 	if s.file == nil {
 		file, err := os.OpenFile(s.path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -177,7 +171,7 @@ func (s *Spool) writeFile(from, to uint64) error {
 	return nil
 }
 
-// loseFile goes on without the file after err.
+// loseFile continues without the file after err.
 func (s *Spool) loseFile(err error) {
 	s.mu.Lock()
 	file := s.file
@@ -195,22 +189,21 @@ func (s *Spool) removeFile(file *os.File) {
 	}
 }
 
-// Bounds returns the offset of the oldest byte kept and the one after the newest.
+// Bounds returns the offsets of the oldest byte and after the newest.
 func (s *Spool) Bounds() (start, end uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.start, s.end
 }
 
-// Err returns why the file was given up, nil while all is well.
+// Err returns why the file is no longer used; nil if it is.
 func (s *Spool) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.fileErr
 }
 
-// ReadAt reads what is there from offset on and returns 0 bytes, without waiting, at the end. It fails with a
-// [*GapError] when the byte at offset is gone and with [ErrSpoolClosed].
+// ReadAt reads from offset on; 0 bytes at the end. It fails with a [*GapError] if offset is gone, or [ErrSpoolClosed].
 func (s *Spool) ReadAt(p []byte, offset uint64) (int, error) {
 	s.mu.Lock()
 	if s.closed {
@@ -240,7 +233,7 @@ func (s *Spool) ReadAt(p []byte, offset uint64) (int, error) {
 	return s.readFile(file, p[:n], offset, int64(place))
 }
 
-// readFile reads from the file, then makes sure that the writer did not overwrite the place meanwhile.
+// readFile reads from the file, then checks that the writer has not overwritten the place meanwhile.
 func (s *Spool) readFile(file *os.File, p []byte, offset uint64, place int64) (int, error) {
 	_, err := file.ReadAt(p, place)
 	s.mu.Lock()
@@ -258,8 +251,7 @@ func (s *Spool) readFile(file *os.File, p []byte, offset uint64, place int64) (i
 	return len(p), nil
 }
 
-// Modes returns the escape sequences that restore the screen's modes as they are at offset. It fails as [Spool.ReadAt]
-// does.
+// Modes returns the escape sequences that restore the screen's modes at offset. It fails like [Spool.ReadAt].
 func (s *Spool) Modes(offset uint64) ([]byte, error) {
 	s.mu.Lock()
 	if offset < s.start {
@@ -283,10 +275,10 @@ func (s *Spool) Modes(offset uint64) ([]byte, error) {
 	return state.preamble(), nil
 }
 
-// Changed returns a channel that is closed at the next write or at the close. Take it before reading, wait on it after.
+// Changed returns a channel that is closed by the next write or Close. Call it before reading, wait afterwards.
 func (s *Spool) Changed() <-chan struct{} { return s.changes.wait() }
 
-// Close forgets everything and removes the file.
+// Close drops the output and removes the file.
 func (s *Spool) Close() error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -299,4 +291,30 @@ func (s *Spool) Close() error {
 		s.changes.notify()
 	}
 	return nil
+}
+
+// broadcast wakes all goroutines that wait for the next change.
+type broadcast struct {
+	mu   sync.Mutex
+	next chan struct{} // guarded by mu; nil: none waits
+}
+
+// wait returns a channel that the next notify closes. Call it before reading the state that may change.
+func (b *broadcast) wait() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.next == nil {
+		b.next = make(chan struct{})
+	}
+	return b.next
+}
+
+func (b *broadcast) notify() {
+	b.mu.Lock()
+	next := b.next
+	b.next = nil
+	b.mu.Unlock()
+	if next != nil {
+		close(next)
+	}
 }

@@ -8,32 +8,31 @@ import (
 	"sync"
 )
 
-// ackEvery is how many shown bytes one acknowledgement covers.
+// ackEvery is how many bytes of output one acknowledgement covers.
 const ackEvery = 64 << 10
 
 // ViewerConfig describes a viewer.
 type ViewerConfig struct {
-	Client string    // name across reconnections, unlike any other viewer's
-	Offset uint64    // first output byte wanted
-	Output io.Writer // gets the shell's output in order
-	// Gap is called when output is missing; nil: it is passed over.
-	Gap func(from, to uint64)
+	Client string                // unique name, the same on each connection
+	Offset uint64                // of the first output byte wanted
+	Output io.Writer             // receives the shell's output in order
+	Gap    func(from, to uint64) // is called when output is missing; may be nil
 }
 
-// Viewer is the client's side of the attach protocol. It outlives its connections: after one is lost, attach anew with
-// [Viewer.Offset] and Run on the new connection; no byte is lost or doubled in either direction.
+// Viewer is the client's side of the attach protocol. It outlives its connections: after one is lost, attach again at
+// [Viewer.Offset] and call Run with the new connection. No byte is lost or repeated in either direction.
 type Viewer struct {
 	cfg ViewerConfig
 
-	mu         sync.Mutex // guards what follows
+	mu         sync.Mutex // guards the fields below
 	offset     uint64     // output shown
 	base       uint64     // input accepted by the shell
 	unaccepted []byte     // input from base on
 	sent       uint64     // input sent on this connection
-	cols, rows int        // wanted size; 0: none
+	cols, rows int        // requested size; 0: none
 	sized      bool       // the size was sent on this connection
 	closed     bool
-	work       broadcast // input, room for input or a size
+	work       broadcast // of input, room for input or a size
 }
 
 // NewViewer returns a viewer without a connection.
@@ -46,7 +45,7 @@ func (v *Viewer) Offset() uint64 {
 	return v.offset
 }
 
-// Write takes input for the shell, with or without a connection. It blocks while [Window] bytes wait to be accepted and
+// Write queues input for the shell, with or without a connection. It blocks while [Window] bytes are not accepted, and
 // fails with net.ErrClosed after the shell's exit or Close.
 func (v *Viewer) Write(p []byte) (int, error) {
 	written := 0
@@ -77,7 +76,7 @@ func (v *Viewer) buffer(p []byte) (int, error) {
 	return n, nil
 }
 
-// Resize asks for another size, again on each connection.
+// Resize requests another size, again on each connection.
 func (v *Viewer) Resize(cols, rows int) {
 	v.mu.Lock()
 	v.cols, v.rows, v.sized = cols, rows, false
@@ -93,18 +92,16 @@ func (v *Viewer) Close() {
 	v.work.notify()
 }
 
-// Run works over one connection, attached at [Viewer.Offset], and closes it. It returns the exit code once the shell
-// has ended, or the error that ended the connection.
+// Run uses one connection, attached at [Viewer.Offset], and closes it. It returns the exit code once the shell ends.
 func (v *Viewer) Run(ctx context.Context, conn Conn) (int, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	defer stop()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	var fresh bool
 	frame, err := conn.ReadFrame()
-	if err != nil {
-		return 0, errors.Join(err, conn.Close())
+	if err == nil {
+		fresh, err = v.begin(frame)
 	}
-	fresh, err := v.begin(frame)
 	if err != nil {
 		return 0, errors.Join(err, conn.Close())
 	}
@@ -123,16 +120,15 @@ func (v *Viewer) Run(ctx context.Context, conn Conn) (int, error) {
 	return code, err
 }
 
-// begin learns from hello what the shell has of this viewer's input. It reports whether the screen is still empty, so
-// that modes are wanted.
+// begin reads hello and drops accepted input. It reports whether the screen is still empty, so that modes are wanted.
 func (v *Viewer) begin(frame Frame) (fresh bool, err error) {
 	hello, err := frame.Hello()
 	if err != nil {
 		return false, err
 	}
 	v.mu.Lock()
+	defer v.mu.Unlock()
 	if hello.Accepted > v.base+uint64(len(v.unaccepted)) {
-		v.mu.Unlock()
 		return false, broken("input up to %d was accepted, but only %d exists", hello.Accepted, v.base)
 	}
 	v.trim(hello.Accepted)
@@ -140,23 +136,20 @@ func (v *Viewer) begin(frame Frame) (fresh bool, err error) {
 	if v.offset > hello.End {
 		v.offset = hello.Next
 	}
-	fresh = v.offset == v.cfg.Offset
-	v.mu.Unlock()
 	v.work.notify()
-	return fresh, nil
+	return v.offset == v.cfg.Offset, nil
 }
 
-// trim forgets accepted input. v.mu is held.
+// trim drops accepted input. The caller holds v.mu.
 func (v *Viewer) trim(accepted uint64) {
 	if accepted <= v.base {
-		return // also a shell that has forgotten this client
+		return // the shell may have forgotten this client
 	}
 	n := min(accepted-v.base, uint64(len(v.unaccepted)))
 	v.unaccepted = append(v.unaccepted[:0], v.unaccepted[n:]...)
 	v.base += n
 }
 
-// receive shows output until the shell ends.
 func (v *Viewer) receive(conn Conn, modesWanted bool) (int, error) {
 	acked := v.Offset()
 	for {
@@ -172,7 +165,7 @@ func (v *Viewer) receive(conn Conn, modesWanted bool) (int, error) {
 			err = v.show(frame)
 			if shown := v.Offset(); err == nil && shown-acked >= ackEvery {
 				acked = shown
-				_ = conn.WriteFrame(offsetFrame(FrameAck, shown)) // a lost connection shows in the next read
+				_ = conn.WriteFrame(Ack(shown)) // the next read finds a lost connection
 			}
 		case FrameGap:
 			modesWanted = true
@@ -186,7 +179,7 @@ func (v *Viewer) receive(conn Conn, modesWanted bool) (int, error) {
 			v.trim(frame.Offset())
 			v.mu.Unlock()
 			v.work.notify()
-		case FrameSize: // a viewer has a size of its own
+		case FrameSize: // a viewer has its own size
 		default:
 			err = broken("a shell sent frame %q", byte(frame.Type))
 		}
@@ -225,8 +218,7 @@ func (v *Viewer) skip(frame Frame) (uint64, error) {
 	return to, nil
 }
 
-// send passes input and sizes on until ctx ends or the connection fails, which the reader finds out by itself, after
-// the last bytes that did arrive.
+// send sends input and sizes until ctx ends or the connection fails, which the reader reports.
 func (v *Viewer) send(ctx context.Context, conn Conn) {
 	for {
 		changed := v.work.wait()
@@ -245,7 +237,6 @@ func (v *Viewer) send(ctx context.Context, conn Conn) {
 	}
 }
 
-// outgoing returns the next frame to send.
 func (v *Viewer) outgoing() (Frame, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -261,4 +252,50 @@ func (v *Viewer) outgoing() (Frame, bool) {
 	frame := dataFrame(FrameInput, v.sent, rest[:min(len(rest), MaxData)])
 	v.sent += uint64(len(frame.Payload) - offsetSize)
 	return frame, true
+}
+
+// Checked checks that frames from the shell of an attachment at offset follow the attach protocol: one hello, then
+// every byte of output once and in order. Otherwise it closes conn and fails with a [*ProtocolError].
+func Checked(conn Conn, offset uint64) Conn { return &checked{Conn: conn, next: offset} }
+
+type checked struct {
+	Conn
+	next    uint64 // offset of the next byte of output
+	greeted bool
+}
+
+func (c *checked) ReadFrame() (Frame, error) {
+	frame, err := c.Conn.ReadFrame()
+	if err != nil {
+		return Frame{}, err
+	}
+	if err := c.check(frame); err != nil {
+		return Frame{}, errors.Join(err, c.Close())
+	}
+	return frame, nil
+}
+
+func (c *checked) check(frame Frame) error {
+	if c.greeted != (frame.Type != FrameHello) {
+		return broken("frame %q, and a hello is the first frame and no other", byte(frame.Type))
+	}
+	switch frame.Type {
+	case FrameHello:
+		hello, err := frame.Hello()
+		// The gap or data that follows has the offset of the first byte.
+		c.greeted, c.next = true, min(c.next, hello.End)
+		return err
+	case FrameData:
+		offset, data, err := frame.Data()
+		if err == nil && offset != c.next {
+			err = broken("data at %d, but %d comes next", offset, c.next)
+		}
+		c.next = offset + uint64(len(data))
+		return err
+	case FrameGap:
+		_, to, err := frame.Gap()
+		c.next = to
+		return err
+	}
+	return nil
 }

@@ -16,10 +16,9 @@ import (
 	"slipway/backend/session"
 )
 
-// The guest is Slipway's own, and what it tells is not: names of programs, what they have printed, ports, the files of
-// a home. All of it may be a stranger's work, and the agent hands it on. So check leaves nothing in an answer that it
-// may not say: texts are cut and cleaned of control characters, entries that make no sense are left out, and where
-// nothing is left to tell the call fails. An answer of another type is refused.
+// check makes an answer safe to pass on. Most of it comes from programs in the session, which are not trusted: their
+// names and output, ports, the files of a home. Texts are shortened and lose control characters, and invalid entries of
+// a list are dropped. Another invalid answer fails, and so does one of an unknown type.
 func check(answer any) error {
 	switch a := answer.(type) {
 	case *Hello:
@@ -35,16 +34,16 @@ func check(answer any) error {
 	case *[]Foreground:
 		*a = good(*a, maxTerminals, checkForeground)
 	case *[]int:
-		*a = slices.DeleteFunc(*a, func(port int) bool { return port < 1 || port > 65535 })
-		slices.Sort(*a)
-		*a = slices.Compact(*a)
-		*a = (*a)[:min(len(*a), maxPorts)]
+		ports := slices.DeleteFunc(*a, func(port int) bool { return port < 1 || port > 65535 })
+		slices.Sort(ports)
+		ports = slices.Compact(ports)
+		*a = ports[:min(len(ports), maxPorts)]
 	case *map[string]string:
 		maps.DeleteFunc(*a, func(_, at string) bool { return !absolute(at) })
 	case *session.SSHHost:
 		return checkHost(a)
 	case *session.SSHUse:
-		a.Program = line(a.Program, maxTitle)
+		a.Program = clean(a.Program, maxTitle, "")
 	case *session.FileInfo:
 		return checkFile(a)
 	case *session.FileListing:
@@ -63,7 +62,7 @@ func check(answer any) error {
 	return nil
 }
 
-// good are the entries of a list that make sense, at most so many.
+// good returns the valid entries of a list, with a maximum number.
 func good[T any](list []T, most int, check func(*T) error) []T {
 	kept := list[:0]
 	for _, one := range list {
@@ -74,7 +73,6 @@ func good[T any](list []T, most int, check func(*T) error) []T {
 	return kept
 }
 
-// How long the parts of an answer may be.
 const (
 	maxTitle     = 200  // characters of a title, or of a program's name
 	maxMessage   = 8192 // characters of a message, which may have lines
@@ -96,20 +94,11 @@ func nonsense(what string) error {
 		"Something in the session may interfere with Slipway. Start it again, and do not trust its image.")
 }
 
-// line makes one line of a text, fit to be shown.
-func line(text string, most int) string {
-	return clean(text, most, func(r rune) bool { return false })
-}
-
-// lines keeps the lines of a text.
-func lines(text string, most int) string {
-	return clean(text, most, func(r rune) bool { return r == '\n' })
-}
-
-func clean(text string, most int, keep func(rune) bool) string {
+// clean makes a text safe to display: it removes control characters except those in keep, and shortens it.
+func clean(text string, most int, keep string) string {
 	text = strings.Map(func(r rune) rune {
 		switch {
-		case keep(r):
+		case strings.ContainsRune(keep, r):
 			return r
 		case unicode.IsSpace(r):
 			return ' '
@@ -124,12 +113,12 @@ func clean(text string, most int, keep func(rune) bool) string {
 	return text
 }
 
-// absolute reports whether a path may be one of the container's.
+// absolute reports whether a path is valid in the container and safe to display.
 func absolute(p string) bool {
-	return len(p) <= maxTold && path.IsAbs(p) && line(p, maxTold) == p
+	return len(p) <= maxTold && path.IsAbs(p) && clean(p, maxTold, "") == p
 }
 
-// checkCause leaves a failure that somebody in the session may have written.
+// checkCause cleans a failure, which may come from a program in the session.
 func checkCause(c *session.Cause) *session.Cause {
 	if c == nil {
 		return nil
@@ -138,11 +127,10 @@ func checkCause(c *session.Cause) *session.Cause {
 	if len(code) > 100 || !codeRule.MatchString(string(code)) {
 		code = session.CodeAgentReply
 	}
-	told := session.Error{Code: code, Message: lines(c.Message, maxMessage), Hint: lines(c.Hint, maxMessage)}
-	return told.Cause()
+	message, hint := clean(c.Message, maxMessage, "\n"), clean(c.Hint, maxMessage, "\n")
+	return &session.Cause{Code: code, Message: message, Hint: hint}
 }
 
-// check cleans what the guest tells by itself.
 func (e *Event) check() {
 	e.OOM = max(0, e.OOM)
 	checkExit(e.Exit)
@@ -159,7 +147,7 @@ func checkTerminal(t *session.Terminal) error {
 	if !idRule.MatchString(t.ID) {
 		return nonsense("the name of a terminal")
 	}
-	t.Title, t.Kernel = line(t.Title, maxTitle), ""
+	t.Title, t.Kernel = clean(t.Title, maxTitle, ""), ""
 	t.Cols, t.Rows = min(max(1, t.Cols), maxSide), min(max(1, t.Rows), maxSide)
 	t.Start = min(t.Start, t.End)
 	checkExit(t.ExitCode)
@@ -187,7 +175,7 @@ func checkForeground(f *Foreground) error {
 	if !idRule.MatchString(f.Terminal) {
 		return nonsense("the name of a terminal")
 	}
-	f.Program = line(f.Program, maxTitle)
+	f.Program = clean(f.Program, maxTitle, "")
 	return nil
 }
 
@@ -200,8 +188,7 @@ func checkHost(h *session.SSHHost) error {
 	return nil
 }
 
-// checkFile lets a name be any bytes that the kernel lets a name be, since people's files have such names; whoever
-// shows one cleans it.
+// checkFile allows every name that the kernel allows, because files have such names. The user interface cleans them.
 func checkFile(f *session.FileInfo) error {
 	name := string(f.Name)
 	if name != "/" && (name == "" || name == "." || name == ".." || len(name) > 255 || strings.ContainsAny(name,
@@ -212,7 +199,7 @@ func checkFile(f *session.FileInfo) error {
 		f.Size < 0 {
 		return nonsense("a file")
 	}
-	f.Mode, f.Version = f.Mode&0o7777, line(f.Version, maxTitle)
+	f.Mode, f.Version = f.Mode&0o7777, clean(f.Version, maxTitle, "")
 	return nil
 }
 

@@ -14,19 +14,18 @@ import (
 	"slipway/tunnel"
 )
 
-// Client calls the guest of one container. All methods are safe for concurrent use and fail with a [session.Error]: the
-// guest's own, or session_use_unavailable when the link is lost and operation_run_timeout when ctx ends first.
+// Client calls the guest of one container. All methods are safe for concurrent use. They fail with a [session.Error]:
+// the guest's, session_use_unavailable if the link is lost, or operation_run_timeout if ctx expires.
 type Client struct {
 	mux   *tunnel.Mux
 	hello Hello
 }
 
-// Connect takes conn over, also when it fails, and greets the guest. It fails with session_use_unavailable or
-// guest_connect_version.
+// Connect makes a link over conn, which it owns even if it fails with session_use_unavailable or guest_connect_version.
 func Connect(ctx context.Context, conn net.Conn) (*Client, error) {
 	mux, err := tunnel.NewMux(conn, tunnel.Opener)
 	if err != nil {
-		return nil, unavailable(session.CodeSessionUnavailable, err)
+		return nil, unavailable(err)
 	}
 	c := &Client{mux: mux}
 	if err := c.call(ctx, Request{Op: OpHello, Version: Version}, &c.hello); err != nil {
@@ -34,7 +33,7 @@ func Connect(ctx context.Context, conn net.Conn) (*Client, error) {
 		if session.CodeOf(err) == session.CodeGuestVersion {
 			return nil, err
 		}
-		return nil, unavailable(session.CodeSessionUnavailable, err)
+		return nil, unavailable(err)
 	}
 	if c.hello.Version != Version {
 		_ = mux.Close()
@@ -46,25 +45,23 @@ func Connect(ctx context.Context, conn net.Conn) (*Client, error) {
 	return c, nil
 }
 
-// Hello returns what the guest said of itself when the link was made.
+// Hello returns the guest's answer to hello.
 func (c *Client) Hello() Hello { return c.hello }
 
 // Done is closed when the link is lost or closed.
 func (c *Client) Done() <-chan struct{} { return c.mux.Done() }
 
-// Close ends the link. The guest and everything it holds go on.
+// Close closes the link. The guest continues.
 func (c *Client) Close() error { return c.mux.Close() }
 
-// Events calls fn for each event, beginning with what is true already, until ctx ends, fn fails, or the link is lost.
-// fn is never called concurrently.
+// Events calls fn for each event, beginning with the current state, until ctx ends, fn fails, or the link is lost.
 func (c *Client) Events(ctx context.Context, fn func(Event) error) error {
 	stream, err := c.open(ctx, Request{Op: OpEvents}, nil)
 	if err != nil {
 		return err
 	}
 	defer stream.Close()
-	stop := context.AfterFunc(ctx, func() { _ = stream.Close() })
-	defer stop()
+	defer context.AfterFunc(ctx, func() { _ = stream.Close() })()
 	for {
 		var event Event
 		if err := ReadMessage(stream, &event); err != nil {
@@ -77,14 +74,12 @@ func (c *Client) Events(ctx context.Context, fn func(Event) error) error {
 	}
 }
 
-// ListTerminals returns the terminals in the order of their opening, those whose shell has exited and that nobody has
-// closed included.
+// ListTerminals returns the terminals in the order of their opening, including exited ones that are not closed.
 func (c *Client) ListTerminals(ctx context.Context) ([]session.Terminal, error) {
 	return ask[[]session.Terminal](ctx, c, Request{Op: OpTerminalList})
 }
 
-// OpenTerminal starts a shell; guest_call_internal-error where the image has none, session_use_not-found when the
-// command does not exist.
+// OpenTerminal starts a shell; guest_call_internal-error if the image has none, process_start_not-found.
 func (c *Client) OpenTerminal(ctx context.Context, req session.TerminalRequest) (session.Terminal, error) {
 	return ask[session.Terminal](ctx, c, Request{Op: OpTerminalOpen, Open: &req})
 }
@@ -94,7 +89,7 @@ func (c *Client) AttachTerminal(ctx context.Context, req session.AttachRequest) 
 	return c.open(ctx, Request{Op: OpTerminalAttach, Attach: &req}, nil)
 }
 
-// CloseTerminal ends a shell and forgets it; session_use_not-found.
+// CloseTerminal ends a shell and removes its terminal; session_use_not-found.
 func (c *Client) CloseTerminal(ctx context.Context, id string) error {
 	return c.call(ctx, Request{Op: OpTerminalClose, ID: id}, nil)
 }
@@ -105,20 +100,20 @@ func (c *Client) Exec(ctx context.Context, req session.ExecRequest) (net.Conn, e
 	return c.open(ctx, Request{Op: OpExec, Exec: &req}, nil)
 }
 
-// Which returns the paths of those of names that are installed.
+// Which returns the paths of the installed programs among names.
 func (c *Client) Which(ctx context.Context, names []string) (map[string]string, error) {
 	found, err := ask[map[string]string](ctx, c, Request{Op: OpWhich, Names: names})
 	maps.DeleteFunc(found, func(name, _ string) bool { return !slices.Contains(names, name) })
 	return found, err
 }
 
-// StartService starts a service and waits until it is ready. A service of the same id that is ready is returned as it
-// is. app_start_not-installed, app_start_exited, app_start_timeout, app_open_conflict.
+// StartService starts a service and waits until it is ready, or returns the ready one with the same id.
+// app_start_not-installed, app_start_exited, app_start_timeout, app_open_conflict.
 func (c *Client) StartService(ctx context.Context, req ServiceRequest) (Service, error) {
 	return ask[Service](ctx, c, Request{Op: OpServiceStart, Service: &req})
 }
 
-// StopService ends a service; one that is not there is ended already.
+// StopService ends a service, if there is one.
 func (c *Client) StopService(ctx context.Context, id string) error {
 	return c.call(ctx, Request{Op: OpServiceStop, ID: id}, nil)
 }
@@ -128,51 +123,47 @@ func (c *Client) Services(ctx context.Context) ([]Service, error) {
 	return ask[[]Service](ctx, c, Request{Op: OpServiceList})
 }
 
-// Listening returns the ports of the container's loopback that take connections and that somebody chose;
-// guest_call_invalid where the guest is too old to know.
+// Listening returns the ports on which programs listen on the loopback, without ephemeral ones; guest_call_invalid.
 func (c *Client) Listening(ctx context.Context) ([]int, error) {
 	return ask[[]int](ctx, c, Request{Op: OpListening})
 }
 
-// Activity returns what runs in the foreground of each terminal whose shell has not exited.
+// Activity returns the foreground program of each terminal whose shell has not exited.
 func (c *Client) Activity(ctx context.Context) ([]Foreground, error) {
 	return ask[[]Foreground](ctx, c, Request{Op: OpActivity})
 }
 
-// Notice shows one line of text in every terminal whose shell has not exited and that no full-screen program has taken
-// over. guest_call_invalid where the text is empty or longer than a line.
+// Notice shows one line of text in every terminal that runs and that no full-screen program uses; guest_call_invalid.
 func (c *Client) Notice(ctx context.Context, text string) error {
 	return c.call(ctx, Request{Op: OpNotice, Text: text}, nil)
 }
 
-// Dial connects to a port on the container's loopback; app_start_timeout. ctx bounds only the making of the connection.
+// Dial connects to a port on the container's loopback; app_start_timeout. ctx applies to the connecting only.
 func (c *Client) Dial(ctx context.Context, port int) (net.Conn, error) {
 	return c.open(ctx, Request{Op: OpDial, Port: port}, nil)
 }
 
-// SSHHost returns the key by which the guest's ssh server proves who it is.
+// SSHHost returns the host key of the guest's ssh server.
 func (c *Client) SSHHost(ctx context.Context) (session.SSHHost, error) {
 	return ask[session.SSHHost](ctx, c, Request{Op: OpSSHHost})
 }
 
-// DialSSH opens one connection to the guest's ssh server; ssh_open_invalid, session_use_too-many. ctx bounds only the
-// opening.
+// DialSSH connects to the guest's ssh server; ssh_open_invalid, session_use_too-many. ctx applies to that only.
 func (c *Client) DialSSH(ctx context.Context, req session.SSHRequest) (net.Conn, error) {
 	return c.open(ctx, Request{Op: OpSSH, SSH: &req}, nil)
 }
 
-// SSHUse returns what went through the guest's ssh server.
+// SSHUse returns the use of the guest's ssh server.
 func (c *Client) SSHUse(ctx context.Context) (session.SSHUse, error) {
 	return ask[session.SSHUse](ctx, c, Request{Op: OpSSHUse})
 }
 
-// ask makes one request and returns its answer, nothing where that is none.
-func ask[T any](ctx context.Context, c *Client, req Request) (T, error) {
-	var none, value T
-	if err := c.call(ctx, req, &value); err != nil {
-		return none, err
+// ask makes one request and returns its answer, zero if it fails.
+func ask[T any](ctx context.Context, c *Client, req Request) (value T, err error) {
+	if err = c.call(ctx, req, &value); err != nil {
+		value = *new(T)
 	}
-	return value, nil
+	return value, err
 }
 
 // call makes one request and closes its stream.
@@ -185,7 +176,7 @@ func (c *Client) call(ctx context.Context, req Request, value any) error {
 	return nil
 }
 
-// open makes one request, reads the answer into value and leaves the stream to the caller.
+// open makes one request, reads the answer into value and returns the stream.
 func (c *Client) open(ctx context.Context, req Request, value any) (net.Conn, error) {
 	stream, err := c.mux.Open(ctx)
 	if err != nil {
@@ -209,16 +200,14 @@ func (c *Client) open(ctx context.Context, req Request, value any) (net.Conn, er
 	return stream, nil
 }
 
-// callError turns the failure of a call into a [session.Error]. One that is a session.Error already, the guest's
-// answer, stays as it is.
+// callError converts the failure of a call to a [session.Error], unless it is one from the guest.
 func callError(ctx context.Context, err error) error {
-	var known *session.Error
-	switch {
-	case errors.As(err, &known):
+	if _, known := errors.AsType[*session.Error](err); known {
 		return err
+	}
+	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return session.WrapError(ctx.Err(), session.CodeOperationTimeout,
-			"The session's guest did not answer in time.",
+		return session.WrapError(ctx.Err(), session.CodeOperationTimeout, "The session's guest did not answer in time.",
 			"Try again. If it happens again, check the session's log.")
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -228,10 +217,10 @@ func callError(ctx context.Context, err error) error {
 	case errors.Is(err, io.EOF):
 		err = io.ErrUnexpectedEOF
 	}
-	return unavailable(session.CodeSessionUnavailable, err)
+	return unavailable(err)
 }
 
-func unavailable(code session.Code, err error) error {
-	return session.WrapError(err, code, "The connection to the session was lost.",
+func unavailable(err error) error {
+	return session.WrapError(err, session.CodeSessionUnavailable, "The connection to the session was lost.",
 		"Slipway reconnects. Try again in a moment.")
 }

@@ -12,10 +12,10 @@ import (
 	"slipway/tunnel/frame"
 )
 
-// FileOp is what is done to files; each is a method of [session.Files].
+// FileOp is an operation on files, a method of [session.Files].
 type FileOp string
 
-// FileCall is a request for files. The field that belongs to Op is set.
+// FileCall is a request for files, with the fields for Op.
 type FileCall struct {
 	Op     FileOp                 `json:"op"`
 	Path   session.FilePath       `json:"path,omitempty"`
@@ -27,11 +27,9 @@ type FileCall struct {
 	Finish *session.FinishRequest `json:"finish,omitempty"`
 }
 
-// maxPiece is the most bytes of content in one piece.
 const maxPiece = 64 << 10
 
-// PieceWriter writes content in pieces: a big-endian uint32 length and that many bytes. A length of zero, written by
-// End, is the end.
+// PieceWriter writes content in pieces: a big-endian uint32 length and that many bytes. End writes the length 0.
 type PieceWriter struct {
 	w      io.Writer
 	buffer []byte
@@ -42,7 +40,7 @@ func NewPieceWriter(w io.Writer) *PieceWriter {
 	return &PieceWriter{w: w, buffer: make([]byte, frame.LengthSize+maxPiece)}
 }
 
-// ReadFrom writes everything that r gives, each read as a piece.
+// ReadFrom writes everything from r, each read as a piece.
 func (p *PieceWriter) ReadFrom(r io.Reader) (int64, error) {
 	var total int64
 	for {
@@ -64,13 +62,13 @@ func (p *PieceWriter) ReadFrom(r io.Reader) (int64, error) {
 	}
 }
 
-// sendError says that it was the far side that took no more.
+// sendError is a failure of the receiver, not of the content.
 type sendError struct{ err error }
 
 func (e *sendError) Error() string { return e.err.Error() }
 func (e *sendError) Unwrap() error { return e.err }
 
-// End writes the end.
+// End ends the content.
 func (p *PieceWriter) End() error {
 	if _, err := p.w.Write(make([]byte, frame.LengthSize)); err != nil {
 		return &sendError{err}
@@ -78,8 +76,7 @@ func (p *PieceWriter) End() error {
 	return nil
 }
 
-// PieceReader reads content in pieces. It gives io.EOF only at their end; where they stop before it, it gives
-// io.ErrUnexpectedEOF.
+// PieceReader reads content in pieces. It returns io.EOF at their end, and io.ErrUnexpectedEOF if that is missing.
 type PieceReader struct {
 	r    *bufio.Reader
 	left int
@@ -91,7 +88,7 @@ func NewPieceReader(r io.Reader) *PieceReader {
 	return &PieceReader{r: bufio.NewReaderSize(r, maxPiece)}
 }
 
-// Rest reads what follows the end.
+// Rest reads what follows the pieces.
 func (p *PieceReader) Rest() io.Reader { return p.r }
 
 func (p *PieceReader) Read(b []byte) (int, error) {
@@ -123,19 +120,18 @@ func (p *PieceReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// onFiles is a request for files.
 func onFiles(call FileCall) Request { return Request{Op: OpFile, File: &call} }
 
-// ReadFile reads a file. ctx bounds only the opening.
+// ReadFile reads a file. ctx applies to the opening only.
 func (c *Client) ReadFile(ctx context.Context, req session.ReadRequest) (io.ReadCloser, error) {
-	stream, err := c.open(ctx, Request{Op: OpFile, File: &FileCall{Op: FileRead, Read: &req}}, nil)
+	stream, err := c.open(ctx, onFiles(FileCall{Op: FileRead, Read: &req}), nil)
 	if err != nil {
 		return nil, err
 	}
 	return &content{stream: stream, pieces: NewPieceReader(stream)}, nil
 }
 
-// content is a file being read. After its last piece comes how it ended.
+// content is a file being read. A last answer follows its pieces.
 type content struct {
 	stream net.Conn
 	pieces *PieceReader
@@ -143,30 +139,27 @@ type content struct {
 
 func (f *content) Read(p []byte) (int, error) {
 	n, err := f.pieces.Read(p)
-	switch {
-	case err == nil || n > 0:
+	if err == nil || n > 0 {
 		return n, nil
-	case errors.Is(err, io.EOF):
-		if err := readReply(f.pieces.Rest(), nil); err != nil {
-			return 0, callError(context.Background(), err)
+	}
+	if errors.Is(err, io.EOF) {
+		if err = readReply(f.pieces.Rest(), nil); err == nil {
+			return 0, io.EOF
 		}
-		return 0, io.EOF
 	}
 	return 0, callError(context.Background(), err)
 }
 
 func (f *content) Close() error { return f.stream.Close() }
 
-// WriteUpload sends what from gives. It returns as soon as the guest has answered, also where that is before the end of
-// from, of which one Read may be under way then. ctx bounds all of it.
+// WriteUpload sends the content of from. If the guest answers early, it returns while a Read may be in progress.
 func (c *Client) WriteUpload(ctx context.Context, up session.Upload, from io.Reader) (int64, error) {
-	stream, err := c.open(ctx, Request{Op: OpFile, File: &FileCall{Op: FileWrite, Upload: &up}}, nil)
+	stream, err := c.open(ctx, onFiles(FileCall{Op: FileWrite, Upload: &up}), nil)
 	if err != nil {
 		return 0, err
 	}
 	defer stream.Close()
-	stop := context.AfterFunc(ctx, func() { _ = stream.Close() })
-	defer stop()
+	defer context.AfterFunc(ctx, func() { _ = stream.Close() })()
 	broke := make(chan error, 1) // of from
 	go func() {
 		pieces := NewPieceWriter(stream)
@@ -174,8 +167,7 @@ func (c *Client) WriteUpload(ctx context.Context, up session.Upload, from io.Rea
 		if err == nil {
 			err = pieces.End()
 		}
-		var sending *sendError
-		if err != nil && !errors.As(err, &sending) {
+		if _, sending := errors.AsType[*sendError](err); err != nil && !sending {
 			broke <- err
 			_ = stream.Close()
 		}

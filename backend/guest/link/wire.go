@@ -1,3 +1,5 @@
+// Package link is the protocol between the agent and the guest: its messages, which package guest describes, and
+// [Client], with which the agent calls the guest of one container.
 package link
 
 import (
@@ -13,10 +15,10 @@ import (
 // Version is the version of the link's protocol. Both sides must have the same.
 const Version = 1
 
-// MaxMessage is the longest message that either side accepts, in bytes.
+// MaxMessage is the maximum length of a message, in bytes.
 const MaxMessage = 4 << 20
 
-// Op names what a stream is opened for.
+// Op is the purpose of a stream.
 type Op string
 
 // The operations.
@@ -42,7 +44,7 @@ const (
 	OpSSHUse         Op = "ssh.use"
 )
 
-// Request is the first message of every stream. The field that belongs to Op is set.
+// Request is the first message of every stream, with the fields for Op.
 type Request struct {
 	Op      Op                       `json:"op"`
 	Version int                      `json:"version,omitempty"` // hello
@@ -56,11 +58,11 @@ type Request struct {
 	Text    string                   `json:"text,omitempty"`    // notice
 	File    *FileCall                `json:"file,omitempty"`    // file
 	SSH     *session.SSHRequest      `json:"ssh,omitempty"`     // ssh
-	// time that the caller will wait, in nanoseconds; 0: no limit
-	Deadline time.Duration `json:"deadline,omitempty"`
+
+	Deadline time.Duration `json:"deadline,omitempty"` // how long the caller waits, in nanoseconds; 0: no limit
 }
 
-// reply answers a [Request]: exactly one field is set.
+// reply answers a [Request] with exactly one field.
 type reply struct {
 	OK    json.RawMessage `json:"ok,omitempty"`
 	Error *session.Cause  `json:"error,omitempty"`
@@ -73,24 +75,22 @@ type Hello struct {
 	Shells  bool `json:"shells"` // the image has a shell
 }
 
-// Event is one frame of the events stream. Exactly one field is set. A new stream begins with what is true already:
-// ready, exit, oom and error.
+// Event is one frame of the events stream, with exactly one field. A new stream begins with the current state.
 type Event struct {
-	Ready bool `json:"ready,omitempty"` // the container is set up
-	// the batch command ended with this code; the container ends next
-	Exit  *int           `json:"exit,omitempty"`
-	OOM   int            `json:"oom,omitempty"`   // processes that the kernel has killed for memory so far
-	Error *session.Cause `json:"error,omitempty"` // session_start_no-shell and other trouble that stands
+	Ready bool           `json:"ready,omitempty"` // the container is set up
+	Exit  *int           `json:"exit,omitempty"`  // exit code of the batch command; the container ends next
+	OOM   int            `json:"oom,omitempty"`   // processes that the kernel has killed for lack of memory
+	Error *session.Cause `json:"error,omitempty"` // such as session_start_no-shell
 }
 
-// ServiceRequest asks for a program that serves a port.
+// ServiceRequest starts a program that serves a port.
 type ServiceRequest struct {
 	ID   string           `json:"id"`
 	Argv []string         `json:"argv"`
 	Env  []session.EnvVar `json:"env,omitempty"`
 	Port int              `json:"port"`
-	Dir  string           `json:"dir,omitempty"` // directory that it shows; it is only told again
-	// path whose GET must answer below 500; empty: a connection is enough
+	Dir  string           `json:"dir,omitempty"` // directory that it shows, returned in Service
+	// path whose GET must answer with a status below 500; empty: a connection is enough
 	Ready   string        `json:"ready,omitempty"`
 	Timeout time.Duration `json:"timeout,omitempty"` // nanoseconds; 0: 30 s
 }
@@ -102,7 +102,7 @@ type ServiceState string
 const (
 	ServiceStarting ServiceState = "starting"
 	ServiceReady    ServiceState = "ready"
-	ServiceExited   ServiceState = "exited" // ended by itself after it was ready
+	ServiceExited   ServiceState = "exited" // ended after it was ready
 	ServiceFailed   ServiceState = "failed" // never became ready
 )
 
@@ -110,14 +110,13 @@ const (
 type Service struct {
 	ID       string         `json:"id"`
 	Port     int            `json:"port"`
-	Dir      string         `json:"dir,omitempty"` // as it was asked for
+	Dir      string         `json:"dir,omitempty"` // of the request
 	State    ServiceState   `json:"state"`
 	ExitCode *int           `json:"exitCode,omitempty"`
 	Error    *session.Cause `json:"error,omitempty"`
 }
 
-// Foreground is what runs in one terminal. Program is empty while the shell waits for its next command. Known is false
-// where the guest cannot tell.
+// Foreground is the program in the foreground of a terminal; empty: the shell waits. Known is false if it is unknown.
 type Foreground struct {
 	Terminal string `json:"terminal"`
 	Program  string `json:"program,omitempty"`
@@ -169,12 +168,7 @@ func ReplyOK(w io.Writer, value any) error {
 
 // ReplyError answers a request with a failure.
 func ReplyError(w io.Writer, failure error) error {
-	return WriteMessage(w, reply{Error: CauseOf(failure)})
-}
-
-// CauseOf writes failure the way it crosses the link.
-func CauseOf(failure error) *session.Cause {
-	return session.AsError(failure, session.CodeGuestInternal).Cause()
+	return WriteMessage(w, reply{Error: session.CauseOf(failure, session.CodeGuestInternal)})
 }
 
 // readReply reads the answer to a request into value, which may be nil.
