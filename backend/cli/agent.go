@@ -68,14 +68,11 @@ func (f *agentFlags) settings() (daemon.Settings, error) {
 func (p agentCommands) agentCommand() *cobra.Command {
 	var flags agentFlags
 	var stdio, version, quiet bool
-	cmd := &cobra.Command{
-		Use:   "agent",
-		Short: "Manage agents on other machines, or run the agent of this machine",
+	cmd := &cobra.Command{Use: "agent", Short: "Manage agents on other machines, or run the agent of this machine",
 		Long: `Subcommands manage the agents that this computer uses. Without a subcommand, agent runs the agent of this
 machine without a user interface until it is interrupted. Its sessions keep running. Other
 computers connect by SSH, which starts the agent when needed, or with --listen as paired
-computers. The flags are saved: the next start does not need them.`,
-	}
+computers. The flags are saved: the next start does not need them.`}
 	flags.add(cmd)
 	cmd.Flags().BoolVar(&stdio, "stdio", false,
 		"carry a tunnel from standard input and output to the agent, starting one where none runs")
@@ -134,12 +131,9 @@ func (p agentCommands) atDaemon(work func(context.Context, *daemon.Client) error
 
 func (p agentCommands) agentStartCommand() *cobra.Command {
 	var flags agentFlags
-	cmd := &cobra.Command{
-		Use:   "start",
-		Short: "Start the agent of this machine in the background",
+	cmd := &cobra.Command{Use: "start", Short: "Start the agent of this machine in the background",
 		Long: `Start keeps the agent running after you log out: as a service of your own systemd if it
-keeps running after logout, otherwise as a process of its own.`,
-	}
+keeps running after logout, otherwise as a process of its own.`}
 	flags.addKeeper(cmd)
 	cmd.RunE = p.here(func(ctx context.Context, home place.Home) error {
 		settings, err := flags.settings()
@@ -153,14 +147,11 @@ keeps running after logout, otherwise as a process of its own.`,
 }
 
 func (p agentCommands) agentStatusCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "status",
-		Short: "Show the status of this machine's agent",
-		Long:  "Exits with 5 if no agent is running.",
+	return &cobra.Command{Use: "status", Short: "Show the status of this machine's agent",
+		Long: "Exits with 5 if no agent is running.",
 		RunE: p.atDaemon(func(ctx context.Context, c *daemon.Client) error {
 			return answered(p, p.statusFields)(c.Status(ctx))
-		}),
-	}
+		})}
 }
 
 func (p agentCommands) statusFields(w io.Writer, status daemon.Status) {
@@ -182,9 +173,7 @@ func (p agentCommands) statusFields(w io.Writer, status daemon.Status) {
 }
 
 func (p agentCommands) agentStopCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "stop",
-		Short: "Stop the agent of this machine; sessions keep running",
+	return &cobra.Command{Use: "stop", Short: "Stop the agent of this machine; sessions keep running",
 		RunE: p.here(func(ctx context.Context, home place.Home) error {
 			c, err := daemon.Connect(ctx, home)
 			if errors.Is(err, daemon.ErrNotRunning) {
@@ -195,8 +184,7 @@ func (p agentCommands) agentStopCommand() *cobra.Command {
 				return err
 			}
 			return c.StopAndWait(ctx)
-		}),
-	}
+		})}
 }
 
 // switchTime is how long a replacement may take.
@@ -205,8 +193,7 @@ const switchTime = 2 * time.Minute
 func (p agentCommands) agentSwitchCommand() *cobra.Command {
 	var flags agentFlags
 	var to string
-	cmd := &cobra.Command{
-		Use:    "switch [--to PROGRAM]",
+	cmd := &cobra.Command{Use: "switch [--to PROGRAM]",
 		Short:  "Replace the agent of this machine with this program; sessions keep running",
 		Hidden: true, // how an upgrade is done from afar
 	}
@@ -246,12 +233,9 @@ func (p agentCommands) finishDetached(ctx context.Context, home place.Home) erro
 func (p agentCommands) agentUninstallCommand() *cobra.Command {
 	var flags agentFlags
 	var opts daemon.UninstallOptions
-	cmd := &cobra.Command{
-		Use:   "uninstall",
-		Short: "Stop the agent of this machine and remove Slipway's files",
+	cmd := &cobra.Command{Use: "uninstall", Short: "Stop the agent of this machine and remove Slipway's files",
 		Long: `Uninstall stops the agent and removes its programs. If sessions are live, or with
---keep-data, its data stays, so that a reinstalled agent finds everything again.`,
-	}
+--keep-data, its data stays, so that a reinstalled agent finds everything again.`}
 	cmd.Flags().BoolVar(&opts.EndSessions, "end-sessions", false,
 		"end the sessions that live; what is in their home folders goes with them")
 	cmd.Flags().BoolVar(&opts.KeepData, "keep-data", false, "keep history, usage and logs")

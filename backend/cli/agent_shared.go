@@ -50,12 +50,10 @@ func answered[T any](p agentCommands, table func(io.Writer, T)) func(T, error) e
 
 func (p agentCommands) agentPairCommand() *cobra.Command {
 	var req api.PairRequest
-	cmd := &cobra.Command{
-		Use:   "pair [--on AGENT]",
+	cmd := &cobra.Command{Use: "pair [--on AGENT]",
 		Short: "Create a code to pair a computer with the agent of this machine",
 		Long: `The code pairs one computer and expires after ten minutes. On that computer, run
-slipway agent add with the printed address and enter the code.`,
-	}
+slipway agent add with the printed address and enter the code.`}
 	cmd.Flags().StringVar(&req.Owner, "owner", "",
 		"whose sessions that computer has (default those of the agent's person)")
 	cmd.Flags().StringVar(&req.Role, "role", "", "admin or user (default: set by the agent)")
@@ -82,8 +80,7 @@ func (p agentCommands) agentClientsCommand() *cobra.Command {
 		}
 		return p.age(*at)
 	}
-	return p.shared(&cobra.Command{
-		Use: "clients [--on AGENT]", Aliases: []string{"devices"},
+	return p.shared(&cobra.Command{Use: "clients [--on AGENT]", Aliases: []string{"devices"},
 		Short: "List the computers that are paired with the agent of this machine",
 	}, func(ctx context.Context, c *daemon.Client, _ []string) error {
 		return answered(p, func(w io.Writer, clients []session.PairedClient) {
@@ -125,15 +122,13 @@ func (p agentCommands) agentRevokeCommand() *cobra.Command {
 
 func (p agentCommands) agentRotateCommand() *cobra.Command {
 	var client bool
-	cmd := &cobra.Command{
-		Use:   "rotate [--on AGENT | --client]",
+	cmd := &cobra.Command{Use: "rotate [--on AGENT | --client]",
 		Short: "Change the key of the agent of this machine, or of this computer",
 		Long: `Rotate creates a new key, signed by the old one. Computers that are paired with the agent
 accept it automatically: at once if they are connected, otherwise when they reconnect.
 Nothing needs to be paired again, and copies of the old key no longer work.
 
-With --client, rotate changes the key of this computer.`,
-	}
+With --client, rotate changes the key of this computer.`}
 	cmd.Flags().BoolVar(&client, "client", false, "change the key of this computer")
 	near := func(ctx context.Context, c *caller, at route.Route[route.None, api.KeyRotation]) error {
 		return show(ctx, c, at, func(w io.Writer, rotated api.KeyRotation) {
@@ -167,15 +162,12 @@ With --client, rotate changes the key of this computer.`,
 func (p agentCommands) agentAuditCommand() *cobra.Command {
 	var asked session.AuditQuery
 	var before string
-	cmd := &cobra.Command{
-		Use:   "audit [--on AGENT]",
-		Short: "Show the audit log: who did what, when and from where",
+	cmd := &cobra.Command{Use: "audit [--on AGENT]", Short: "Show the audit log: who did what, when and from where",
 		Long: `The audit log records what other computers and people do through the agent. It is in the
 agent's directory: security events in audit.jsonl (up to 40 MiB), everything else in audit.d
 (up to 8 MiB per person). Security events are pairing codes that were created, used or wrong,
 computers that were refused or revoked, changed keys, and limits. Repeated entries within a
-minute are counted as one. Commands and typed text are not recorded.`,
-	}
+minute are counted as one. Commands and typed text are not recorded.`}
 	cmd.Flags().IntVar(&asked.Limit, "tail", 100, fmt.Sprintf("number of newest entries, at most %d",
 		session.MostAudit))
 	cmd.Flags().StringVar(&before, "before", "", "only entries older than this time, as --json prints it")
@@ -250,8 +242,7 @@ func limitCell[T int | gpu.Bytes | gpu.Share](amount T) string {
 func (p agentCommands) agentLimitSetCommand() *cobra.Command {
 	var limit session.Allowance
 	var memory, share string
-	cmd := &cobra.Command{
-		Use:   "set OWNER [--on AGENT]",
+	cmd := &cobra.Command{Use: "set OWNER [--on AGENT]",
 		Short: "Set the limits of a person, or of default: everyone without limits of their own",
 		Long: `Set replaces the limits of a person. Flags that you omit mean no limit. The limits of
 default do not apply to the owner of the agent. With --folder, a person who is not an admin
@@ -259,8 +250,7 @@ can mount that directory, but not those inside it. Without it, they mount no dir
 this machine.
 
 Admins pull images with the registry logins that docker login saved on this machine. With
---registry-logins this person does so, too, and can see and launch the pulled images.`,
-	}
+--registry-logins this person does so, too, and can see and launch the pulled images.`}
 	cmd.Flags().IntVar(&limit.Sessions, "sessions", 0, "sessions at the same time")
 	cmd.Flags().IntVar(&limit.CPU, "cpu", 0, "CPUs")
 	cmd.Flags().StringVar(&memory, "mem", "", "memory, for example 16g")

@@ -45,8 +45,7 @@ func (p agentCommands) nearCommands() []*cobra.Command {
 
 func (p agentCommands) agentAddCommand() *cobra.Command {
 	var req api.AgentRequest
-	cmd := &cobra.Command{
-		Use:   "add ADDRESS [--name NAME] [--group GROUP] [--dir PATH]",
+	cmd := &cobra.Command{Use: "add ADDRESS [--name NAME] [--group GROUP] [--dir PATH]",
 		Short: "Add an agent on another machine",
 		Long: `Add installs Slipway on a machine that you can log in to by SSH, starts an agent there and
 connects to it. It needs no root access and no installed software, and uses your own SSH
@@ -58,8 +57,7 @@ wss://host:port/path if only HTTPS gets through.`,
 		Example: `  slipway agent add lab
   slipway agent add ssh://ada@gpu1.example.org:2222 --name gpu1 --group gpus
   slipway agent add slipway://gpu2.example.org --name gpu2
-  slipway agent add lab --probe`,
-	}
+  slipway agent add lab --probe`}
 	cmd.Flags().StringVar(&req.Name, "name", "", "name (default: the host name)")
 	cmd.Flags().StringVar(&req.Group, "group", "", "resource group (default: default)")
 	cmd.Flags().StringVar(&req.Dir, "dir", "",
@@ -109,8 +107,7 @@ func (p agentCommands) connectionDetail(a api.Agent) string {
 }
 
 func (p agentCommands) agentShowCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "show AGENT", Short: "Show one agent: connection, machine and devices",
+	return &cobra.Command{Use: "show AGENT", Short: "Show one agent: connection, machine and devices",
 		RunE: p.command(func(ctx context.Context, c *caller, args []string) error {
 			machines, err := route.Machines.Ask(ctx, c)
 			if err != nil {
@@ -118,8 +115,7 @@ func (p agentCommands) agentShowCommand() *cobra.Command {
 			}
 			return show(ctx, c, route.Agent.At(args[0]),
 				func(w io.Writer, a api.Agent) { p.agentFields(w, a, machines) })
-		}),
-	}
+		})}
 }
 
 func (p agentCommands) agentFields(w io.Writer, a api.Agent, machines []api.Machine) {
@@ -172,11 +168,8 @@ func (p agentCommands) agentOperation(use, short, done string,
 
 func (p agentCommands) agentRemoveCommand() *cobra.Command {
 	var removal api.AgentRemoval
-	cmd := &cobra.Command{
-		Use:     "rm AGENT [--uninstall]",
-		Aliases: []string{"remove"},
-		Short:   "Remove an agent from this computer; its sessions keep running unless you uninstall it",
-	}
+	cmd := &cobra.Command{Use: "rm AGENT [--uninstall]", Aliases: []string{"remove"},
+		Short: "Remove an agent from this computer; its sessions keep running unless you uninstall it"}
 	cmd.Flags().BoolVar(&removal.Uninstall, "uninstall", false,
 		"end its sessions and remove Slipway and its files from its machine")
 	p.yesFlag(cmd)
@@ -195,12 +188,9 @@ func (p agentCommands) agentRemoveCommand() *cobra.Command {
 func (p agentCommands) agentTrustCommand() *cobra.Command {
 	var answer api.AgentAnswer
 	var refuse bool
-	cmd := &cobra.Command{
-		Use:   "trust AGENT --found KEY [--refuse]",
-		Short: "Accept the new key of a reinstalled agent",
+	cmd := &cobra.Command{Use: "trust AGENT --found KEY [--refuse]", Short: "Accept the new key of a reinstalled agent",
 		Long: `An agent whose key has changed stays disconnected until you answer. Compare the key with
-the output of slipway agent status on its machine.`,
-	}
+the output of slipway agent status on its machine.`}
 	cmd.Flags().StringVar(&answer.Found, "found", "", "the new key, as slipway agent show prints it")
 	cmd.Flags().BoolVar(&refuse, "refuse", false, "reject the new key")
 	cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {

@@ -61,9 +61,7 @@ func tellLostDoor(w io.Writer, app api.App) {
 func (p terminalCommands) openCommand() *cobra.Command {
 	var printOnly, shut, stop bool
 	var req api.OpenRequest
-	cmd := &cobra.Command{
-		Use:   "open SESSION [APP]",
-		Short: "Open an app such as JupyterLab and print its address",
+	cmd := &cobra.Command{Use: "open SESSION [APP]", Short: "Open an app such as JupyterLab and print its address",
 		Long: `Open starts an app if necessary, waits until it responds, prints its address, and opens the
 browser on a desktop. Without APP it opens the first web app. Press Ctrl-C to cancel. To stop
 a running or starting app, use --stop. The address works once, within one minute.
@@ -71,8 +69,7 @@ a running or starting app, use --stop. The address works once, within one minute
 With --port the app is also on that port of this computer, or on another one if it is in
 use, until --close or the end of the session. With --public everyone who can reach this
 computer can use it without a login, until --close, the end of the session or the end of
-Slipway. slipway apps lists ports that closed with Slipway.`,
-	}
+Slipway. slipway apps lists ports that closed with Slipway.`}
 	cmd.Flags().IntVar(&req.Port, "port", 0, "preferred port of this computer, 1024 to 65535")
 	cmd.Flags().BoolVar(&req.Public, "public", false, "open it to everyone on the network, without a login")
 	cmd.Flags().BoolVar(&shut, "close", false, "close the port opened by --port or --public; the app keeps running")

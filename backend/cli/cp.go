@@ -22,16 +22,13 @@ import (
 
 func (p dataCommands) cpCommand() *cobra.Command {
 	var recursive, force bool
-	cmd := &cobra.Command{
-		Use:   "cp [-r] SOURCE DESTINATION",
-		Short: "Copy files to or from a session or a folder",
+	cmd := &cobra.Command{Use: "cp [-r] SOURCE DESTINATION", Short: "Copy files to or from a session or a folder",
 		Long: `Cp copies between this computer and a running session or a data folder. Write one side as
 SESSION:PATH, where relative paths start at /home/work, or as folder:NAME/PATH. If a session
 is named folder, use its ID. To resume an interrupted copy, run the same command again. Cp
 compares all checksums. With -r it skips links.`,
 		Example: "  slipway cp data.tar train-a:\n  slipway cp -r train-a:results .\n  slipway cp -r ./images " +
-			"folder:data/",
-	}
+			"folder:data/"}
 	cmd.Flags().BoolVarP(&recursive, "recursive", "r", false, "copy directories recursively")
 	cmd.Flags().BoolVarP(&force, "force", "f", false, "overwrite existing files")
 	cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {

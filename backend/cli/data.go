@@ -21,10 +21,7 @@ import (
 )
 
 func (p dataCommands) imageCommand() *cobra.Command {
-	parent := &cobra.Command{
-		Use:   "image",
-		Short: "Manage images",
-	}
+	parent := &cobra.Command{Use: "image", Short: "Manage images"}
 	list := asks(p.program, &cobra.Command{Use: "ls [--on AGENT]", Aliases: []string{"list"}, Short: "List images"},
 		"only images on this agent's machine", route.Images, p.imageTable)
 	disk := asks(p.program, &cobra.Command{Use: "df [--on AGENT]", Short: "Show the disk space of images"},
@@ -36,8 +33,7 @@ func (p dataCommands) imageCommand() *cobra.Command {
 
 func (p dataCommands) imageSendCommand() *cobra.Command {
 	var req api.ImageSending
-	cmd := &cobra.Command{
-		Use:   "send IMAGE --to AGENT [--from AGENT]",
+	cmd := &cobra.Command{Use: "send IMAGE --to AGENT [--from AGENT]",
 		Short: "Send an image to another agent without a registry",
 		Long: `Send transfers only the layers that are missing there, compressed, through the existing
 connection. After an interruption the transfer resumes automatically. Without --from the
@@ -45,8 +41,7 @@ image is on this computer; without --to it is sent to this computer.
 
 On a machine where you are not an admin the image is only yours, and its name there begins
 with slipway-custom/ and your name. If another image already has the name, remove that image
-first or, as an admin, use --replace.`,
-	}
+first or, as an admin, use --replace.`}
 	cmd.Flags().StringVar(&req.From, "from", "", "source agent (default: this computer)")
 	cmd.Flags().StringVar(&req.To, "to", "", "target agent (default: this computer)")
 	cmd.Flags().BoolVar(&req.Replace, "replace", false, "move the name from another image there (admins only)")
@@ -64,13 +59,10 @@ first or, as an admin, use --replace.`,
 
 func (p dataCommands) imagePullCommand() *cobra.Command {
 	var req api.ImagePull
-	cmd := &cobra.Command{
-		Use:   "pull IMAGE [--on AGENT]",
-		Short: "Pull an image from a registry",
+	cmd := &cobra.Command{Use: "pull IMAGE [--on AGENT]", Short: "Pull an image from a registry",
 		Long: `The agent uses the registry logins that docker login saved on its machine if you are an
 admin, or if an admin allowed them with "slipway agent limit set". Otherwise it pulls without
-a login. To resume an interrupted pull, run the same command again.`,
-	}
+a login. To resume an interrupted pull, run the same command again.`}
 	p.onFlag(cmd, &req.Agent, "the agent whose machine gets it (default this computer's)")
 	cmd.RunE = p.operates(func(ctx context.Context, c *caller, args []string) (api.Operation, error) {
 		req.Image = args[0]
@@ -81,10 +73,8 @@ a login. To resume an interrupted pull, run the same command again.`,
 
 func (p dataCommands) imageRemoveCommand() *cobra.Command {
 	var req api.ImageRemoval
-	cmd := &cobra.Command{
-		Use: "rm IMAGE… [--on AGENT]", Aliases: []string{"remove"}, Short: "Remove images",
-		Long: "Removes all names of an image. Images in use by a session are kept.",
-	}
+	cmd := &cobra.Command{Use: "rm IMAGE… [--on AGENT]", Aliases: []string{"remove"}, Short: "Remove images",
+		Long: "Removes all names of an image. Images in use by a session are kept."}
 	p.onFlag(cmd, &req.Agent, "the agent whose machine has them (default this computer's)")
 	p.yesFlag(cmd)
 	cmd.RunE = p.operates(func(ctx context.Context, c *caller, args []string) (api.Operation, error) {
@@ -159,12 +149,10 @@ func (c cleaning) takes(room session.ImageRoom, now time.Time) bool {
 func (p dataCommands) imageCleanCommand() *cobra.Command {
 	var on string
 	var unused, custom string
-	cmd := &cobra.Command{
-		Use: "prune [--unused AGE] [--customized AGE] [--on AGENT]", Short: "Remove unused images",
+	cmd := &cobra.Command{Use: "prune [--unused AGE] [--customized AGE] [--on AGENT]", Short: "Remove unused images",
 		Long: `Without flags, prune removes untagged images only. It never removes images that a session or
 another container uses. It first shows what it would remove and how much space that frees.`,
-		Example: "  slipway image prune\n  slipway image prune --unused 90d --customized 30d",
-	}
+		Example: "  slipway image prune\n  slipway image prune --unused 90d --customized 30d"}
 	p.onFlag(cmd, &on, "the agent whose machine is cleaned (default this computer's)")
 	p.yesFlag(cmd)
 	cmd.Flags().StringVar(&unused, "unused", "", "also unused images of this age, such as 90d")
@@ -209,9 +197,7 @@ another container uses. It first shows what it would remove and how much space t
 }
 
 func (p dataCommands) commitCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "commit SESSION NAME",
-		Short: "Create an image from a running interactive session",
+	return &cobra.Command{Use: "commit SESSION NAME", Short: "Create an image from a running interactive session",
 		Long: `Commit saves what the session installed and changed as an image that the launcher offers
 next to the original. Folders, mounts and /home/work are not included. The session is paused
 while it is copied. NAME has 4 to 32 letters, digits, _ and -.`,
@@ -219,8 +205,7 @@ while it is copied. NAME has 4 to 32 letters, digits, _ and -.`,
 			return begin(ctx, c, route.Commit.At(args[0]).Body(api.Commit{Name: args[1]}))
 		}, func(w io.Writer, o api.Operation) {
 			fmt.Fprintf(w, "%s is on %s. Launch it with: slipway run --image %s\n", o.Image, o.Agent, o.Image)
-		}),
-	}
+		})}
 }
 
 func (p dataCommands) environmentCommand() *cobra.Command {
@@ -290,13 +275,10 @@ func (p dataCommands) imageTable(w io.Writer, images []hub.Image) {
 type dataCommands struct{ *program }
 
 func (p dataCommands) folderCommand() *cobra.Command {
-	parent := &cobra.Command{
-		Use:   "folder",
-		Short: "Manage data folders, which outlive sessions",
+	parent := &cobra.Command{Use: "folder", Short: "Manage data folders, which outlive sessions",
 		Long: `A folder is on the machine of an agent and outlives sessions. Mount it by its name:
 slipway run -v NAME[/PATH][:ALIAS][:ro]. A folder whose name starts with a dot is mounted in
-every session, in the home directory. slipway cp copies to and from folder:NAME/PATH.`,
-	}
+every session, in the home directory. slipway cp copies to and from folder:NAME/PATH.`}
 	create, link := p.folderMakeCommands()
 	parent.AddCommand(p.folderListCommand(), create, link,
 		changes(p.program, &cobra.Command{Use: "rename FOLDER NAME", Short: "Rename a folder"}, route.FolderUpdate,
@@ -394,12 +376,9 @@ func (p dataCommands) folderStateCommand(name, short, done string,
 }
 
 func (p dataCommands) folderPurgeCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "purge FOLDER",
-		Short: "Permanently delete a folder in the trash",
+	cmd := &cobra.Command{Use: "purge FOLDER", Short: "Permanently delete a folder in the trash",
 		Long: `Purge permanently deletes the folder and everything in it, and shows its progress. Press
-Ctrl-C to cancel: the remaining files stay in the trash, and you can restore or purge them.`,
-	}
+Ctrl-C to cancel: the remaining files stay in the trash, and you can restore or purge them.`}
 	p.yesFlag(cmd)
 	cmd.RunE = p.operates(func(ctx context.Context, c *caller, args []string) (api.Operation, error) {
 		f, err := c.anyFolder(ctx, args[0])

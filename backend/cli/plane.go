@@ -28,13 +28,11 @@ func (p planeCommands) serveCommand() *cobra.Command {
 	var engine string
 	var port int
 	var open, detach, quiet bool
-	cmd := &cobra.Command{
-		Use:   "serve [--engine docker|sim|auto] [--port N]",
+	cmd := &cobra.Command{Use: "serve [--engine docker|sim|auto] [--port N]",
 		Short: "Run Slipway and print a login link for the browser",
 		Long: `Serve runs Slipway on 127.0.0.1 until it is interrupted. Sessions keep running without it. If
 Slipway is already running, serve prints a login link for it and exits. The link works once,
-within ten minutes. To get a new one, press Enter in the terminal or run slipway login.`,
-	}
+within ten minutes. To get a new one, press Enter in the terminal or run slipway login.`}
 	cmd.Flags().StringVar(&engine, "engine", p.Env("SLIPWAY_ENGINE"),
 		"what runs the containers: docker, sim, or auto: docker if it answers, else sim (default docker)")
 	cmd.Flags().IntVar(&port, "port", 0, "port on 127.0.0.1 (default: the last one used, 7421, or any free port)")
@@ -129,12 +127,10 @@ func (p planeCommands) printLogin(ctx context.Context, c *caller, open bool) err
 
 func (p planeCommands) loginCommand() *cobra.Command {
 	var open, printOnly bool
-	cmd := &cobra.Command{
-		Use:   "login [--open | --print]",
+	cmd := &cobra.Command{Use: "login [--open | --print]",
 		Short: "Print a single-use login link and, on a desktop, open it",
 		Long: `Login prints a login link for a browser. It works once, within one minute. On a desktop,
-login also opens the browser.`,
-	}
+login also opens the browser.`}
 	cmd.Flags().BoolVar(&open, "open", false, "open the browser, even without a desktop")
 	cmd.Flags().BoolVar(&printOnly, "print", false, "print the address without opening it")
 	cmd.MarkFlagsMutuallyExclusive("open", "print")
@@ -146,9 +142,7 @@ login also opens the browser.`,
 }
 
 func (p planeCommands) shutdownCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "shutdown",
-		Short: "Stop Slipway; sessions keep running",
+	return &cobra.Command{Use: "shutdown", Short: "Stop Slipway; sessions keep running",
 		RunE: p.here(func(ctx context.Context, home place.Home) error {
 			connection, err := client.Connect(ctx, home)
 			if errors.Is(err, client.ErrNotServing) {
@@ -162,17 +156,13 @@ func (p planeCommands) shutdownCommand() *cobra.Command {
 				return err
 			}
 			return home.WaitUnlocked(ctx) // the next command must find either none or a new one
-		}),
-	}
+		})}
 }
 
 func (p planeCommands) doctorCommand() *cobra.Command {
 	var on string
-	cmd := &cobra.Command{
-		Use:   "doctor [--on AGENT]",
-		Short: "Check a machine and show how to fix problems",
-		Long:  "Exits with 1 if a check failed.",
-	}
+	cmd := &cobra.Command{Use: "doctor [--on AGENT]", Short: "Check a machine and show how to fix problems",
+		Long: "Exits with 1 if a check failed."}
 	p.onFlag(cmd, &on, "the machine of this agent (default this computer)")
 	cmd.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
 		checks, err := route.Doctor.With("agent", on).Ask(ctx, c)
@@ -202,9 +192,7 @@ func checkTable(w io.Writer, checks []session.Check) {
 }
 
 func (p planeCommands) versionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version of this program and of the running Slipway",
+	return &cobra.Command{Use: "version", Short: "Print the version of this program and of the running Slipway",
 		RunE: p.here(func(ctx context.Context, home place.Home) error {
 			answer := struct {
 				api.Version
@@ -224,8 +212,7 @@ func (p planeCommands) versionCommand() *cobra.Command {
 				}
 				fields(w, rows...)
 			})
-		}),
-	}
+		})}
 }
 
 func versionText(v api.Version) string {
@@ -233,13 +220,10 @@ func versionText(v api.Version) string {
 }
 
 func (p planeCommands) settingsCommand() *cobra.Command {
-	parent := &cobra.Command{
-		Use:   "settings",
-		Short: "Show and change settings",
+	parent := &cobra.Command{Use: "settings", Short: "Show and change settings",
 		Long: `All settings are in settings.json in Slipway's directory, next to its JSON schema. SLIPWAY_*
 variables override the file. Settings with a group, such as gpu.quantum, apply to the agent
-of this computer, which reads them when it starts.`,
-	}
+of this computer, which reads them when it starts.`}
 	list := &cobra.Command{Use: "ls", Aliases: []string{"list"},
 		Short: "List all settings and errors in the settings file",
 		Long:  "Exits with 1 if the file or a variable has an error."}
@@ -342,8 +326,7 @@ type DemoOptions struct {
 func (p planeCommands) demoCommand() *cobra.Command {
 	var opts DemoOptions
 	var open bool
-	cmd := &cobra.Command{
-		Use:   "demo [--story NAME] [--seed N] [--speed N] [--keep DIR]",
+	cmd := &cobra.Command{Use: "demo [--story NAME] [--seed N] [--speed N] [--keep DIR]",
 		Short: "Run a demo on simulated machines: no Docker, no GPU, no network",
 		Long: `Demo opens the complete launcher with a simulated workstation with two GPUs and, behind the
 real tunnel on loopback, a simulated lab server with eight GPUs. It is marked as a demo
@@ -352,8 +335,7 @@ use --keep.
 
 Stories: lab (default: everyday work on both machines), workstation (this machine only),
 shortage (the lab server is full and sessions wait), idle (a session is about to be
-reclaimed), failure (sessions end in different ways, each with its reason).`,
-	}
+reclaimed), failure (sessions end in different ways, each with its reason).`}
 	cmd.Flags().StringVar(&opts.Story, "story", "", "lab, workstation, shortage, idle or failure (default lab)")
 	cmd.Flags().Uint64Var(&opts.Seed, "seed", 0, "random seed (default 1)")
 	cmd.Flags().IntVar(&opts.Speed, "speed", 1, "speed of time on its machines, 1 to 60")

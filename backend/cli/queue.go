@@ -93,13 +93,11 @@ func (p sessionCommands) keepCommand() *cobra.Command {
 
 func (p sessionCommands) idleCommand() *cobra.Command {
 	flags := idleFlags{}
-	cmd := &cobra.Command{
-		Use:   "idle SESSION [--idle-…]",
+	cmd := &cobra.Command{Use: "idle SESSION [--idle-…]",
 		Short: "Show the idle checks of a session, or simulate others",
 		Long: `Idle shows the latest results of the idle checks. With --idle flags it simulates these
 checks with the recorded data of the session. It changes nothing.`,
-		ValidArgsFunction: p.completeSessions(allSessions),
-	}
+		ValidArgsFunction: p.completeSessions(allSessions)}
 	flags.add(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		policy, wrong, err := flags.policy()
@@ -167,11 +165,8 @@ type logOptions struct {
 
 func (p sessionCommands) logsCommand() *cobra.Command {
 	opts := logOptions{}
-	cmd := &cobra.Command{
-		Use:               "logs [-f] [--tail N] [-t] SESSION",
-		Short:             "Print the log of a session",
-		ValidArgsFunction: p.completeSessions(allSessions),
-	}
+	cmd := &cobra.Command{Use: "logs [-f] [--tail N] [-t] SESSION", Short: "Print the log of a session",
+		ValidArgsFunction: p.completeSessions(allSessions)}
 	cmd.Flags().BoolVarP(&opts.follow, "follow", "f", false, "follow the log until the session ends")
 	cmd.Flags().IntVar(&opts.tail, "tail", -1, "only the last lines, this many")
 	cmd.Flags().BoolVarP(&opts.timestamps, "timestamps", "t", false, "start each line with its time")

@@ -89,13 +89,10 @@ func (p runCommands) addSecrets(spec *session.Spec, flags specFlags) error {
 }
 
 func (p runCommands) recipeCommand() *cobra.Command {
-	parent := &cobra.Command{
-		Use:   "recipe",
-		Short: "Manage recipes: sessions saved as files",
+	parent := &cobra.Command{Use: "recipe", Short: "Manage recipes: sessions saved as files",
 		Long: `A recipe is a YAML file that describes a session, with its image pinned by digest. Launch it
 with slipway run -f, or drop it on the launcher. It never contains the values of variables
-with secret-looking names: run takes them from the environment.`,
-	}
+with secret-looking names: run takes them from the environment.`}
 	parent.AddCommand(p.recipeExportCommand(), p.recipeCheckCommand(), p.recipeDiffCommand())
 	return parent
 }
@@ -243,10 +240,7 @@ func (p runCommands) printDifferences(fields []recipe.Field, all bool, names []s
 func oneLine(text string) string { return strings.ReplaceAll(strings.TrimSpace(text), "\n", " ⏎ ") }
 
 func (p runCommands) presetCommand() *cobra.Command {
-	parent := &cobra.Command{
-		Use:   "preset",
-		Short: "Manage resource presets",
-	}
+	parent := &cobra.Command{Use: "preset", Short: "Manage resource presets"}
 	list := asks(p.program, &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List presets"}, "",
 		route.Presets, presetTable)
 	rename := &cobra.Command{Use: "rename PRESET NAME", Short: "Rename one of your presets"}

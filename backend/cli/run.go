@@ -35,9 +35,7 @@ type runOptions struct {
 
 func (p runCommands) runCommand() *cobra.Command {
 	flags, idle, opts := p.runFlags(), idleFlags{}, runOptions{}
-	cmd := &cobra.Command{
-		Use:   "run --image IMAGE [flags] [-- COMMAND…]",
-		Short: "Launch a session",
+	cmd := &cobra.Command{Use: "run --image IMAGE [flags] [-- COMMAND…]", Short: "Launch a session",
 		Long: `Run launches a session.
 
 Interactive sessions: run waits for the session and opens a terminal in it that runs COMMAND
@@ -57,8 +55,7 @@ wait for), run says so at once, with the flags that fix it. It never skips anyth
   slipway run --image pytorch:2.5 --type batch --gpu vram:12g --after prepare --count 4 --name sweep -- python sweep.py
   slipway run -f recipe.yaml --name second-try
   slipway run -f recipe.yaml --on= --create-folders --gpu none
-  slipway run --on lab --owner ann --image python:3.12 --detach`,
-	}
+  slipway run --on lab --owner ann --image python:3.12 --detach`}
 	flags.add(cmd)
 	idle.add(cmd)
 	cmd.Flags().StringVarP(&opts.file, "file", "f", "",

@@ -24,11 +24,8 @@ type sessionCommands struct{ *program }
 func (p sessionCommands) psCommand() *cobra.Command {
 	var all, quiet bool
 	var on, tag string
-	cmd := &cobra.Command{
-		Use:     "ps [-a] [--on AGENT]",
-		Aliases: []string{"ls"},
-		Short:   "List live sessions, or all with -a, newest first",
-	}
+	cmd := &cobra.Command{Use: "ps [-a] [--on AGENT]", Aliases: []string{"ls"},
+		Short: "List live sessions, or all with -a, newest first"}
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "include finished sessions")
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print IDs only")
 	p.onFlag(cmd, &on, "only sessions of this agent")
@@ -282,10 +279,8 @@ func envText(env []session.EnvVar) string {
 func (p sessionCommands) stopCommand() *cobra.Command {
 	var force, wait bool
 	var timeout time.Duration
-	cmd := &cobra.Command{
-		Use:   "stop [--force] [--wait] SESSION…",
-		Short: "Terminate sessions; their home directories are deleted",
-	}
+	cmd := &cobra.Command{Use: "stop [--force] [--wait] SESSION…",
+		Short: "Terminate sessions; their home directories are deleted"}
 	cmd.Flags().BoolVarP(&force, "force", "f", false, "remove the containers at once")
 	cmd.Flags().BoolVarP(&wait, "wait", "w", false, "wait until the sessions have ended")
 	cmd.Flags().DurationVar(&timeout, "wait-timeout", 0, "stop waiting after this long, such as 90s")
@@ -341,11 +336,8 @@ func (p sessionCommands) renameCommand() *cobra.Command {
 
 func (p sessionCommands) historyCommand() *cobra.Command {
 	filters := map[string]*string{}
-	cmd := &cobra.Command{
-		Use:               "history SESSION [--phase … --result … --from … --to … --code … --text … --sort …]",
-		Short:             "Show the scheduling history of a session",
-		ValidArgsFunction: p.completeSessions(allSessions),
-	}
+	cmd := &cobra.Command{Use: "history SESSION [--phase … --result … --from … --to … --code … --text … --sort …]",
+		Short: "Show the scheduling history of a session", ValidArgsFunction: p.completeSessions(allSessions)}
 	for name, usage := range map[string]string{
 		"phase":  "only these, separated by commas: schedule, prepare, start, terminate",
 		"result": "only these, such as FAILURE,GIVE_UP",

@@ -26,13 +26,11 @@ import (
 
 func (p terminalCommands) sshCommand() *cobra.Command {
 	var test bool
-	cmd := &cobra.Command{
-		Use:   "ssh [-L …] [-R …] [-D …] [-N] [-t] SESSION [COMMAND…]",
+	cmd := &cobra.Command{Use: "ssh [-L …] [-R …] [-D …] [-N] [-t] SESSION [COMMAND…]",
 		Short: "Log in to a session with this computer's ssh",
 		Long: `Ssh runs the ssh of this computer with the options it needs to reach a session, with or
 without slipway ssh-config install, and exits with its exit code. The image needs nothing for
-ssh, sftp and scp. For rsync, the image needs rsync.`,
-	}
+ssh, sftp and scp. For rsync, the image needs rsync.`}
 	flags := cmd.Flags()
 	flags.StringArrayP("local", "L", nil,
 		"forward a port here to one that the session reaches, as ssh does; repeatable")
@@ -123,15 +121,13 @@ func (p terminalCommands) testSSH(ctx context.Context, c *caller, s api.Session,
 }
 
 func (p terminalCommands) sshConfigCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "ssh-config [install | remove | show]",
+	cmd := &cobra.Command{Use: "ssh-config [install | remove | show]",
 		Short: "Set up ssh, scp, sftp, rsync and editors to find sessions by name",
 		Long: `Ssh-config install adds one line to your ~/.ssh/config. It includes a file with an entry for
 each session, which Slipway updates as sessions start, end and are renamed. Then ssh NAME
 works, and so do scp, sftp, rsync and editors. Names that your own configuration already uses
 keep their meaning; NAME.slipway always works.`,
-		RunE: p.command(func(ctx context.Context, c *caller, _ []string) error { return p.showSSH(ctx, c) }),
-	}
+		RunE: p.command(func(ctx context.Context, c *caller, _ []string) error { return p.showSSH(ctx, c) })}
 	part := func(use, short string, work func(ctx context.Context, c *caller) error) {
 		cmd.AddCommand(&cobra.Command{Use: use, Short: short,
 			RunE: p.command(func(ctx context.Context, c *caller, _ []string) error { return work(ctx, c) })})
@@ -171,11 +167,8 @@ func (p terminalCommands) showSSH(ctx context.Context, c *caller) error {
 // configuration that the control plane keeps.
 func (p terminalCommands) sshProxyCommand() *cobra.Command {
 	var home, kernel string
-	cmd := &cobra.Command{
-		Use:    "ssh-proxy SESSION",
-		Short:  "Forward an SSH connection (used by slipway ssh-config)",
-		Hidden: true,
-	}
+	cmd := &cobra.Command{Use: "ssh-proxy SESSION", Short: "Forward an SSH connection (used by slipway ssh-config)",
+		Hidden: true}
 	cmd.Flags().StringVar(&home, "home", "", "Slipway's directory")
 	cmd.Flags().StringVar(&kernel, "kernel", "", "container of a cluster")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -28,13 +28,11 @@ type terminalCommands struct{ *program }
 func (p terminalCommands) attachCommand() *cobra.Command {
 	var id, kernel string
 	var fresh bool
-	cmd := &cobra.Command{
-		Use:   "attach [--new | --terminal ID] SESSION [-- COMMAND…]",
+	cmd := &cobra.Command{Use: "attach [--new | --terminal ID] SESSION [-- COMMAND…]",
 		Short: "Open a terminal of a session, or return to one",
 		Long: `Attach opens the newest shell of a session, or starts one. Press Ctrl-P Ctrl-Q to leave it
 running. When the shell ends, attach exits with its exit code. After a lost connection,
-attach resumes where it stopped.`,
-	}
+attach resumes where it stopped.`}
 	cmd.Flags().StringVar(&id, "terminal", "", "return to this shell")
 	cmd.Flags().StringVar(&kernel, "kernel", "",
 		"join or open a shell in this container of a cluster, such as sub1 (default main1)")
@@ -325,12 +323,10 @@ func (p terminalCommands) execCommand() *cobra.Command {
 	var stdin, tty bool
 	var env []string
 	request := session.ExecRequest{}
-	cmd := &cobra.Command{
-		Use:   "exec [-i] [-t] [-e NAME=VALUE] [-w DIR] SESSION -- COMMAND…",
+	cmd := &cobra.Command{Use: "exec [-i] [-t] [-e NAME=VALUE] [-w DIR] SESSION -- COMMAND…",
 		Short: "Run a command in a session",
 		Long: `Exec runs a command in a running session as its user, passes its output and errors
-through unchanged, and exits with its exit code. It passes signals to the command.`,
-	}
+through unchanged, and exits with its exit code. It passes signals to the command.`}
 	cmd.Flags().BoolVarP(&stdin, "interactive", "i", false, "pass standard input to the command")
 	cmd.Flags().BoolVarP(&tty, "tty", "t", false, "run the command in a terminal")
 	cmd.Flags().StringArrayVarP(&env, "env", "e", nil, "variable NAME=VALUE, or NAME to pass its value; repeatable")

@@ -28,15 +28,13 @@ type usageOptions struct {
 
 func (p sessionCommands) usageCommand() *cobra.Command {
 	opts := usageOptions{}
-	cmd := &cobra.Command{
-		Use:   "usage [--from DAY] [--to DAY] [--by session|day|label|owner|device] [--csv]",
+	cmd := &cobra.Command{Use: "usage [--from DAY] [--to DAY] [--by session|day|label|owner|device] [--csv]",
 		Short: "Show usage: GPU-hours, CPU-hours, energy",
 		Long: `Usage shows what sessions, other processes and idle devices used. Together they add up to
 what the devices counted. MEASURED is the part of the time in which a device was actually
 measured.`,
 		Example: `  slipway usage --from 7d
-  slipway usage --from 2026-05-01 --to 2026-05-31 --by label --csv > may.csv`,
-	}
+  slipway usage --from 2026-05-01 --to 2026-05-31 --by label --csv > may.csv`}
 	cmd.Flags().StringVar(&opts.from, "from", "",
 		"a day, a time, or how long ago, such as 2026-05-01 or 7d (default 30 days before --to)")
 	cmd.Flags().StringVar(&opts.to, "to", "", "the last day, a time, or how long ago (default now)")
@@ -344,10 +342,7 @@ func temperatureText(celsius *int) string {
 
 func (p sessionCommands) gpuHistoryCommand() *cobra.Command {
 	var since, agent string
-	cmd := &cobra.Command{
-		Use:   "history DEVICE",
-		Short: "Show the load history of a device, one line per minute",
-	}
+	cmd := &cobra.Command{Use: "history DEVICE", Short: "Show the load history of a device, one line per minute"}
 	cmd.Flags().StringVar(&since, "since", "1h", "start time, or how long ago, such as 6h")
 	cmd.Flags().StringVar(&agent, "on", "", "agent of the device (default: the first agent with a device)")
 	cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
