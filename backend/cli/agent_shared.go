@@ -19,26 +19,21 @@ import (
 	"slipway/gpu"
 )
 
-// shared gives a command the flag --on: it asks the agent of this machine, or that agent through the control plane.
-func (p agentCommands) shared(cmd *cobra.Command,
-	here func(ctx context.Context, c *daemon.Client, args []string) error,
+// shared gives a command the flag --on: it calls the agent of this machine, or that agent through the control plane.
+func (p agentCommands) shared(cmd *cobra.Command, here func(ctx context.Context, c *daemon.Client, args []string) error,
 	near func(ctx context.Context, c *caller, agent string, args []string) error) *cobra.Command {
 	var on string
 	p.onFlag(cmd, &on, "a remote agent that you administer")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if on == "" {
-			return p.atDaemon(func(ctx context.Context, c *daemon.Client) error {
-				return here(ctx, c, args)
-			})(cmd, args)
+	return runs(cmd, func(cmd *cobra.Command, args []string) error {
+		run := p.atDaemon(func(ctx context.Context, c *daemon.Client) error { return here(ctx, c, args) })
+		if on != "" {
+			run = p.command(func(ctx context.Context, c *caller, _ []string) error { return near(ctx, c, on, args) })
 		}
-		return p.command(func(ctx context.Context, c *caller, args []string) error {
-			return near(ctx, c, on, args)
-		})(cmd, args)
-	}
-	return cmd
+		return run(cmd, args)
+	})
 }
 
-// answered prints what the agent of this machine answered.
+// answered prints an answer, unless there was an error.
 func answered[T any](p agentCommands, table func(io.Writer, T)) func(T, error) error {
 	return func(answer T, err error) error {
 		if err != nil {
@@ -54,12 +49,12 @@ func (p agentCommands) agentPairCommand() *cobra.Command {
 		Short: "Create a code to pair a computer with the agent of this machine",
 		Long: `The code pairs one computer and expires after ten minutes. On that computer, run
 slipway agent add with the printed address and enter the code.`}
-	cmd.Flags().StringVar(&req.Owner, "owner", "",
-		"whose sessions that computer has (default those of the agent's person)")
-	cmd.Flags().StringVar(&req.Role, "role", "", "admin or user (default: set by the agent)")
+	flags := cmd.Flags()
+	flags.StringVar(&req.Owner, "owner", "", "whose sessions that computer has (default those of the agent's person)")
+	flags.StringVar(&req.Role, "role", "", "admin or user (default: set by the agent)")
 	tell := func(w io.Writer, code, address, key string, expires time.Time) {
-		fields(w, "Code", code, "Address", address, "Key", key,
-			"Good for", expires.Sub(p.Now()).Round(time.Minute).String())
+		left := expires.Sub(p.Now()).Round(time.Minute)
+		fields(w, "Code", code, "Address", address, "Key", key, "Good for", left.String())
 	}
 	return p.shared(cmd, func(ctx context.Context, c *daemon.Client, _ []string) error {
 		return answered(p, func(w io.Writer, code session.PairCode) {
@@ -80,9 +75,9 @@ func (p agentCommands) agentClientsCommand() *cobra.Command {
 		}
 		return p.age(*at)
 	}
-	return p.shared(&cobra.Command{Use: "clients [--on AGENT]", Aliases: []string{"devices"},
-		Short: "List the computers that are paired with the agent of this machine",
-	}, func(ctx context.Context, c *daemon.Client, _ []string) error {
+	cmd := &cobra.Command{Use: "clients [--on AGENT]", Aliases: []string{"devices"},
+		Short: "List the computers that are paired with the agent of this machine"}
+	return p.shared(cmd, func(ctx context.Context, c *daemon.Client, _ []string) error {
 		return answered(p, func(w io.Writer, clients []session.PairedClient) {
 			table(w, header, clients, func(d session.PairedClient) []string {
 				last := seen(&d.Seen)
@@ -130,33 +125,28 @@ Nothing needs to be paired again, and copies of the old key no longer work.
 
 With --client, rotate changes the key of this computer.`}
 	cmd.Flags().BoolVar(&client, "client", false, "change the key of this computer")
-	near := func(ctx context.Context, c *caller, at route.Route[route.None, api.KeyRotation]) error {
-		return show(ctx, c, at, func(w io.Writer, rotated api.KeyRotation) {
-			fields(w, "Old key", rotated.Before, "New key", rotated.Fingerprint,
-				"Told at once", strings.Join(rotated.Told, ", "), "Told later", strings.Join(rotated.Later, ", "))
-		})
+	rotated := func(w io.Writer, r api.KeyRotation) {
+		fields(w, "Old key", r.Before, "New key", r.Fingerprint,
+			"Told at once", strings.Join(r.Told, ", "), "Told later", strings.Join(r.Later, ", "))
 	}
 	p.shared(cmd, func(ctx context.Context, c *daemon.Client, _ []string) error {
-		return answered(p, func(w io.Writer, rotated session.KeyRotation) {
-			fields(w, "Old key", rotated.Before, "New key", rotated.Key,
-				"Told at once", fmt.Sprintf("%d clients", rotated.Clients))
+		return answered(p, func(w io.Writer, r session.KeyRotation) {
+			fields(w, "Old key", r.Before, "New key", r.Key, "Told at once", fmt.Sprintf("%d clients", r.Clients))
 		})(c.RotateKey(ctx))
 	}, func(ctx context.Context, c *caller, agent string, _ []string) error {
-		return near(ctx, c, route.AgentRotate.At(agent))
+		return show(ctx, c, route.AgentRotate.At(agent), rotated)
 	})
 	ofAgent := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	ofClient := asks(p.program, cmd, "", route.KeyRotate, rotated).RunE
+	return runs(cmd, func(cmd *cobra.Command, args []string) error {
 		switch {
 		case client && cmd.Flags().Changed("on"):
 			return usagef("use either --client (this computer) or --on (another machine)")
 		case client:
-			return p.command(func(ctx context.Context, c *caller, _ []string) error {
-				return near(ctx, c, route.KeyRotate)
-			})(cmd, args)
+			return ofClient(cmd, args)
 		}
 		return ofAgent(cmd, args)
-	}
-	return cmd
+	})
 }
 
 func (p agentCommands) agentAuditCommand() *cobra.Command {
@@ -168,13 +158,13 @@ agent's directory: security events in audit.jsonl (up to 40 MiB), everything els
 (up to 8 MiB per person). Security events are pairing codes that were created, used or wrong,
 computers that were refused or revoked, changed keys, and limits. Repeated entries within a
 minute are counted as one. Commands and typed text are not recorded.`}
-	cmd.Flags().IntVar(&asked.Limit, "tail", 100, fmt.Sprintf("number of newest entries, at most %d",
-		session.MostAudit))
-	cmd.Flags().StringVar(&before, "before", "", "only entries older than this time, as --json prints it")
-	cmd.Flags().StringVar(&asked.Owner, "by", "", "only entries of this person")
-	cmd.Flags().StringVar(&asked.Text, "grep", "", "only entries that contain all of these words")
-	cmd.Flags().BoolVar(&asked.Failed, "failed", false, "only refused or failed entries")
-	cmd.Flags().BoolVar(&asked.Security, "security", false, "only security events")
+	flags := cmd.Flags()
+	flags.IntVar(&asked.Limit, "tail", 100, fmt.Sprintf("number of newest entries, at most %d", session.MostAudit))
+	flags.StringVar(&before, "before", "", "only entries older than this time, as --json prints it")
+	flags.StringVar(&asked.Owner, "by", "", "only entries of this person")
+	flags.StringVar(&asked.Text, "grep", "", "only entries that contain all of these words")
+	flags.BoolVar(&asked.Failed, "failed", false, "only refused or failed entries")
+	flags.BoolVar(&asked.Security, "security", false, "only security events")
 	return p.shared(cmd, func(ctx context.Context, c *daemon.Client, _ []string) (err error) {
 		if before != "" {
 			if asked.Before, err = time.Parse(time.RFC3339Nano, before); err != nil {
@@ -205,7 +195,8 @@ func (p agentCommands) agentLimitCommand() *cobra.Command {
 	list := p.shared(&cobra.Command{Use: "list [--on AGENT]", Short: "List the limits"},
 		func(ctx context.Context, c *daemon.Client, _ []string) error {
 			return answered(p, limitTable)(c.Limits(ctx))
-		}, func(ctx context.Context, c *caller, agent string, _ []string) error {
+		},
+		func(ctx context.Context, c *caller, agent string, _ []string) error {
 			answer, err := route.AgentLimits.At(agent).Ask(ctx, c)
 			return answered(p, limitTable)(answer.Limits, err)
 		})
@@ -226,12 +217,12 @@ func limitTable(w io.Writer, limits map[string]session.Allowance) {
 			if l.Logins {
 				logins = "yes"
 			}
-			return []string{owner, limitCell(l.Sessions), limitCell(l.CPU), limitCell(l.Memory),
-				limitCell(l.GPU), limitCell(l.Processes), logins, strings.Join(l.Folders, " ")}
+			return []string{owner, limitCell(l.Sessions), limitCell(l.CPU), limitCell(l.Memory), limitCell(l.GPU),
+				limitCell(l.Processes), logins, strings.Join(l.Folders, " ")}
 		})
 }
 
-// limitCell is an amount, or a dash where it is not limited.
+// limitCell formats an amount, or a dash if there is no limit.
 func limitCell[T int | gpu.Bytes | gpu.Share](amount T) string {
 	if amount == 0 {
 		return "-"
@@ -251,14 +242,15 @@ this machine.
 
 Admins pull images with the registry logins that docker login saved on this machine. With
 --registry-logins this person does so, too, and can see and launch the pulled images.`}
-	cmd.Flags().IntVar(&limit.Sessions, "sessions", 0, "sessions at the same time")
-	cmd.Flags().IntVar(&limit.CPU, "cpu", 0, "CPUs")
-	cmd.Flags().StringVar(&memory, "mem", "", "memory, for example 16g")
-	cmd.Flags().StringVar(&share, "gpu", "", "devices, for example 1.5")
-	cmd.Flags().IntVar(&limit.Processes, "processes", 0,
+	flags := cmd.Flags()
+	flags.IntVar(&limit.Sessions, "sessions", 0, "sessions at the same time")
+	flags.IntVar(&limit.CPU, "cpu", 0, "CPUs")
+	flags.StringVar(&memory, "mem", "", "memory, for example 16g")
+	flags.StringVar(&share, "gpu", "", "devices, for example 1.5")
+	flags.IntVar(&limit.Processes, "processes", 0,
 		"processes and threads in each container, in place of the machine's setting session.processes")
-	cmd.Flags().StringArrayVar(&limit.Folders, "folder", nil, "absolute path that the person can mount")
-	cmd.Flags().BoolVar(&limit.Logins, "registry-logins", false, "allow the registry logins of this machine")
+	flags.StringArrayVar(&limit.Folders, "folder", nil, "absolute path that the person can mount")
+	flags.BoolVar(&limit.Logins, "registry-logins", false, "allow the registry logins of this machine")
 	cmd.PreRunE = func(*cobra.Command, []string) (err error) {
 		if memory != "" {
 			if limit.Memory, err = gpu.ParseBytes(memory); err != nil {

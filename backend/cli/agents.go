@@ -14,16 +14,13 @@ import (
 	"slipway/backend/api/route"
 )
 
-// agentCommands are the commands for agents, near and far.
+// agentCommands are the commands for the agent of this machine and for remote agents.
 type agentCommands struct{ *program }
 
-// The groups of the help of agent.
-const (
-	groupFar  = "far"
-	groupHere = "here"
-)
+// The groups in the help of agent.
+const groupFar, groupHere = "far", "here"
 
-// nearCommands are about agents of other machines as this computer knows them.
+// nearCommands are the commands for agents of other machines that this computer uses.
 func (p agentCommands) nearCommands() []*cobra.Command {
 	moved := func(w io.Writer, a api.Agent) { fmt.Fprintf(w, "%s is in the resource group %s.\n", a.Name, a.Group) }
 	return []*cobra.Command{
@@ -63,15 +60,14 @@ wss://host:port/path if only HTTPS gets through.`,
 	cmd.Flags().StringVar(&req.Dir, "dir", "",
 		"folder for Slipway's files there, by ssh (default the usual one of the account)")
 	cmd.Flags().BoolVar(&req.Probe, "probe", false, "only check the machine, change nothing")
-	cmd.RunE = p.operates(func(ctx context.Context, c *caller, args []string) (api.Operation, error) {
+	return runs(cmd, p.operates(func(ctx context.Context, c *caller, args []string) (api.Operation, error) {
 		req.Address = args[0]
 		return begin(ctx, c, route.AgentAdd.Body(req))
 	}, func(w io.Writer, o api.Operation) {
 		if o.Agent != "" {
 			fmt.Fprintf(w, "%s is added. slipway run --on %s launches there.\n", o.Agent, o.Agent)
 		}
-	})
-	return cmd
+	}))
 }
 
 func (p agentCommands) agentTable(w io.Writer, agents []api.Agent) {
@@ -85,7 +81,7 @@ func rttText(c api.Connection) string {
 	return known(c.RTTMs, func(ms float64) string { return strconv.FormatFloat(ms, 'f', 1, 64) + " ms" })
 }
 
-// connectionDetail says what a person should know of an agent beyond its state.
+// connectionDetail returns what matters about an agent besides its state.
 func (p agentCommands) connectionDetail(a api.Agent) string {
 	var parts []string
 	if a.Connection.State != "connected" && a.Connection.LastHeard != nil {
@@ -120,11 +116,9 @@ func (p agentCommands) agentShowCommand() *cobra.Command {
 
 func (p agentCommands) agentFields(w io.Writer, a api.Agent, machines []api.Machine) {
 	c := a.Connection
-	pairs := []string{
-		"Name", a.Name, "Address", cmp.Or(a.Address, "this computer"), "Group", a.Group, "State", string(c.State),
-		"Since", p.moment(&c.Since),
-		"Last heard", p.moment(c.LastHeard), "Transport", c.Transport,
-	}
+	pairs := []string{"Name", a.Name, "Address", cmp.Or(a.Address, "this computer"), "Group", a.Group,
+		"State", string(c.State), "Since", p.moment(&c.Since), "Last heard", p.moment(c.LastHeard),
+		"Transport", c.Transport}
 	if c.RTTMs != nil {
 		pairs = append(pairs, "Round trip", rttText(c), "Connections", strconv.Itoa(c.Carriers))
 	}
@@ -133,21 +127,18 @@ func (p agentCommands) agentFields(w io.Writer, a api.Agent, machines []api.Mach
 		pairs = append(pairs, "Error", strings.TrimSpace(c.Error.Message+" "+c.Error.Hint))
 	}
 	if u := a.Untrusted; u != nil {
-		pairs = append(pairs, "Not trustworthy",
-			fmt.Sprintf("%s sends invalid data (%s, %d times since %s)\n%s\n%s", a.Name, u.Error.Code, u.Count,
-				p.moment(&u.Since), u.Error.Message, u.Error.Hint))
+		pairs = append(pairs, "Not trustworthy", fmt.Sprintf("%s sends invalid data (%s, %d times since %s)\n%s\n%s",
+			a.Name, u.Error.Code, u.Count, p.moment(&u.Since), u.Error.Message, u.Error.Hint))
 	}
-	if a.Question != nil {
-		pairs = append(pairs, "Question", a.Question.Text+"\nexpected "+a.Question.Pinned+
-			"\nfound    "+a.Question.Found)
+	if q := a.Question; q != nil {
+		pairs = append(pairs, "Question", q.Text+"\nexpected "+q.Pinned+"\nfound    "+q.Found)
 	}
 	pairs = append(pairs, "Role", a.Role, "Owner", a.Owner, "Key", a.Fingerprint,
-		"Version", a.Version, "Upgrade", a.Upgrade,
-		"Live sessions", strconv.Itoa(a.Live))
+		"Version", a.Version, "Upgrade", a.Upgrade, "Live sessions", strconv.Itoa(a.Live))
 	for _, m := range machines {
 		if m.Agent == a.Name && m.CPUs > 0 {
-			pairs = append(pairs, "Machine", fmt.Sprintf("%s, %s/%s, %s %s", m.Hostname, m.OS, m.Arch,
-				m.Engine, m.EngineVersion),
+			pairs = append(pairs,
+				"Machine", fmt.Sprintf("%s, %s/%s, %s %s", m.Hostname, m.OS, m.Arch, m.Engine, m.EngineVersion),
 				"CPUs", fmt.Sprintf("%d, %d promised", m.CPUs, m.UsedCPUs),
 				"Memory", size(m.Memory)+", "+size(m.UsedMemory)+" promised",
 				"Disk", size(m.DiskFree)+" free of "+size(m.DiskTotal))
@@ -156,14 +147,13 @@ func (p agentCommands) agentFields(w io.Writer, a api.Agent, machines []api.Mach
 	fields(w, pairs...)
 }
 
-// agentOperation is a command that begins an operation with one agent.
+// agentOperation returns a command that starts an operation on one agent.
 func (p agentCommands) agentOperation(use, short, done string,
 	at route.Route[route.None, api.Operation]) *cobra.Command {
 	return &cobra.Command{Use: use + " AGENT", Short: short,
 		RunE: p.operates(func(ctx context.Context, c *caller, args []string) (api.Operation, error) {
 			return begin(ctx, c, at.At(args[0]))
-		}, func(w io.Writer, o api.Operation) { fmt.Fprintf(w, done+"\n", o.Subject) }),
-	}
+		}, func(w io.Writer, o api.Operation) { fmt.Fprintf(w, done+"\n", o.Subject) })}
 }
 
 func (p agentCommands) agentRemoveCommand() *cobra.Command {
@@ -173,16 +163,14 @@ func (p agentCommands) agentRemoveCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&removal.Uninstall, "uninstall", false,
 		"end its sessions and remove Slipway and its files from its machine")
 	p.yesFlag(cmd)
-	cmd.RunE = p.operates(func(ctx context.Context, c *caller, args []string) (api.Operation, error) {
+	return runs(cmd, p.operates(func(ctx context.Context, c *caller, args []string) (api.Operation, error) {
 		if removal.Uninstall {
-			question := fmt.Sprintf("Terminate all sessions of %s and remove its files?", args[0])
-			if err := p.confirm(ctx, question); err != nil {
+			if err := p.confirm(ctx, "Terminate all sessions of "+args[0]+" and remove its files?"); err != nil {
 				return api.Operation{}, err
 			}
 		}
 		return begin(ctx, c, route.AgentRemove.At(args[0]).Body(removal))
-	}, func(w io.Writer, o api.Operation) { fmt.Fprintf(w, "%s is removed.\n", o.Subject) })
-	return cmd
+	}, func(w io.Writer, o api.Operation) { fmt.Fprintf(w, "%s is removed.\n", o.Subject) }))
 }
 
 func (p agentCommands) agentTrustCommand() *cobra.Command {
@@ -193,13 +181,12 @@ func (p agentCommands) agentTrustCommand() *cobra.Command {
 the output of slipway agent status on its machine.`}
 	cmd.Flags().StringVar(&answer.Found, "found", "", "the new key, as slipway agent show prints it")
 	cmd.Flags().BoolVar(&refuse, "refuse", false, "reject the new key")
-	cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
+	return runs(cmd, p.command(func(ctx context.Context, c *caller, args []string) error {
 		if answer.Found == "" {
 			return usagef("missing --found: slipway agent show %s prints the key", args[0])
 		}
 		answer.Accept = !refuse
 		return show(ctx, c, route.AgentAnswer.At(args[0]).Body(answer),
 			func(w io.Writer, a api.Agent) { fmt.Fprintf(w, "%s: %s\n", a.Name, a.Connection.State) })
-	})
-	return cmd
+	}))
 }

@@ -1,7 +1,6 @@
-// Package cli is the command line: everything the user interface does, over the same loopback API. It prints tables for
-// people and, with -o json, the API's own objects for programs; decides by codes; and exits with documented codes (see
-// [ExitOK] and those after it). A command that needs a control plane starts one in the background when none is running,
-// and says so.
+// Package cli is the command line: everything that the user interface does, over the same loopback API. It prints
+// tables for people and, with -o json, the objects of the API, and exits with documented codes (see [ExitOK]). If a
+// command needs a control plane and none is running, it starts one in the background.
 package cli
 
 import (
@@ -23,7 +22,7 @@ import (
 	"slipway/backend/session"
 )
 
-// Config is what the command line is given by the program it is part of.
+// Config connects the command line to the services of the program.
 type Config struct {
 	Version api.Version
 	// Serve runs the control plane until ctx ends.
@@ -39,29 +38,28 @@ type Config struct {
 	Stderr io.Writer
 
 	Env        func(string) string // nil: os.Getenv
-	Executable string              // what is started as a control plane; empty: this program
+	Executable string              // started as a control plane; empty: this program
 	Now        func() time.Time    // for ages in tables; nil: time.Now
 }
 
-// ServeOptions says how to run a control plane.
+// ServeOptions configures a control plane.
 type ServeOptions struct {
 	Home   place.Home
-	Engine string // docker, sim or auto
-	Port   int    // 0: the one used last, else 7421, else any
-	// Ready is called once, when it answers; nil: nothing.
-	Ready func(Ready)
+	Engine string      // docker, sim or auto
+	Port   int         // 0: the one used last, else 7421, else any
+	Ready  func(Ready) // called once, when it responds; may be nil
 }
 
-// Ready says where a control plane answers.
+// Ready says where a control plane responds.
 type Ready struct {
 	URL      string
 	LoginURL string // logs a browser in, once
 	Engine   string // docker or sim
-	Note     string // why this engine, if there is something to say
+	Note     string // why this engine was chosen; may be empty
 }
 
-// Main runs one command and returns the exit code of the process. ctx must not end on signals: each command treats them
-// in its own way.
+// Main runs one command and returns the exit code of the process. ctx must not end on signals: each command handles
+// them itself.
 func Main(ctx context.Context, config Config) int {
 	if config.Env == nil {
 		config.Env = os.Getenv
@@ -76,8 +74,7 @@ func Main(ctx context.Context, config Config) int {
 	root.SetIn(config.Stdin)
 	root.SetOut(p.Stdout)
 	root.SetErr(p.Stderr)
-	err := root.ExecuteContext(ctx)
-	return p.finish(err)
+	return p.finish(root.ExecuteContext(ctx))
 }
 
 // program is one run of the command line.
@@ -85,17 +82,16 @@ type program struct {
 	Config
 	raw    screens
 	output string // table or json
-	yes    bool   // confirm nothing
+	yes    bool   // do not ask for confirmation
 }
 
-// Kinds of output.
+// The output formats.
 const (
 	outputTable = "table"
 	outputJSON  = "json"
 )
 
-// Commands returns the command line without a program behind it, from which the reference and the man pages are
-// written.
+// Commands returns the commands, from which the reference and the man pages are generated.
 func Commands() *cobra.Command {
 	p := &program{Config: Config{Env: func(string) string { return "" }}}
 	root := p.rootCommand()
@@ -149,7 +145,7 @@ Refer to a session by its ID, a unique prefix of it, or its name.
 	return root
 }
 
-// noSuchCommand refuses the arguments of a command that has only subcommands.
+// noSuchCommand refuses arguments of a command that has only subcommands.
 func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -174,15 +170,22 @@ func addTo(root *cobra.Command, group string, commands ...*cobra.Command) {
 	}
 }
 
-// interruptible returns a context that ends on Ctrl-C and when the process is asked to end, for commands that have
-// nothing better to do with them.
+// interruptible returns a context that ends on Ctrl-C and SIGTERM.
 func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 }
 
-// command wraps the work of a command that talks to the control plane: it finds or starts one and ends on Ctrl-C.
-func (p *program) command(work func(ctx context.Context, c *caller, args []string) error) func(*cobra.Command,
-	[]string) error {
+// runE is the code of a command, as cobra calls it.
+type runE = func(cmd *cobra.Command, args []string) error
+
+// runs sets the code of a command and returns the command.
+func runs(cmd *cobra.Command, run runE) *cobra.Command {
+	cmd.RunE = run
+	return cmd
+}
+
+// command finds or starts the control plane and calls work, which Ctrl-C cancels.
+func (p *program) command(work func(ctx context.Context, c *caller, args []string) error) runE {
 	return func(cmd *cobra.Command, args []string) error {
 		ctx, cancel := interruptible(cmd.Context())
 		defer cancel()
@@ -194,8 +197,8 @@ func (p *program) command(work func(ctx context.Context, c *caller, args []strin
 	}
 }
 
-// withDefaults gives a command and those below it what they do not define themselves: a command with subcommands prints
-// its help, every other one checks and completes its arguments as its usage line says.
+// withDefaults completes a command and its subcommands: a command with subcommands prints its help, every other one
+// checks and completes its arguments by its usage line.
 func (p *program) withDefaults(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		p.withDefaults(sub)
@@ -213,7 +216,7 @@ func (p *program) withDefaults(cmd *cobra.Command) {
 	cmd.Args = checkArguments
 }
 
-// options are the options in a usage line, with their values.
+// options matches the options in a usage line, with their values.
 var options = regexp.MustCompile(`\[[^A-Z][^\]]*\]|--\S* \S+`)
 
 // argumentsOf returns the arguments in the usage line of a command, such as SESSION, [APP] or [COMMAND…].
@@ -248,29 +251,8 @@ func checkArguments(cmd *cobra.Command, args []string) error {
 	return failAs(ExitUsage, session.CodeUsage, message, "Usage: "+cmd.UseLine())
 }
 
-// completeArgument offers names for the argument that is typed, by its name in the usage line.
-func (p *program) completeArgument(cmd *cobra.Command, args []string, word string,
-) ([]string, cobra.ShellCompDirective) {
-	if names := argumentsOf(cmd); len(names) > 0 {
-		at := min(len(args), len(names)-1)
-		repeats := strings.Contains(names[at], "…")
-		switch name := strings.Trim(names[at], "[…]"); {
-		case at < len(args) && !repeats:
-		case name == "SESSION":
-			return p.completeSessions(liveSessions)(cmd, args, word)
-		case name == "AGENT":
-			return p.completeAgents(cmd, args, word)
-		case name == "FOLDER":
-			return p.completeFolders(cmd, args, word)
-		}
-	}
-	return nil, cobra.ShellCompDirectiveDefault
-}
-
-// here wraps the work of a command that is about this machine rather than about a control plane, whether one runs or
-// not.
-func (p *program) here(work func(ctx context.Context, home place.Home) error) func(*cobra.Command,
-	[]string) error {
+// here calls work, which Ctrl-C cancels. It needs no control plane.
+func (p *program) here(work func(ctx context.Context, home place.Home) error) runE {
 	return func(cmd *cobra.Command, _ []string) error {
 		ctx, cancel := interruptible(cmd.Context())
 		defer cancel()

@@ -35,10 +35,10 @@ const exitCodesHelp = `Exit codes: 0 success, 1 failure, 2 wrong command line, 3
 of its command, 126 and 127 the command cannot be run or was not found, 130 interrupted.
 run --wait, exec and attach exit with the exit code of the command.`
 
-// Told makes an error of a problem that [Config.Serve] wants told as it is.
+// Told returns an error for [Config] with which the command line prints problem unchanged.
 func Told(problem session.Error) error { return &client.Refused{Problem: problem} }
 
-// failure is a failure that the command line itself found.
+// failure is an error of the command line itself.
 type failure struct {
 	problem session.Error
 	exit    int
@@ -46,7 +46,7 @@ type failure struct {
 
 func (e *failure) Error() string { return e.problem.Error() }
 
-// fail is a failure with the exit code of all failures with its code.
+// fail returns a failure with the usual exit code for its code.
 func fail(code session.Code, message, hint string) error {
 	return failAs(exitOf(code, code.Status()), code, message, hint)
 }
@@ -55,18 +55,34 @@ func failAs(exit int, code session.Code, message, hint string) error {
 	return &failure{session.Error{Code: code, Message: message, Hint: hint}, exit}
 }
 
-// usagef is a wrong command line.
+// usagef returns the failure of a wrong command line.
 func usagef(format string, args ...any) error {
 	return failAs(ExitUsage, session.CodeUsage, sentence(fmt.Sprintf(format, args...)),
 		"Add --help to the command for its usage.")
 }
 
-// exitError ends the program with a code and prints nothing: all was said.
+// exitError ends the program with a code and prints nothing.
 type exitError struct{ code int }
 
 func (e *exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
 
-// finish prints err, if it needs to be, and returns the exit code.
+// exitWith returns err or, if that is nil, an error with an exit code other than 0.
+func exitWith(code int, err error) error {
+	if err == nil && code != 0 {
+		return &exitError{code}
+	}
+	return err
+}
+
+// failedIf returns err or, if that is nil and failed is set, an error with the exit code [ExitFailure].
+func failedIf(failed bool, err error) error {
+	if failed {
+		return exitWith(ExitFailure, err)
+	}
+	return err
+}
+
+// finish prints err and returns the exit code.
 func (p *program) finish(err error) int {
 	var silent *exitError
 	switch {
@@ -81,16 +97,16 @@ func (p *program) finish(err error) int {
 	if p.output == outputJSON {
 		encoder := json.NewEncoder(p.Stderr)
 		encoder.SetEscapeHTML(false)
-		_ = encoder.Encode(problem) // nowhere else to say it
+		_ = encoder.Encode(problem) // there is no other place to report it
 		return code
 	}
 	if n := len(problem.Fields); n > 1 {
-		problem.Message, problem.Hint = fmt.Sprintf("%d fields are wrong.", n), "" // each has its own
+		problem.Message, problem.Hint = fmt.Sprintf("%d fields are wrong.", n), "" // each field has its own hint
 	}
 	fmt.Fprintf(p.Stderr, "slipway: %s\n", problem.Message)
 	for _, field := range problem.Fields {
 		if field.Message == problem.Message {
-			continue // it is the only one and was just said
+			continue // the only one, printed above
 		}
 		fmt.Fprintf(p.Stderr, "  %s: %s\n", field.Field, strings.TrimSpace(field.Message+" "+field.Hint))
 	}
@@ -101,14 +117,14 @@ func (p *program) finish(err error) int {
 	return code
 }
 
-// describe turns any failure into a problem and its exit code.
+// describe returns the problem that describes an error, and its exit code.
 func describe(err error) (session.Error, int) {
-	var told *client.Refused
+	var refused *client.Refused
 	var own *failure
 	var about *session.Error
 	switch {
-	case errors.As(err, &told):
-		return told.Problem, exitOf(told.Problem.Code, cmp.Or(told.Status, told.Problem.Code.Status()))
+	case errors.As(err, &refused):
+		return refused.Problem, exitOf(refused.Problem.Code, cmp.Or(refused.Status, refused.Problem.Code.Status()))
 	case errors.As(err, &own):
 		return own.problem, own.exit
 	case errors.As(err, &about):
@@ -127,7 +143,7 @@ func describe(err error) (session.Error, int) {
 	return session.Error{Code: session.CodeCommandFailed, Message: sentence(err.Error())}, ExitFailure
 }
 
-// exitOf is the exit code of a failure with an HTTP status.
+// exitOf returns the exit code for a code with an HTTP status.
 func exitOf(code session.Code, status int) int {
 	byCode := map[session.Code]int{ // as shells do
 		session.CodeProcessNotFound: ExitNoCommand, session.CodeProcessForbidden: ExitNoProgram}
@@ -136,14 +152,10 @@ func exitOf(code session.Code, status int) int {
 	return cmp.Or(byCode[code], byStatus[status], ExitFailure)
 }
 
-// sentence begins text with a capital letter and ends it with a stop.
+// sentence capitalizes text and ends it with a full stop.
 func sentence(text string) string {
 	if text == "" {
 		return text
 	}
-	text = strings.ToUpper(text[:1]) + text[1:]
-	if !strings.HasSuffix(text, ".") {
-		text += "."
-	}
-	return text
+	return strings.TrimSuffix(strings.ToUpper(text[:1])+text[1:], ".") + "."
 }

@@ -22,8 +22,6 @@ import (
 // planeCommands are the commands for the control plane.
 type planeCommands struct{ *program }
 
-var engines = []string{"auto", "docker", "sim"}
-
 func (p planeCommands) serveCommand() *cobra.Command {
 	var engine string
 	var port int
@@ -39,16 +37,14 @@ within ten minutes. To get a new one, press Enter in the terminal or run slipway
 	cmd.Flags().BoolVar(&open, "open", false, "open the browser")
 	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "run in the background")
 	cmd.Flags().BoolVar(&quiet, "quiet", false, "do not print a login link")
-	cmd.RunE = p.here(func(ctx context.Context, home place.Home) error {
+	return runs(cmd, p.here(func(ctx context.Context, home place.Home) error {
 		asked := engine
-		if engine == "" {
-			engine = "docker"
-		}
-		if !slices.Contains(engines, engine) {
+		engine = cmp.Or(engine, "docker")
+		if !slices.Contains([]string{"auto", "docker", "sim"}, engine) {
 			return usagef("unknown engine %q: use docker, sim or auto", engine)
 		}
-		if port < 0 || port > 65535 {
-			return usagef("invalid port %d: use a number from 1 to 65535", port)
+		if err := checkPort(port); err != nil {
+			return err
 		}
 		if running, err := client.Connect(ctx, home); err == nil {
 			return p.alreadyServing(ctx, running, asked, open)
@@ -62,11 +58,17 @@ within ten minutes. To get a new one, press Enter in the terminal or run slipway
 			return p.printLogin(ctx, &caller{connection, p.program}, open)
 		}
 		return p.serve(ctx, ServeOptions{Home: home, Engine: engine, Port: port}, open, quiet)
-	})
-	return cmd
+	}))
 }
 
-// serve runs the control plane in this process. What a quiet one prints is a log, where no login code may stand.
+func checkPort(port int) error {
+	if port < 0 || port > 65535 {
+		return usagef("invalid port %d: use a number from 1 to 65535", port)
+	}
+	return nil
+}
+
+// serve runs the control plane in this process. The output of a quiet one is a log, which must not contain login codes.
 func (p planeCommands) serve(ctx context.Context, opts ServeOptions, open, quiet bool) error {
 	if !quiet {
 		opts.Ready = func(ready Ready) {
@@ -82,7 +84,7 @@ func (p planeCommands) serve(ctx context.Context, opts ServeOptions, open, quiet
 	return unlessStopped(ctx, err)
 }
 
-// unlessStopped is the failure of what served until ctx ended; that it was stopped as asked is none.
+// unlessStopped returns err, unless that only says that ctx was canceled.
 func unlessStopped(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil
@@ -104,7 +106,7 @@ func (p planeCommands) sayServing(ready Ready) {
 	fmt.Fprintln(p.Stdout, "Ctrl-C stops the control plane; sessions go on.")
 }
 
-// alreadyServing logs in to the control plane that runs, unless another engine was asked for than it has.
+// alreadyServing prints a login for the running control plane. It fails if that has another engine than asked.
 func (p planeCommands) alreadyServing(ctx context.Context, running *client.Client, asked string, open bool) error {
 	if have := running.Serving.Engine; asked != "" && asked != "auto" && have != "" && asked != have {
 		return fail(session.CodeStartConflict, fmt.Sprintf("A control plane runs already, with the engine %s.", have),
@@ -134,11 +136,10 @@ login also opens the browser.`}
 	cmd.Flags().BoolVar(&open, "open", false, "open the browser, even without a desktop")
 	cmd.Flags().BoolVar(&printOnly, "print", false, "print the address without opening it")
 	cmd.MarkFlagsMutuallyExclusive("open", "print")
-	cmd.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
+	return runs(cmd, p.command(func(ctx context.Context, c *caller, _ []string) error {
 		open = open || !printOnly && p.output == outputTable && terminalCommands(p).onDesktop()
 		return p.printLogin(ctx, c, open)
-	})
-	return cmd
+	}))
 }
 
 func (p planeCommands) shutdownCommand() *cobra.Command {
@@ -149,10 +150,10 @@ func (p planeCommands) shutdownCommand() *cobra.Command {
 				p.notice("No control plane is running.")
 				return nil
 			}
-			if err != nil {
-				return err
+			if err == nil {
+				_, err = route.Shutdown.Ask(ctx, connection)
 			}
-			if _, err := route.Shutdown.Ask(ctx, connection); err != nil {
+			if err != nil {
 				return err
 			}
 			return home.WaitUnlocked(ctx) // the next command must find either none or a new one
@@ -164,20 +165,14 @@ func (p planeCommands) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "doctor [--on AGENT]", Short: "Check a machine and show how to fix problems",
 		Long: "Exits with 1 if a check failed."}
 	p.onFlag(cmd, &on, "the machine of this agent (default this computer)")
-	cmd.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
+	return runs(cmd, p.command(func(ctx context.Context, c *caller, _ []string) error {
 		checks, err := route.Doctor.With("agent", on).Ask(ctx, c)
-		if err != nil {
-			return err
+		if err == nil {
+			err = p.print(checks, func(w io.Writer) { checkTable(w, checks) })
 		}
-		if err := p.print(checks, func(w io.Writer) { checkTable(w, checks) }); err != nil {
-			return err
-		}
-		if slices.ContainsFunc(checks, func(check session.Check) bool { return check.Result == "failed" }) {
-			return &exitError{ExitFailure}
-		}
-		return nil
-	})
-	return cmd
+		failed := func(check session.Check) bool { return check.Result == "failed" }
+		return failedIf(slices.ContainsFunc(checks, failed), err)
+	}))
 }
 
 func checkTable(w io.Writer, checks []session.Check) {
@@ -229,21 +224,15 @@ of this computer, which reads them when it starts.`}
 		Long:  "Exits with 1 if the file or a variable has an error."}
 	list.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
 		file, err := route.SettingsFile.Ask(ctx, c)
-		if err != nil {
-			return err
+		if err == nil {
+			err = p.print(file, func(w io.Writer) { settingsTable(w, file) })
 		}
-		if err := p.print(file, func(w io.Writer) { settingsTable(w, file) }); err != nil {
-			return err
-		}
-		if len(file.Problems) > 0 {
-			return &exitError{ExitFailure}
-		}
-		return nil
+		return failedIf(len(file.Problems) > 0, err)
 	})
 	set := &cobra.Command{Use: "set NAME VALUE", Short: "Change a setting"}
 	unset := &cobra.Command{Use: "unset NAME", Short: "Reset a setting to its default"}
 	for _, cmd := range []*cobra.Command{set, unset} {
-		cmd.ValidArgsFunction = p.completeSettings
+		cmd.ValidArgsFunction = offers(p.program, route.SettingsFile, completeSettings)
 		cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
 			var update api.SettingUpdate
 			if len(args) > 1 {
@@ -297,30 +286,26 @@ func settingsTable(w io.Writer, file api.SettingsFile) {
 	}
 }
 
-// completeSettings offers the names of settings to the shell, and the choices of the one that was named.
-func (p planeCommands) completeSettings(cmd *cobra.Command, args []string,
-	word string) ([]string, cobra.ShellCompDirective) {
-	return offers(p.program, route.SettingsFile, func(file api.SettingsFile, args []string) (offered []string) {
-		for _, s := range file.Settings {
-			if len(args) == 0 {
-				offered = append(offered, s.Name)
-			} else if len(args) == 1 && s.Name == args[0] {
-				offered = append(offered, s.Choices...)
-			}
+// completeSettings completes the names of settings and the choices of a setting.
+func completeSettings(file api.SettingsFile, args []string) (offered []string) {
+	for _, s := range file.Settings {
+		if len(args) == 0 {
+			offered = append(offered, s.Name)
+		} else if len(args) == 1 && s.Name == args[0] {
+			offered = append(offered, s.Choices...)
 		}
-		return offered
-	})(cmd, args, word)
+	}
+	return offered
 }
 
-// DemoOptions says which demonstration to serve.
+// DemoOptions configures a demonstration.
 type DemoOptions struct {
-	Seed  uint64 // 0: the usual one
-	Story string // empty: the usual one
-	Speed int    // how much faster time goes by; 0: as on the wall
-	Keep  string // folder that it is kept in; empty: it is thrown away at the end
-	Port  int    // 0: the one used last, else 7431, else any
-	// Ready is called once, when it answers, with its folder.
-	Ready func(ready Ready, dir string)
+	Seed  uint64                        // 0: the default
+	Story string                        // empty: the default
+	Speed int                           // factor of the speed of time; 0: 1
+	Keep  string                        // folder for its files; empty: they are deleted at the end
+	Port  int                           // 0: the one used last, else 7431, else any
+	Ready func(ready Ready, dir string) // called once with its folder, when it responds
 }
 
 func (p planeCommands) demoCommand() *cobra.Command {
@@ -342,11 +327,11 @@ reclaimed), failure (sessions end in different ways, each with its reason).`}
 	cmd.Flags().StringVar(&opts.Keep, "keep", "", "save the demo in this directory and continue it later")
 	cmd.Flags().IntVar(&opts.Port, "port", 0, "port on 127.0.0.1 (default: the last one used, 7431, or any free port)")
 	cmd.Flags().BoolVar(&open, "open", false, "open the browser")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	return runs(cmd, func(cmd *cobra.Command, _ []string) error {
 		ctx, cancel := interruptible(cmd.Context())
 		defer cancel()
-		if opts.Port < 0 || opts.Port > 65535 {
-			return usagef("invalid port %d: use a number from 1 to 65535", opts.Port)
+		if err := checkPort(opts.Port); err != nil {
+			return err
 		}
 		if opts.Speed < 1 || opts.Speed > 60 {
 			return usagef("invalid speed %d: use a number from 1 to 60", opts.Speed)
@@ -356,8 +341,7 @@ reclaimed), failure (sessions end in different ways, each with its reason).`}
 			p.begun(ctx, place.Home{Dir: dir}, ready, open)
 		}
 		return unlessStopped(ctx, p.Demo(ctx, opts))
-	}
-	return cmd
+	})
 }
 
 func (p planeCommands) sayDemo(ready Ready, dir string, kept bool) {
@@ -368,12 +352,11 @@ func (p planeCommands) sayDemo(ready Ready, dir string, kept bool) {
 	}
 	fmt.Fprintf(p.Stdout, "A DEMO of Slipway runs at %s. Nothing in it is real.\n", ready.URL)
 	p.sayLogin(ready)
-	fmt.Fprintf(p.Stdout, "The command line reaches it with SLIPWAY_HOME=%s\n", dir)
+	end := "Ctrl-C ends the demo and throws its files away."
 	if kept {
-		fmt.Fprintln(p.Stdout, "Ctrl-C ends the demo; its files are kept.")
-		return
+		end = "Ctrl-C ends the demo; its files are kept."
 	}
-	fmt.Fprintln(p.Stdout, "Ctrl-C ends the demo and throws its files away.")
+	fmt.Fprintf(p.Stdout, "The command line reaches it with SLIPWAY_HOME=%s\n%s\n", dir, end)
 }
 
 func (p planeCommands) diagnosticsCommand() *cobra.Command {
