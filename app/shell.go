@@ -224,8 +224,8 @@ func (s *shell) keepsControlPlane(ctx context.Context) (bool, error) {
 		Type:  runtime.QuestionDialog,
 		Title: "Keep Slipway running?",
 		Message: running + " still running and will go on in any case.\n\nKeep Slipway in the background, so that " +
-			"the queue moves, notebooks stay reachable and logs are collected?\n\nThe answer is remembered; change it " +
-			"in Settings.",
+			"the queue moves, notebooks stay reachable and logs are collected?\n\nThe answer is remembered; change " +
+			"it in Settings.",
 		Buttons:       []string{yes, no},
 		DefaultButton: yes,
 	})

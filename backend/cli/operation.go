@@ -18,6 +18,7 @@ import (
 	"slipway/backend/api/route"
 	"slipway/backend/client"
 	"slipway/backend/hub"
+	"slipway/backend/pace"
 	"slipway/backend/session"
 )
 
@@ -324,10 +325,8 @@ func (c *caller) again(ctx context.Context, try func(context.Context) error) err
 		if err == nil || !worthTrying(err) || time.Since(start) > reconnectFor {
 			return err
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if err := pace.Wall().Pause(ctx, pause); err != nil {
+			return err
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"slipway/backend/api"
 	"slipway/backend/api/route"
 	"slipway/backend/client"
+	"slipway/backend/pace"
 	"slipway/backend/session"
 	"slipway/backend/terminal"
 )
@@ -240,10 +241,8 @@ func (a *attachment) connect(ctx context.Context, first bool, pause time.Duratio
 	client string) (terminal.Conn, error) {
 	start, said := time.Now(), false
 	for ; ; pause = longer(pause) {
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+		if err := pace.Wall().Pause(ctx, pause); err != nil {
+			return nil, err
 		}
 		conn, err := a.dial(ctx, first, viewer.Offset(), client)
 		if err == nil {
