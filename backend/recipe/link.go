@@ -9,16 +9,10 @@ import (
 	"slipway/backend/session"
 )
 
-// maxLink is the longest link that is read, in bytes.
+// maxLink is the longest link, in bytes.
 const maxLink = 32 << 10
 
-// The kinds of links.
-const (
-	LinkRun  = "run"
-	LinkOpen = "open"
-)
-
-// Link is what a slipway:// link asks for. Nothing is done before a person confirms it.
+// Link is the content of a slipway:// link. It has no effect until the user confirms it.
 type Link struct {
 	Kind    string        `json:"kind"`              // run or open
 	Spec    *session.Spec `json:"spec,omitempty"`    // of run
@@ -33,24 +27,23 @@ func ParseLink(text string) (Link, error) {
 		return Link{}, &Fault{Message: "the link is longer than 32 KiB.", Hint: "Send the recipe as a file."}
 	}
 	address, err := url.Parse(text)
+	const hint = "They begin with slipway://run? or slipway://open/."
 	if err != nil || address.Scheme != "slipway" {
-		return Link{}, &Fault{Message: "this is no link of Slipway.",
-			Hint: "They begin with slipway://run? or slipway://open/."}
+		return Link{}, &Fault{Message: "this is no link of Slipway.", Hint: hint}
 	}
 	switch address.Host {
-	case LinkOpen:
+	case "open":
 		ref := strings.Trim(address.Path, "/")
 		if !session.ValidID(ref) && session.SessionNames.Check(ref) != nil {
 			return Link{}, &Fault{Message: fmt.Sprintf("the link names no session: %q.", ref),
 				Hint: "Write slipway://open/ and the id or name of a session."}
 		}
-		return Link{Kind: LinkOpen, Session: ref}, nil
-	case LinkRun:
+		return Link{Kind: "open", Session: ref}, nil
+	case "run":
 		spec, err := linkSpec(address.RawQuery)
-		return Link{Kind: LinkRun, Spec: &spec}, err
+		return Link{Kind: "run", Spec: &spec}, err
 	}
-	return Link{}, &Fault{Message: fmt.Sprintf("Slipway has no links to %q.", address.Host),
-		Hint: "They begin with slipway://run? or slipway://open/."}
+	return Link{}, &Fault{Message: fmt.Sprintf("Slipway has no links to %q.", address.Host), Hint: hint}
 }
 
 func linkSpec(query string) (session.Spec, error) {
@@ -89,18 +82,13 @@ func linkSpec(query string) (session.Spec, error) {
 	return spec, nil
 }
 
-// linkFields are the parameters of a link that set a field of a recipe.
-var linkFields = map[string]string{"name": "name", "type": "type", "image": "image", "command": "command",
-	"agent": "agent", "group": "group", "label": "label", "timeout": "timeout", "accelerator": "accelerator",
-	"memory": "resources.memory", "shm": "resources.shm", "cpu": "resources.cpu", "threads": "threads",
-	"cluster": "cluster"}
-
 // setField sets one parameter of a link.
 func setField(spec *session.Spec, name, value string) error {
-	if field, ok := linkFields[name]; ok {
-		return Set(spec, field, value)
-	}
 	switch name {
+	case "name", "type", "image", "command", "agent", "group", "label", "timeout", "accelerator", "threads", "cluster":
+		return Set(spec, name, value)
+	case "memory", "shm", "cpu":
+		return Set(spec, "resources."+name, value)
 	case "env":
 		variable, content, _ := strings.Cut(value, "=")
 		spec.Env = append(spec.Env, session.EnvVar{Name: variable, Value: content})

@@ -5,6 +5,7 @@ package recipe
 
 import (
 	"bytes"
+	"cmp"
 	"encoding"
 	"errors"
 	"fmt"
@@ -48,8 +49,8 @@ func (f *Fault) Error() string {
 	return f.Message
 }
 
-// Parse parses a spec as YAML, which includes JSON. The fields are those of the API; variables may also be a map, and
-// ports ranges. It fails with a *Fault.
+// Parse parses a spec in YAML or JSON. The fields are those of the API; variables may also be a map, and ports ranges.
+// It fails with a *Fault.
 func Parse(data []byte) (session.Spec, error) {
 	var spec session.Spec
 	if len(data) > maxSize {
@@ -120,7 +121,7 @@ func wrong(node *yaml.Node, path, what, hint string) error {
 // decode decodes node into a value of a wire type. Errors name it by path.
 func decode(node *yaml.Node, into reflect.Value, path string) error {
 	if node.Kind == yaml.AliasNode || node.Anchor != "" {
-		return wrong(node, named(path), "uses an anchor or an alias", "Write the value out.")
+		return wrong(node, cmp.Or(path, "The file"), "uses an anchor or an alias", "Write the value out.")
 	}
 	if node.Kind == yaml.ScalarNode && node.Tag == "!!null" {
 		return nil // like an absent field
@@ -128,10 +129,8 @@ func decode(node *yaml.Node, into reflect.Value, path string) error {
 	switch to := into.Addr().Interface().(type) {
 	case *gpu.Request:
 		if node.Kind != yaml.MappingNode {
-			return decodeUnit(node, to, path)
+			return decodeScalar(node, into, path)
 		}
-	case *session.Duration, *gpu.Bytes:
-		return decodeUnit(node, to.(encoding.TextUnmarshaler), path)
 	case **time.Time:
 		return decodeTime(node, to, path)
 	case *[]session.EnvVar:
@@ -154,16 +153,9 @@ func decode(node *yaml.Node, into reflect.Value, path string) error {
 	return decodeScalar(node, into, path)
 }
 
-func named(path string) string {
-	if path == "" {
-		return "The file"
-	}
-	return path
-}
-
 func decodeStruct(node *yaml.Node, into reflect.Value, path string) error {
 	if node.Kind != yaml.MappingNode {
-		return wrong(node, named(path), "is not a group of fields", "Write fields as name: value.")
+		return wrong(node, cmp.Or(path, "The file"), "is not a group of fields", "Write fields as name: value.")
 	}
 	members := map[string][]int{}
 	var names []string
@@ -207,42 +199,32 @@ func decodeScalar(node *yaml.Node, into reflect.Value, path string) error {
 	if node.Kind != yaml.ScalarNode {
 		return wrong(node, path, "is not a single value", "Write "+path+": and the value on one line.")
 	}
+	if unit, ok := into.Addr().Interface().(encoding.TextUnmarshaler); ok {
+		return faultOf(session.ReadUnit(path, node.Value, unit), node.Line)
+	}
+	ok, not, hint := true, "", "Write digits without quotes."
 	switch into.Kind() {
 	case reflect.String:
 		into.SetString(node.Value)
-		return nil
 	case reflect.Int:
 		n, err := strconv.Atoi(node.Value)
-		if err != nil || node.Tag != "!!int" {
-			return wrong(node, path, fmt.Sprintf("is %q, which is no whole number", node.Value),
-				"Write digits without quotes.")
-		}
+		ok, not = err == nil && node.Tag == "!!int", "no whole number"
 		into.SetInt(int64(n))
-		return nil
 	case reflect.Float64:
 		n, err := strconv.ParseFloat(node.Value, 64)
-		if err != nil || node.Tag != "!!int" && node.Tag != "!!float" || math.IsNaN(n) || math.IsInf(n, 0) {
-			return wrong(node, path, fmt.Sprintf("is %q, which is no number", node.Value),
-				"Write digits without quotes.")
-		}
+		finite := err == nil && !math.IsNaN(n) && !math.IsInf(n, 0)
+		ok, not = finite && (node.Tag == "!!int" || node.Tag == "!!float"), "no number"
 		into.SetFloat(n)
-		return nil
 	case reflect.Bool:
-		if node.Tag != "!!bool" {
-			return wrong(node, path, fmt.Sprintf("is %q, which is neither true nor false", node.Value),
-				"Write true or false.")
-		}
+		ok, not, hint = node.Tag == "!!bool", "neither true nor false", "Write true or false."
 		into.SetBool(strings.EqualFold(node.Value, "true"))
-		return nil
+	default:
+		return fmt.Errorf("%s has a type that recipes do not know: %s", path, into.Type())
 	}
-	return fmt.Errorf("%s has a type that recipes do not know: %s", path, into.Type())
-}
-
-func decodeUnit(node *yaml.Node, into encoding.TextUnmarshaler, path string) error {
-	if node.Kind != yaml.ScalarNode {
-		return wrong(node, path, "is not a single value", "Write "+path+": and the value on one line.")
+	if !ok {
+		return wrong(node, path, fmt.Sprintf("is %q, which is %s", node.Value, not), hint)
 	}
-	return faultOf(session.ReadUnit(path, node.Value, into), node.Line)
+	return nil
 }
 
 func decodeTime(node *yaml.Node, into **time.Time, path string) error {

@@ -103,7 +103,9 @@ func newKey(path string) (ssh.Signer, error) {
 }
 
 // keyLine returns a public key as a line of authorized_keys, without a comment.
-func keyLine(key ssh.PublicKey) string { return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key))) }
+func keyLine(key ssh.PublicKey) string {
+	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))
+}
 
 // Key returns the public key of this installation.
 func (c *Client) Key() string { return keyLine(c.signer.PublicKey()) }

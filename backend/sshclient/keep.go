@@ -133,8 +133,9 @@ func (c *Client) Pin(id session.ID, kernel string, host session.SSHHost) error {
 		}
 		if lines[i] != line {
 			conflict = session.NewError(session.CodeSSHConflict,
-				"The session proves who it is by another key than before.", "Somebody may have put another container in "+
-					"its place. If you know why, remove the line of "+name+" from "+c.knownFile()+".")
+				"The session proves who it is by another key than before.",
+				fmt.Sprintf("Somebody may have put another container in its place. If you know why, remove the line "+
+					"of %s from %s.", name, c.knownFile()))
 		}
 		return lines
 	})
