@@ -1,5 +1,5 @@
-// Package autostart starts Slipway in the background when its user logs in to a Linux desktop, by an entry in a folder of
-// the XDG specification. On other systems an [Entry] cannot be written.
+// Package autostart starts Slipway in the background when its user logs in to a Linux desktop, by an entry in a folder
+// of the XDG specification. On other systems an [Entry] cannot be written.
 package autostart
 
 import (
