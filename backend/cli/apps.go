@@ -84,15 +84,11 @@ Slipway. slipway apps lists ports that closed with Slipway.`}
 			return err
 		}
 		if shut {
-			_, err := route.AppDoorClose.At(string(s.ID), app).Ask(ctx, c)
-			return err
+			return route.AppDoorClose.At(string(s.ID), app).Call(ctx, c, nil)
 		}
-		stopApp := func(ctx context.Context) error {
-			_, err := route.AppStop.At(string(s.ID), app).Ask(ctx, c)
-			return err
-		}
+		stopping := route.AppStop.At(string(s.ID), app)
 		if stop {
-			return stopApp(ctx)
+			return stopping.Call(ctx, c, nil)
 		}
 		opened, err := route.AppOpen.At(string(s.ID), app).Body(req).Ask(ctx, c)
 		began := slices.ContainsFunc(apps, func(a api.App) bool {
@@ -101,7 +97,7 @@ Slipway. slipway apps lists ports that closed with Slipway.`}
 		if err != nil && ctx.Err() != nil && began {
 			left, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 			defer cancel()
-			return errors.Join(err, stopApp(left))
+			return errors.Join(err, stopping.Call(left, c, nil))
 		}
 		if err != nil {
 			return err

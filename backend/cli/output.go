@@ -62,17 +62,20 @@ func changes[In, Out any](p *program, cmd *cobra.Command, at route.Route[In, Out
 	}))
 }
 
-// about is [program.command] with the first argument replaced by the id of the session, if the usage line calls it
-// SESSION.
+// about is [program.command] with the first argument replaced by an id, if the usage line calls it SESSION or PRESET.
 func (p *program) about(work func(ctx context.Context, c *caller, args []string) error) runE {
 	return func(cmd *cobra.Command, args []string) error {
 		return p.command(func(ctx context.Context, c *caller, args []string) error {
-			if names := argumentsOf(cmd); len(names) > 0 && names[0] == "SESSION" {
-				s, err := c.find(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				args[0] = string(s.ID)
+			var err error
+			if strings.Contains(cmd.Use, " SESSION") {
+				s, findErr := c.find(ctx, args[0])
+				args[0], err = string(s.ID), findErr
+			} else if strings.Contains(cmd.Use, " PRESET") {
+				preset, findErr := c.findPreset(ctx, args[0])
+				args[0], err = preset.ID, findErr
+			}
+			if err != nil {
+				return err
 			}
 			return work(ctx, c, args)
 		})(cmd, args)

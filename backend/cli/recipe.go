@@ -230,22 +230,11 @@ func (p runCommands) presetCommand() *cobra.Command {
 	parent := &cobra.Command{Use: "preset", Short: "Manage resource presets"}
 	list := asks(p.program, &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List presets"}, "",
 		route.Presets, presetTable)
-	rename := &cobra.Command{Use: "rename PRESET NAME", Short: "Rename one of your presets"}
-	rename.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
-		found, err := c.findPreset(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		return show(ctx, c, route.PresetUpdate.At(found.ID).Body(hub.PresetUpdate{Name: &args[1]}), presetName)
-	})
+	rename := changes(p.program, &cobra.Command{Use: "rename PRESET NAME", Short: "Rename one of your presets"},
+		route.PresetUpdate, func(name string) hub.PresetUpdate { return hub.PresetUpdate{Name: &name} }, presetName)
 	remove := &cobra.Command{Use: "rm PRESET", Short: "Delete one of your presets"}
-	remove.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
-		found, err := c.findPreset(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		_, err = route.PresetDelete.At(found.ID).Ask(ctx, c)
-		return err
+	remove.RunE = p.about(func(ctx context.Context, c *caller, args []string) error {
+		return route.PresetDelete.At(args[0]).Call(ctx, c, nil)
 	})
 	parent.AddCommand(list, p.presetSaveCommand(), rename, remove)
 	return parent
