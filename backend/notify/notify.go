@@ -10,9 +10,10 @@ import (
 	"slipway/backend/session"
 )
 
-// Notice is a notification in the user's language.
+// Notice is a notification in the user's language: a batch session has ended, one that waited runs, or an idle one is
+// about to be reclaimed.
 type Notice struct {
-	Session session.ID `json:"session"`
+	Session session.ID `json:"session"` // its id
 	Title   string     `json:"title"`
 	Text    string     `json:"text"`
 	Urgent  bool       `json:"urgent"` // it needs an answer
