@@ -21,6 +21,7 @@ import (
 	"slipway/backend/api"
 	"slipway/backend/client"
 	"slipway/backend/files"
+	"slipway/backend/pace"
 	"slipway/backend/session"
 )
 
@@ -235,21 +236,15 @@ func (j *copying) watch(name string, size int64, at func() int64) (stop func()) 
 	if began.Sub(j.drawn) >= barEvery { // also if each of many files is small
 		draw()
 	}
-	ticker, done := time.NewTicker(barEvery), make(chan struct{})
+	watching, end := context.WithCancel(context.Background())
 	var group sync.WaitGroup
 	group.Go(func() {
-		for {
-			select {
-			case <-done:
-				return
-			case <-ticker.C:
-				draw()
-			}
+		for pace.Wall().Pause(watching, barEvery) == nil {
+			draw()
 		}
 	})
 	return func() {
-		ticker.Stop()
-		close(done)
+		end()
 		group.Wait()
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -72,7 +73,11 @@ func checkPort(port int) error {
 func (p planeCommands) serve(ctx context.Context, opts ServeOptions, open, quiet bool) error {
 	if !quiet {
 		opts.Ready = func(ready Ready) {
-			p.sayServing(ready)
+			where := fmt.Sprintf("Slipway runs at %s (engine: %s).", ready.URL, ready.Engine)
+			if ready.Note != "" {
+				where = ready.Note + "\n" + where
+			}
+			p.sayReady(ready, nil, where, "Ctrl-C stops the control plane; sessions go on.")
 			p.begun(ctx, opts.Home, ready, open)
 		}
 	}
@@ -92,18 +97,17 @@ func unlessStopped(ctx context.Context, err error) error {
 	return err
 }
 
-func (p planeCommands) sayServing(ready Ready) {
+// sayReady prints where a control plane responds and how to stop it. -o json prints its fields and more.
+func (p planeCommands) sayReady(ready Ready, more map[string]any, where, stop string) {
 	if p.output == outputJSON {
-		_ = json.NewEncoder(p.Stdout).Encode(map[string]string{"url": ready.URL, "loginUrl": ready.LoginURL,
-			"engine": ready.Engine})
+		all := map[string]any{"url": ready.URL, "loginUrl": ready.LoginURL, "engine": ready.Engine}
+		maps.Copy(all, more)
+		_ = json.NewEncoder(p.Stdout).Encode(all)
 		return
 	}
-	if ready.Note != "" {
-		fmt.Fprintln(p.Stdout, ready.Note)
-	}
-	fmt.Fprintf(p.Stdout, "Slipway runs at %s (engine: %s).\n", ready.URL, ready.Engine)
+	fmt.Fprintln(p.Stdout, where)
 	p.sayLogin(ready)
-	fmt.Fprintln(p.Stdout, "Ctrl-C stops the control plane; sessions go on.")
+	fmt.Fprintln(p.Stdout, stop)
 }
 
 // alreadyServing prints a login for the running control plane. It fails if that has another engine than asked.
@@ -337,26 +341,17 @@ reclaimed), failure (sessions end in different ways, each with its reason).`}
 			return usagef("invalid speed %d: use a number from 1 to 60", opts.Speed)
 		}
 		opts.Ready = func(ready Ready, dir string) {
-			p.sayDemo(ready, dir, opts.Keep != "")
+			stop := "Ctrl-C ends the demo and throws its files away."
+			if opts.Keep != "" {
+				stop = "Ctrl-C ends the demo; its files are kept."
+			}
+			p.sayReady(ready, map[string]any{"demo": true, "home": dir},
+				fmt.Sprintf("A DEMO of Slipway runs at %s. Nothing in it is real.", ready.URL),
+				fmt.Sprintf("The command line reaches it with SLIPWAY_HOME=%s\n%s", dir, stop))
 			p.begun(ctx, place.Home{Dir: dir}, ready, open)
 		}
 		return unlessStopped(ctx, p.Demo(ctx, opts))
 	})
-}
-
-func (p planeCommands) sayDemo(ready Ready, dir string, kept bool) {
-	if p.output == outputJSON {
-		_ = json.NewEncoder(p.Stdout).Encode(map[string]any{"url": ready.URL, "loginUrl": ready.LoginURL,
-			"engine": ready.Engine, "demo": true, "home": dir})
-		return
-	}
-	fmt.Fprintf(p.Stdout, "A DEMO of Slipway runs at %s. Nothing in it is real.\n", ready.URL)
-	p.sayLogin(ready)
-	end := "Ctrl-C ends the demo and throws its files away."
-	if kept {
-		end = "Ctrl-C ends the demo; its files are kept."
-	}
-	fmt.Fprintf(p.Stdout, "The command line reaches it with SLIPWAY_HOME=%s\n%s\n", dir, end)
 }
 
 func (p planeCommands) diagnosticsCommand() *cobra.Command {
