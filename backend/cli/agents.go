@@ -20,9 +20,6 @@ import (
 	"slipway/gpu"
 )
 
-// agentCommands are the commands for the agent of this machine and for remote agents.
-type agentCommands struct{ *program }
-
 // The groups in the help of agent.
 const groupFar, groupHere = "far", "here"
 

@@ -92,6 +92,16 @@ type program struct {
 	yes    bool   // do not ask for confirmation
 }
 
+// The commands, grouped because their methods are too many for one type.
+type (
+	runCommands      struct{ *program } // launches, recipes and presets
+	sessionCommands  struct{ *program } // sessions, the queue, devices and usage
+	terminalCommands struct{ *program } // terminals, commands, SSH and apps
+	dataCommands     struct{ *program } // images, folders and files
+	planeCommands    struct{ *program } // the control plane
+	agentCommands    struct{ *program } // the agent of this machine and remote agents
+)
+
 // The output formats.
 const (
 	outputTable = "table"

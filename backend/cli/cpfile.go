@@ -219,7 +219,7 @@ const barEvery = 100 * time.Millisecond
 
 // watch shows the progress of one file on a line of a terminal, until it is stopped.
 func (j *copying) watch(name string, size int64, at func() int64) (stop func()) {
-	if j.line.w == nil {
+	if !j.line.terminal {
 		return func() {}
 	}
 	began, first := time.Now(), at()

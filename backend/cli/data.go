@@ -246,9 +246,6 @@ func (p dataCommands) imageTable(w io.Writer, images []hub.Image) {
 	columns(w, rows)
 }
 
-// dataCommands are the commands for images, folders and files.
-type dataCommands struct{ *program }
-
 func (p dataCommands) folderCommand() *cobra.Command {
 	parent := &cobra.Command{Use: "folder", Short: "Manage data folders, which outlive sessions",
 		Long: `A folder is on the machine of an agent and outlives sessions. Mount it by its name:

@@ -46,10 +46,7 @@ func (p *program) operates(begin func(context.Context, *caller, []string) (api.O
 		if err != nil {
 			return err
 		}
-		show := &operationView{statusLine: p.newStatusLine(), w: p.raw.err, shown: map[string]hub.StepState{}}
-		if p.output == outputJSON {
-			show.w = io.Discard
-		}
+		show := &operationView{statusLine: p.newStatusLine(), shown: map[string]hub.StepState{}}
 		ended, err := p.watchOperation(ctx, c, begun, show)
 		if ctx.Err() != nil {
 			ended, err = p.cancelled(ctx, c, begun, show)
@@ -245,7 +242,6 @@ func (p *program) confirm(ctx context.Context, question string) error {
 // terminal.
 type operationView struct {
 	statusLine
-	w     io.Writer
 	left  bool // it was interrupted, so prompts stay unanswered
 	shown map[string]hub.StepState
 }
@@ -415,20 +411,11 @@ func limited(ctx context.Context, timeout time.Duration, what string) (context.C
 // a terminal.
 type progress struct {
 	statusLine
-	w    io.Writer
 	last string
 }
 
-func (p *program) newProgress() *progress {
-	g := &progress{statusLine: p.newStatusLine(), w: p.raw.err}
-	if p.output == outputJSON {
-		g.w = io.Discard
-	}
-	return g
-}
-
 func (g *progress) show(s api.Session) {
-	oneLine, text := g.statusLine.w != nil, s.Name+": "+string(s.Status)
+	oneLine, text := g.terminal, s.Name+": "+string(s.Status)
 	if detail := stateDetail(s); detail != "" && !ended(s) && (oneLine || s.Status == session.Pending) {
 		text += ", " + detail
 	}

@@ -170,22 +170,22 @@ func fields(w io.Writer, pairs ...string) {
 	}
 }
 
-// statusLine is one line of a terminal that is overwritten.
+// statusLine is one line of standard error that is overwritten. Without a terminal it is not shown.
 type statusLine struct {
-	w    io.Writer // nil: nothing is shown
-	text string
+	w        io.Writer // for complete lines
+	terminal bool
+	text     string
 }
 
-// newStatusLine returns a line of standard error, if that is a terminal and the output is for people.
 func (p *program) newStatusLine() statusLine {
-	if p.output == outputJSON || !isTerminal(p.raw.err) {
-		return statusLine{}
+	if p.output == outputJSON {
+		return statusLine{w: io.Discard}
 	}
-	return statusLine{w: p.raw.err}
+	return statusLine{w: p.raw.err, terminal: isTerminal(p.raw.err)}
 }
 
 func (l *statusLine) show(text string) {
-	if l.w != nil && text != l.text {
+	if l.terminal && text != l.text {
 		l.text = text
 		fmt.Fprint(l.w, "\r\x1b[K"+text)
 	}

@@ -20,9 +20,6 @@ import (
 	"slipway/backend/session"
 )
 
-// planeCommands are the commands for the control plane.
-type planeCommands struct{ *program }
-
 func (p planeCommands) serveCommand() *cobra.Command {
 	var engine string
 	var port int

@@ -17,9 +17,6 @@ import (
 	"slipway/backend/session"
 )
 
-// runCommands are the commands for launches, recipes and presets.
-type runCommands struct{ *program }
-
 // runOptions are the options of run that are not in the spec.
 type runOptions struct {
 	detach, wait, remove, createFolders bool
@@ -250,7 +247,7 @@ func (p runCommands) waitRunning(ctx context.Context, c *caller, s api.Session,
 	timeout time.Duration) (api.Session, error) {
 	ctx, cancel := limited(ctx, timeout, "The start of "+s.Name)
 	defer cancel()
-	progress := p.newProgress()
+	progress := progress{statusLine: p.newStatusLine()}
 	err := c.follow(ctx, s.ID, func(now api.Session) bool {
 		s = now
 		progress.show(now)
@@ -271,7 +268,7 @@ func (p runCommands) waitRunning(ctx context.Context, c *caller, s api.Session,
 func (p runCommands) runBatch(ctx context.Context, c *caller, s api.Session, opts runOptions) error {
 	ctx, cancel := limited(ctx, opts.timeout, "The end of "+s.Name)
 	defer cancel()
-	progress := p.newProgress()
+	progress := progress{statusLine: p.newStatusLine()}
 	logs := make(chan error, 1)
 	showing := false
 	err := c.follow(ctx, s.ID, func(now api.Session) bool {

@@ -18,9 +18,6 @@ import (
 	"slipway/gpu"
 )
 
-// sessionCommands are the commands for sessions, the queue, devices and usage.
-type sessionCommands struct{ *program }
-
 func (p sessionCommands) psCommand() *cobra.Command {
 	var all, quiet bool
 	var on, tag string
@@ -99,13 +96,21 @@ func (p sessionCommands) showCommand() *cobra.Command {
 }
 
 func (p sessionCommands) sessionFields(w io.Writer, s api.Session) {
+	cpu, memory := strconv.Itoa(s.Spec.Resources.CPU), size(s.Spec.Resources.Memory)
+	if len(s.Grants.CPUs) > 0 {
+		cpu += " (number " + joined(s.Grants.CPUs) + ")"
+	}
+	if s.Usage != nil {
+		cpu += fmt.Sprintf(", %.2f busy", s.Usage.CPU)
+		memory += ", " + size(s.Usage.Memory) + " used"
+	}
 	detail := p.heardDetail(s)
 	if s.Error != nil && ended(s) {
-		detail = string(s.Reason) // the error has a line of its own
+		detail = string(s.Reason) // the error has its own line
 	}
 	pairs := []string{"Name", s.Name, "Id", string(s.ID), "Type", string(s.Type), "Status", string(s.Status),
 		"Detail", detail, "Result", string(s.Result), "Image", s.Image, "Agent", s.Agent, "Command", s.Spec.Command,
-		"CPU", cpuText(s), "Memory", memoryText(s), "Shared memory", size(s.Spec.Resources.Shm),
+		"CPU", cpu, "Memory", memory, "Shared memory", size(s.Spec.Resources.Shm),
 		"Mounts", mountText(s.Spec.Mounts), "Variables", envText(s.Spec.Env),
 		"Ports", strings.Trim(fmt.Sprint(s.Spec.Ports), "[]"), "GPU", gpuText(s), "Label", s.Spec.Label,
 		"Waits for", joined(s.DependsOn), "Waited for by", joined(s.Dependents),
@@ -181,17 +186,6 @@ func acceleratorText(r gpu.Request) string {
 	return r.String()
 }
 
-func cpuText(s api.Session) string {
-	text := strconv.Itoa(s.Spec.Resources.CPU)
-	if len(s.Grants.CPUs) > 0 {
-		text += " (number " + joined(s.Grants.CPUs) + ")"
-	}
-	if s.Usage != nil {
-		text += fmt.Sprintf(", %.2f busy", s.Usage.CPU)
-	}
-	return text
-}
-
 // gpuText describes the devices that a session requested, was allocated and uses, and how the limits are enforced.
 func gpuText(s api.Session) string {
 	if s.Spec.Accelerator.IsZero() {
@@ -230,14 +224,6 @@ func loadOf(usage *session.Usage, device gpu.UUID) string {
 		if load.Util != nil {
 			text += ", " + permyriad(*load.Util) + " busy"
 		}
-	}
-	return text
-}
-
-func memoryText(s api.Session) string {
-	text := size(s.Spec.Resources.Memory)
-	if s.Usage != nil {
-		text += ", " + size(s.Usage.Memory) + " used"
 	}
 	return text
 }

@@ -23,9 +23,6 @@ import (
 	"slipway/backend/terminal"
 )
 
-// terminalCommands are the commands for what runs in a session: terminals, commands, SSH and apps.
-type terminalCommands struct{ *program }
-
 func (p terminalCommands) attachCommand() *cobra.Command {
 	var id, kernel string
 	var fresh bool
