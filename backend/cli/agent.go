@@ -89,11 +89,17 @@ computers. The flags are saved: the next start does not need them.`}
 		if stdio {
 			return daemon.Bridge(ctx, home, p.Stdin, p.raw.out)
 		}
-		settings, err := flags.settings()
-		if err != nil {
+		opts := AgentOptions{Home: home}
+		if opts.Settings, err = flags.settings(); err != nil {
 			return err
 		}
-		return p.runAgent(ctx, AgentOptions{Home: home, Settings: settings}, quiet)
+		if !quiet {
+			opts.Ready = func(status daemon.Status) {
+				fmt.Fprintf(p.Stdout, "The agent of this machine runs (engine: %s, process %d).\nCtrl-C stops it; "+
+					"sessions go on.\n", status.Engine, status.PID)
+			}
+		}
+		return unlessStopped(ctx, p.Agent(ctx, opts))
 	}
 	cmd.AddGroup(&cobra.Group{ID: groupFar, Title: "Agents on other machines:"},
 		&cobra.Group{ID: groupHere, Title: "The agent of this machine (or another with --on):"})
@@ -102,16 +108,6 @@ computers. The flags are saved: the next start does not need them.`}
 		p.agentPairCommand(), p.agentClientsCommand(), p.agentRevokeCommand(), p.agentAuditCommand(),
 		p.agentLimitCommand(), p.agentRotateCommand(), p.agentSwitchCommand(), p.agentUninstallCommand())
 	return cmd
-}
-
-func (p agentCommands) runAgent(ctx context.Context, opts AgentOptions, quiet bool) error {
-	if !quiet {
-		opts.Ready = func(status daemon.Status) {
-			const text = "The agent of this machine runs (engine: %s, process %d).\nCtrl-C stops it; sessions go on.\n"
-			fmt.Fprintf(p.Stdout, text, status.Engine, status.PID)
-		}
-	}
-	return unlessStopped(ctx, p.Agent(ctx, opts))
 }
 
 // atDaemon connects to the agent of this machine and calls work.

@@ -200,15 +200,6 @@ func startBrowser(target string) error {
 	return nil
 }
 
-// sayLogin prints how to log in with a browser.
-func (p *program) sayLogin(ready Ready) {
-	fmt.Fprintln(p.Stdout, "Open this address to log a browser in. It works once, within ten minutes:")
-	fmt.Fprintf(p.Stdout, "\n  %s\n\n", ready.LoginURL)
-	if p.asksForLogins() {
-		fmt.Fprintln(p.Stdout, "Press Enter for a new address.")
-	}
-}
-
 // asksForLogins reports whether someone can press Enter.
 func (p *program) asksForLogins() bool { return p.output == outputTable && isTerminal(p.Stdin) }
 

@@ -217,10 +217,7 @@ func (p *program) completeSessions(state string) cobra.CompletionFunc {
 }
 
 // The states of sessions that the API selects by.
-const (
-	liveSessions = "live"
-	allSessions  = "all"
-)
+const liveSessions, allSessions = "live", "all"
 
 // onFlag adds the flag --on, which names an agent.
 func (p *program) onFlag(cmd *cobra.Command, agent *string, usage string) {

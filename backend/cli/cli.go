@@ -103,10 +103,7 @@ type (
 )
 
 // The output formats.
-const (
-	outputTable = "table"
-	outputJSON  = "json"
-)
+const outputTable, outputJSON = "table", "json"
 
 // Commands returns the commands, from which the reference and the man pages are generated.
 func Commands() *cobra.Command {
@@ -175,10 +172,7 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 }
 
 // The groups of the help.
-const (
-	groupSessions = "sessions"
-	groupPlane    = "plane"
-)
+const groupSessions, groupPlane = "sessions", "plane"
 
 func addTo(root *cobra.Command, group string, commands ...*cobra.Command) {
 	for _, command := range commands {

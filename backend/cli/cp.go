@@ -256,9 +256,3 @@ func (j *copying) downloadEntry(ctx context.Context, root *os.Root, from, to, na
 	}
 	return j.download(ctx, root, from, to, entry)
 }
-
-// copied counts a copied file.
-func (j *copying) copied(bytes int64) {
-	j.done.Files++
-	j.done.Bytes += bytes
-}

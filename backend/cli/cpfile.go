@@ -79,7 +79,8 @@ func (j *copying) upload(ctx context.Context, source, target string) error {
 	}
 	at := fileAt(j, j.files.UploadFinish, target).With("key", key).Body(finish)
 	if _, err = askAgain(ctx, j.caller, at); err == nil {
-		j.copied(info.Size())
+		j.done.Files++
+		j.done.Bytes += info.Size()
 	}
 	return err
 }
@@ -145,7 +146,8 @@ func (j *copying) download(ctx context.Context, root *os.Root, source, target st
 	if err != nil {
 		return noLocal(target, err)
 	}
-	j.copied(info.Size)
+	j.done.Files++
+	j.done.Bytes += info.Size
 	return nil
 }
 

@@ -350,16 +350,12 @@ func askAgain[In, Out any](ctx context.Context, c *caller, at route.Route[In, Ou
 
 // follow calls fn with the session now and after each change until fn returns true. It survives lost connections.
 func (c *caller) follow(ctx context.Context, id session.ID, fn func(api.Session) bool) error {
-	return c.resume(ctx, func(ctx context.Context) error { return c.followOnce(ctx, id, fn) })
-}
-
-// followOnce does the same over one connection.
-func (c *caller) followOnce(ctx context.Context, id session.ID, fn func(api.Session) bool) error {
 	var now api.Session
-	return c.events(ctx, func() (done bool, err error) {
+	read := func() (done bool, err error) {
 		now, err = route.Session.At(string(id)).Ask(ctx, c)
 		return err == nil && fn(now), err
-	}, func(event api.Event) (bool, error) {
+	}
+	changed := func(event api.Event) (bool, error) {
 		if event.Removed == string(id) {
 			const message = "The session's record was removed while it was watched."
 			return false, fail(session.CodeSessionNotFound, message, "")
@@ -372,7 +368,8 @@ func (c *caller) followOnce(ctx context.Context, id session.ID, fn func(api.Sess
 		}
 		at := slices.IndexFunc(all, func(s api.Session) bool { return s.ID == id && s.Revision >= now.Revision })
 		return at >= 0 && fn(all[at]), nil
-	})
+	}
+	return c.resume(ctx, func(ctx context.Context) error { return c.events(ctx, read, changed) })
 }
 
 // events calls read and then fn with each event until one is done. It opens the stream before it calls read, so that no

@@ -103,7 +103,11 @@ func (p planeCommands) sayReady(ready Ready, more map[string]any, where, stop st
 		return
 	}
 	fmt.Fprintln(p.Stdout, where)
-	p.sayLogin(ready)
+	fmt.Fprintln(p.Stdout, "Open this address to log a browser in. It works once, within ten minutes:")
+	fmt.Fprintf(p.Stdout, "\n  %s\n\n", ready.LoginURL)
+	if p.asksForLogins() {
+		fmt.Fprintln(p.Stdout, "Press Enter for a new address.")
+	}
 	fmt.Fprintln(p.Stdout, stop)
 }
 

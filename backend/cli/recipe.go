@@ -267,10 +267,7 @@ func presetName(w io.Writer, preset hub.Preset) { fmt.Fprintln(w, preset.Name) }
 
 func presetTable(w io.Writer, presets []hub.Preset) {
 	table(w, "NAME, CPU, MEMORY, SHARED,GPU,KIND", presets, func(preset hub.Preset) []string {
-		shared, devices, kind := "automatic", "", "your own"
-		if !preset.Accelerator.IsZero() {
-			devices = preset.Accelerator.String()
-		}
+		shared, devices, kind := "automatic", acceleratorText(preset.Accelerator), "your own"
 		if preset.Resources.Shm != 0 {
 			shared = size(preset.Resources.Shm)
 		}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -64,7 +65,7 @@ func (p sessionCommands) sessionTable(w io.Writer, sessions []api.Session, all b
 		func(s api.Session) []string {
 			return []string{string(s.ID), s.Name, string(s.Type), string(s.Status), s.Agent,
 				strconv.Itoa(s.Spec.Resources.CPU), size(s.Spec.Resources.Memory),
-				acceleratorText(s.Spec.Accelerator), p.elapsed(s), s.Image, p.heardDetail(s)}
+				cmp.Or(acceleratorText(s.Spec.Accelerator), "-"), p.elapsed(s), s.Image, p.heardDetail(s)}
 		})
 }
 
@@ -178,10 +179,10 @@ func joined[T any](items []T) string {
 	return named(items, func(item T) string { return fmt.Sprint(item) })
 }
 
-// acceleratorText formats a request for devices; none is a dash.
+// acceleratorText formats a request for devices; "" if there is none.
 func acceleratorText(r gpu.Request) string {
 	if r.IsZero() {
-		return "-"
+		return ""
 	}
 	return r.String()
 }

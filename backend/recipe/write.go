@@ -68,8 +68,7 @@ func encode(value reflect.Value) *yaml.Node {
 			list.Style = yaml.FlowStyle
 		}
 		return list
-	}
-	if value.Kind() == reflect.String {
+	case reflect.String:
 		return scalar(value.String())
 	}
 	return scalar(value.Interface())
