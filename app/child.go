@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 
 	"github.com/wailsapp/wails/v2"
 	"github.com/wailsapp/wails/v2/pkg/options"
@@ -19,15 +18,9 @@ import (
 	"github.com/wailsapp/wails/v2/pkg/runtime"
 )
 
-// children are the app windows of this process, each a process of its own.
-type children struct {
-	mu   sync.Mutex // guards open
-	open map[*exec.Cmd]struct{}
-}
-
-// start opens a window at an address. The address holds a one-time ticket, so it goes through stdin and never into the
-// list of processes. The child lives until its window is closed or the pipe to it breaks.
-func (c *children) start(address, title string) error {
+// startChild opens an app window at an address, in a process of its own. The address has a one-time ticket, so it is
+// sent to stdin, where other users cannot read it. The process ends when its window is closed or the pipe breaks.
+func startChild(address, title string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -41,27 +34,14 @@ func (c *children) start(address, title string) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	c.mu.Lock()
-	if c.open == nil {
-		c.open = map[*exec.Cmd]struct{}{}
-	}
-	c.open[cmd] = struct{}{}
-	c.mu.Unlock()
 	if _, err := pipe.Write([]byte(address + "\n")); err != nil {
 		return errors.Join(err, pipe.Close(), cmd.Wait())
 	}
-	go func() {
-		// How an app window ended concerns nobody: the app itself goes on.
-		_ = cmd.Wait()
-		c.mu.Lock()
-		delete(c.open, cmd)
-		c.mu.Unlock()
-	}()
+	go func() { _ = cmd.Wait() }() // the app itself keeps running; this also keeps the pipe open
 	return nil
 }
 
-// runChild is the whole life of an app window: it reads its address from stdin and ends when its window is closed or
-// stdin does.
+// runChild runs an app window at the address on stdin, until the window is closed or stdin ends.
 func runChild(args []string) error {
 	flags := flag.NewFlagSet("window", flag.ContinueOnError)
 	title := flags.String("title", "Slipway", "title until the page has one")
@@ -88,8 +68,7 @@ func runChild(args []string) error {
 		OnStartup: func(ctx context.Context) {
 			installWebViewHooks()
 			go func() {
-				// Any end of stdin means that the parent is gone.
-				_, _ = input.ReadString(0)
+				_, _ = input.ReadString(0) // until the parent is gone
 				runtime.Quit(ctx)
 			}()
 		},

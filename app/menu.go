@@ -3,13 +3,17 @@
 package app
 
 import (
+	"encoding/json"
+	"slices"
+
 	"github.com/wailsapp/wails/v2/pkg/menu"
 	"github.com/wailsapp/wails/v2/pkg/menu/keys"
 	"github.com/wailsapp/wails/v2/pkg/runtime"
+
+	"slipway/backend/api/route"
 )
 
-// menu builds the menu of the main window. Each entry only goes to a place of the page or does what the window itself
-// can.
+// menu returns the menu of the main window.
 func (s *shell) menu() *menu.Menu {
 	bar := menu.NewMenu()
 
@@ -25,9 +29,9 @@ func (s *shell) menu() *menu.Menu {
 	view.AddSeparator()
 	view.AddText("Reload", keys.CmdOrCtrl("r"),
 		func(*menu.CallbackData) { runtime.WindowExecJS(s.ctx(), "location.reload()") })
-	view.AddText("Zoom in", keys.CmdOrCtrl("="), func(*menu.CallbackData) { s.zoom(larger) })
-	view.AddText("Zoom out", keys.CmdOrCtrl("-"), func(*menu.CallbackData) { s.zoom(smaller) })
-	view.AddText("Actual size", keys.CmdOrCtrl("0"), func(*menu.CallbackData) { s.zoom(actual) })
+	view.AddText("Zoom in", keys.CmdOrCtrl("="), func(*menu.CallbackData) { s.zoom(1) })
+	view.AddText("Zoom out", keys.CmdOrCtrl("-"), func(*menu.CallbackData) { s.zoom(-1) })
+	view.AddText("Actual size", keys.CmdOrCtrl("0"), func(*menu.CallbackData) { s.zoom(0) })
 	view.AddText("Full screen", keys.Key("f11"), func(*menu.CallbackData) { s.toggleFullscreen() })
 
 	help := bar.AddSubmenu("Help")
@@ -36,17 +40,16 @@ func (s *shell) menu() *menu.Menu {
 	return bar
 }
 
-// goTo returns a menu callback that shows a place of the page.
+// goTo returns a menu callback that shows a page of the user interface.
 func (s *shell) goTo(path string) menu.Callback {
 	return func(*menu.CallbackData) { s.show(path) }
 }
 
-// show shows a place of the page. The page listens for the event and moves without loading anew; a page that does not
-// is loaded there.
+// show shows a page of the user interface. The interface handles an event without a reload; else the page is loaded.
 func (s *shell) show(path string) {
-	script := "if(window.dispatchEvent(new CustomEvent('slipway:go',{detail:" + quoteJS(path) +
-		",cancelable:true})))location.assign(" + quoteJS(path) + ")"
-	runtime.WindowExecJS(s.ctx(), script)
+	quoted, _ := json.Marshal(path) // a string cannot fail
+	runtime.WindowExecJS(s.ctx(), "if(window.dispatchEvent(new CustomEvent('slipway:go',{detail:"+string(quoted)+
+		",cancelable:true})))location.assign("+string(quoted)+")")
 }
 
 func (s *shell) toggleFullscreen() {
@@ -55,4 +58,31 @@ func (s *shell) toggleFullscreen() {
 		return
 	}
 	runtime.WindowFullscreen(s.ctx())
+}
+
+// zooms are the sizes in the menu, in percent. The setting may be any between the first and the last.
+var zooms = []int{80, 90, 100, 110, 125, 150, 175, 200}
+
+// zoomed returns the size that is step sizes above percent, or 100 for step 0.
+func zoomed(percent, step int) int {
+	if step == 0 {
+		return 100
+	}
+	at, found := slices.BinarySearch(zooms, percent)
+	if step > 0 && !found {
+		at-- // percent is between the size before and the one at this index
+	}
+	return zooms[min(max(at+step, 0), len(zooms)-1)]
+}
+
+// zoom changes the setting. The window changes when it receives the event of the new setting.
+func (s *shell) zoom(step int) {
+	settings, err := route.Settings.Ask(s.ctx(), s.plane)
+	if err == nil {
+		settings.Zoom = zoomed(settings.Zoom, step)
+		_, err = route.SettingsUpdate.Body(settings).Ask(s.ctx(), s.plane)
+	}
+	if err != nil {
+		s.log.Error("the zoom was not changed", "error", err)
+	}
 }

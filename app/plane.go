@@ -11,20 +11,19 @@ import (
 	"slipway/backend/api"
 	"slipway/backend/api/route"
 	"slipway/backend/client"
-	"slipway/backend/hub"
 	"slipway/backend/place"
 )
 
-// plane is the control plane as the window sees it.
+// plane is the client of the control plane for the window.
 type plane struct {
 	*client.Client
 	home place.Home
 }
 
-// callTimeout bounds every request of the shell: all of them are answered from memory.
+// callTimeout limits each request. All are answered from memory.
 const callTimeout = 10 * time.Second
 
-// connect finds the running control plane or starts one detached.
+// connect finds the control plane or starts one in the background.
 func connect(ctx context.Context, engine string) (*plane, error) {
 	home, err := place.FindHome(nil)
 	if err != nil {
@@ -38,7 +37,7 @@ func connect(ctx context.Context, engine string) (*plane, error) {
 	return &plane{Client: c, home: home}, nil
 }
 
-// Call makes one request of the API. A person reads its error.
+// Call sends one request of the API. Its errors are for display.
 func (p *plane) Call(ctx context.Context, method, target string, in, out any) error {
 	err := p.Client.Call(ctx, method, target, in, out)
 	var refused *client.Refused
@@ -48,42 +47,13 @@ func (p *plane) Call(ctx context.Context, method, target string, in, out any) er
 	return err
 }
 
-// loginURL returns an address that logs the window in, once.
+// loginURL returns a one-time login address.
 func (p *plane) loginURL(ctx context.Context) (string, error) {
 	link, err := route.LoginLink.Ask(ctx, p)
 	return link.URL, err
 }
 
-// showExisting asks a window that is already open to come to the front, with a page unless that is empty, and reports
-// whether there is one.
-func (p *plane) showExisting(ctx context.Context, page string) (bool, error) {
-	shown, err := route.WindowShow.Body(api.WindowRequest{Path: page}).Ask(ctx, p)
-	return shown.Shown, err
-}
-
-// settings reads the person's settings, change writes them.
-func (p *plane) settings(ctx context.Context) (hub.Settings, error) {
-	return route.Settings.Ask(ctx, p)
-}
-
-func (p *plane) saveSettings(ctx context.Context, settings hub.Settings) error {
-	_, err := route.SettingsUpdate.Body(settings).Ask(ctx, p)
-	return err
-}
-
-// liveSessions returns the sessions that have not ended.
-func (p *plane) liveSessions(ctx context.Context) ([]api.Session, error) {
-	return route.Sessions.With("state", "live").Ask(ctx, p)
-}
-
-// shutdown stops the control plane. Sessions go on.
-func (p *plane) shutdown(ctx context.Context) error {
-	_, err := route.Shutdown.Ask(ctx, p)
-	return err
-}
-
-// follow calls fn for every event until ctx ends, connecting again when the stream breaks. lost is called each time it
-// does.
+// follow calls fn with each event until ctx ends. When the stream breaks, it calls lost and connects again.
 func (p *plane) follow(ctx context.Context, fn func(api.Event), lost func(error)) {
 	const pause = time.Second
 	var last api.Event

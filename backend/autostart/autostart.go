@@ -1,5 +1,5 @@
-// Package autostart has Slipway start in the background when its person logs in to their desktop. Linux desktops keep
-// such entries in a folder of the XDG specification; on other systems there is no [Entry] that could be written.
+// Package autostart starts Slipway in the background when its user logs in to a Linux desktop, by an entry in a folder
+// of the XDG specification. On other systems an [Entry] cannot be written.
 package autostart
 
 import (
@@ -17,13 +17,13 @@ import (
 	"slipway/backend/session"
 )
 
-// Entry is what a desktop reads when its person logs in.
+// Entry is a file that a desktop reads when its user logs in.
 type Entry struct {
-	path    string // "": this system has no such entries
+	path    string // "": not on this system
 	content string
 }
 
-// Config says what is started. Env is os.Getenv if nil.
+// Config configures what is started. Env is os.Getenv if nil.
 type Config struct {
 	System  string // runtime.GOOS
 	Program string // the program that serves
@@ -31,7 +31,7 @@ type Config struct {
 	Env     func(string) string
 }
 
-// New tells of the entry of one of the person's folders; it writes nothing.
+// New returns the entry for one of the user's folders. It does not write it.
 func New(config Config) *Entry {
 	env := config.Env
 	if env == nil {
@@ -49,10 +49,9 @@ func New(config Config) *Entry {
 	}
 	name, command := "slipway", []string{config.Program, "serve", "--quiet"}
 	if !config.Home.IsUsual(env) {
-		// Each folder has an entry of its own, so that none removes another's.
+		// Each folder has its own entry, so that none removes another's.
 		sum := sha256.Sum256([]byte(config.Home.Dir))
-		const letters = 8
-		name += "-" + hex.EncodeToString(sum[:])[:letters]
+		name += "-" + hex.EncodeToString(sum[:4])
 		command = append([]string{"env", "SLIPWAY_HOME=" + config.Home.Dir}, command...)
 	}
 	return &Entry{path: filepath.Join(dir, "autostart", name+".desktop"), content: content(command)}
@@ -67,16 +66,16 @@ func content(command []string) string {
 		"moving\nExec=" + strings.Join(quoted, " ") + "\nIcon=slipway\nNoDisplay=true\nTerminal=false\n"
 }
 
-// quote writes an argument of Exec. It is escaped twice: for the command, and for the line of the file; a percent sign
-// is a field code unless doubled.
+// quote quotes an argument of Exec. It escapes twice, for the command and for the line of the file, and doubles percent
+// signs, which begin field codes.
 func quote(arg string) string {
 	inner := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "`", "\\`", `$`, `\$`).Replace(arg)
 	line := strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\t", `\t`, "\r", `\r`).Replace(`"` + inner + `"`)
 	return strings.ReplaceAll(line, "%", "%%")
 }
 
-// Set writes the entry or removes it. One that the person turned off in the settings of the desktop is left as it is.
-// It fails with settings_update_failed, also where the system has no entries.
+// Set writes or removes the entry. It does not change one that the user turned off in the settings of the desktop. It
+// fails with settings_update_failed, also if on is set and the system has no entries.
 func (e *Entry) Set(on bool) error {
 	switch {
 	case e.path == "" && on:
@@ -97,7 +96,7 @@ func (e *Entry) Set(on bool) error {
 	return e.failed(atomicwriter.WriteFile(e.path, []byte(e.content), 0o600))
 }
 
-// turnedOff tells whether a desktop's own settings have turned an entry off.
+// turnedOff reports whether the settings of a desktop have turned off an entry.
 func turnedOff(entry string) bool {
 	for line := range strings.Lines(entry) {
 		switch strings.ToLower(strings.ReplaceAll(strings.TrimSpace(line), " ", "")) {
@@ -108,7 +107,7 @@ func turnedOff(entry string) bool {
 	return false
 }
 
-// failed is the failure of a change; that there is no entry to remove is none.
+// failed returns the error of a change, unless the entry to remove does not exist.
 func (e *Entry) failed(err error) error {
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -15,15 +15,14 @@ import (
 	"slipway/backend/place"
 )
 
-// AgentOptions says how to run the agent of this machine by itself.
+// AgentOptions configures the agent of this machine.
 type AgentOptions struct {
 	Home     place.Home
-	Settings daemon.Settings // merged into those that the folder keeps
-	// Ready is called once, when it answers; nil: nothing.
-	Ready func(daemon.Status)
+	Settings daemon.Settings     // merged into those that are stored
+	Ready    func(daemon.Status) // called once, when it responds; may be nil
 }
 
-// agentFlags are what a daemon is started with. What is not given stays as it was the last time.
+// agentFlags configure a daemon. Flags that are not set keep their last value.
 type agentFlags struct {
 	engine, listen, keeper string
 	attached               bool
@@ -38,7 +37,7 @@ func (f *agentFlags) add(cmd *cobra.Command) {
 		"NAME=VALUE for the agent, for example DOCKER_HOST=unix:///run/user/1000/docker.sock")
 }
 
-// addKeeper adds the flags of those that start it in the background.
+// addKeeper adds the flags for a start in the background.
 func (f *agentFlags) addKeeper(cmd *cobra.Command) {
 	f.add(cmd)
 	cmd.Flags().StringVar(&f.keeper, "keeper", "",
@@ -64,18 +63,14 @@ func (f *agentFlags) settings() (daemon.Settings, error) {
 	return s, nil
 }
 
-// agentCommand is the agent of this machine. Run with no subcommand it is the agent.
 func (p agentCommands) agentCommand() *cobra.Command {
 	var flags agentFlags
 	var stdio, version, quiet bool
-	cmd := &cobra.Command{
-		Use:   "agent",
-		Short: "Manage agents on other machines, or run the agent of this machine",
+	cmd := &cobra.Command{Use: "agent", Short: "Manage agents on other machines, or run the agent of this machine",
 		Long: `Subcommands manage the agents that this computer uses. Without a subcommand, agent runs the agent of this
 machine without a user interface until it is interrupted. Its sessions keep running. Other
 computers connect by SSH, which starts the agent when needed, or with --listen as paired
-computers. The flags are saved: the next start does not need them.`,
-	}
+computers. The flags are saved: the next start does not need them.`}
 	flags.add(cmd)
 	cmd.Flags().BoolVar(&stdio, "stdio", false,
 		"carry a tunnel from standard input and output to the agent, starting one where none runs")
@@ -94,11 +89,17 @@ computers. The flags are saved: the next start does not need them.`,
 		if stdio {
 			return daemon.Bridge(ctx, home, p.Stdin, p.raw.out)
 		}
-		settings, err := flags.settings()
-		if err != nil {
+		opts := AgentOptions{Home: home}
+		if opts.Settings, err = flags.settings(); err != nil {
 			return err
 		}
-		return p.runAgent(ctx, AgentOptions{Home: home, Settings: settings}, quiet)
+		if !quiet {
+			opts.Ready = func(status daemon.Status) {
+				fmt.Fprintf(p.Stdout, "The agent of this machine runs (engine: %s, process %d).\nCtrl-C stops it; "+
+					"sessions go on.\n", status.Engine, status.PID)
+			}
+		}
+		return unlessStopped(ctx, p.Agent(ctx, opts))
 	}
 	cmd.AddGroup(&cobra.Group{ID: groupFar, Title: "Agents on other machines:"},
 		&cobra.Group{ID: groupHere, Title: "The agent of this machine (or another with --on):"})
@@ -109,20 +110,8 @@ computers. The flags are saved: the next start does not need them.`,
 	return cmd
 }
 
-func (p agentCommands) runAgent(ctx context.Context, opts AgentOptions, quiet bool) error {
-	if !quiet {
-		opts.Ready = func(status daemon.Status) {
-			fmt.Fprintf(p.Stdout,
-				"The agent of this machine runs (engine: %s, process %d).\nCtrl-C stops it; sessions go on.\n",
-				status.Engine, status.PID)
-		}
-	}
-	return unlessStopped(ctx, p.Agent(ctx, opts))
-}
-
-// atDaemon wraps the work of a command that asks the agent of this machine.
-func (p agentCommands) atDaemon(work func(context.Context, *daemon.Client) error) func(*cobra.Command,
-	[]string) error {
+// atDaemon connects to the agent of this machine and calls work.
+func (p agentCommands) atDaemon(work func(context.Context, *daemon.Client) error) runE {
 	return p.here(func(ctx context.Context, home place.Home) error {
 		c, err := daemon.Connect(ctx, home)
 		if err != nil {
@@ -134,42 +123,32 @@ func (p agentCommands) atDaemon(work func(context.Context, *daemon.Client) error
 
 func (p agentCommands) agentStartCommand() *cobra.Command {
 	var flags agentFlags
-	cmd := &cobra.Command{
-		Use:   "start",
-		Short: "Start the agent of this machine in the background",
+	cmd := &cobra.Command{Use: "start", Short: "Start the agent of this machine in the background",
 		Long: `Start keeps the agent running after you log out: as a service of your own systemd if it
-keeps running after logout, otherwise as a process of its own.`,
-	}
+keeps running after logout, otherwise as a process of its own.`}
 	flags.addKeeper(cmd)
-	cmd.RunE = p.here(func(ctx context.Context, home place.Home) error {
+	return runs(cmd, p.here(func(ctx context.Context, home place.Home) error {
 		settings, err := flags.settings()
 		if err != nil {
 			return err
 		}
 		return answered(p, p.statusFields)(daemon.Start(ctx, home, daemon.StartOptions{Program: p.Executable,
 			Settings: settings, Keeper: flags.keeper}))
-	})
-	return cmd
+	}))
 }
 
 func (p agentCommands) agentStatusCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "status",
-		Short: "Show the status of this machine's agent",
-		Long:  "Exits with 5 if no agent is running.",
+	return &cobra.Command{Use: "status", Short: "Show the status of this machine's agent",
+		Long: "Exits with 5 if no agent is running.",
 		RunE: p.atDaemon(func(ctx context.Context, c *daemon.Client) error {
 			return answered(p, p.statusFields)(c.Status(ctx))
-		}),
-	}
+		})}
 }
 
 func (p agentCommands) statusFields(w io.Writer, status daemon.Status) {
-	rows := []string{
-		"Version", fmt.Sprintf("%s (%s)", status.Version, status.Commit), "Process", fmt.Sprint(status.PID),
-		"Engine", status.Engine,
-		"Sessions", fmt.Sprintf("%d live", status.Live), "Running for", span(p.Now().Sub(status.Started)),
-		"Files", status.Home,
-	}
+	rows := []string{"Version", fmt.Sprintf("%s (%s)", status.Version, status.Commit),
+		"Process", fmt.Sprint(status.PID), "Engine", status.Engine, "Sessions", fmt.Sprintf("%d live", status.Live),
+		"Running for", span(p.Now().Sub(status.Started)), "Files", status.Home}
 	if status.Role == daemon.RolePlane {
 		rows = append(rows, "Ruled by", "a control plane")
 	} else if status.Keeper == daemon.KeeperSystemd {
@@ -182,21 +161,17 @@ func (p agentCommands) statusFields(w io.Writer, status daemon.Status) {
 }
 
 func (p agentCommands) agentStopCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "stop",
-		Short: "Stop the agent of this machine; sessions keep running",
+	return &cobra.Command{Use: "stop", Short: "Stop the agent of this machine; sessions keep running",
 		RunE: p.here(func(ctx context.Context, home place.Home) error {
-			c, err := daemon.Connect(ctx, home)
-			if errors.Is(err, daemon.ErrNotRunning) {
-				p.notice("No agent is running.")
-				return nil
-			}
-			if err != nil {
+			switch c, err := daemon.Connect(ctx, home); {
+			case err == nil:
+				return c.StopAndWait(ctx)
+			case !errors.Is(err, daemon.ErrNotRunning):
 				return err
 			}
-			return c.StopAndWait(ctx)
-		}),
-	}
+			p.notice("No agent is running.")
+			return nil
+		})}
 }
 
 // switchTime is how long a replacement may take.
@@ -205,15 +180,13 @@ const switchTime = 2 * time.Minute
 func (p agentCommands) agentSwitchCommand() *cobra.Command {
 	var flags agentFlags
 	var to string
-	cmd := &cobra.Command{
-		Use:    "switch [--to PROGRAM]",
+	cmd := &cobra.Command{Use: "switch [--to PROGRAM]",
 		Short:  "Replace the agent of this machine with this program; sessions keep running",
-		Hidden: true, // how an upgrade is done from afar
-	}
+		Hidden: true} // for remote upgrades
 	flags.addKeeper(cmd)
 	flags.addAttached(cmd)
 	cmd.Flags().StringVar(&to, "to", "", "path of the program (default: this one)")
-	cmd.RunE = p.here(func(ctx context.Context, home place.Home) error {
+	return runs(cmd, p.here(func(ctx context.Context, home place.Home) error {
 		ctx, cancel := context.WithTimeout(ctx, switchTime)
 		defer cancel()
 		if !flags.attached {
@@ -223,18 +196,16 @@ func (p agentCommands) agentSwitchCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		done, err := daemon.Switch(ctx, home,
-			daemon.StartOptions{Program: to, Settings: settings, Keeper: flags.keeper})
+		opts := daemon.StartOptions{Program: to, Settings: settings, Keeper: flags.keeper}
+		done, err := daemon.Switch(ctx, home, opts)
 		if err != nil {
 			return err
 		}
 		return json.NewEncoder(p.Stdout).Encode(done)
-	})
-	return cmd
+	}))
 }
 
-// finishDetached does the same command again in a process that the end of this one does not reach, and tells what it
-// told.
+// finishDetached runs the same command in a detached process, which survives this one, and passes on its output.
 func (p agentCommands) finishDetached(ctx context.Context, home place.Home) error {
 	code, err := daemon.Detached(ctx, home, p.Executable, append(p.Args, "--attached"), p.Stdout, p.Stderr)
 	if err == nil && code != 0 {
@@ -246,18 +217,15 @@ func (p agentCommands) finishDetached(ctx context.Context, home place.Home) erro
 func (p agentCommands) agentUninstallCommand() *cobra.Command {
 	var flags agentFlags
 	var opts daemon.UninstallOptions
-	cmd := &cobra.Command{
-		Use:   "uninstall",
-		Short: "Stop the agent of this machine and remove Slipway's files",
+	cmd := &cobra.Command{Use: "uninstall", Short: "Stop the agent of this machine and remove Slipway's files",
 		Long: `Uninstall stops the agent and removes its programs. If sessions are live, or with
---keep-data, its data stays, so that a reinstalled agent finds everything again.`,
-	}
+--keep-data, its data stays, so that a reinstalled agent finds everything again.`}
 	cmd.Flags().BoolVar(&opts.EndSessions, "end-sessions", false,
 		"end the sessions that live; what is in their home folders goes with them")
 	cmd.Flags().BoolVar(&opts.KeepData, "keep-data", false, "keep history, usage and logs")
 	flags.addAttached(cmd)
 	_ = cmd.Flags().MarkHidden("attached") // it was just defined
-	cmd.RunE = p.here(func(ctx context.Context, home place.Home) error {
+	return runs(cmd, p.here(func(ctx context.Context, home place.Home) error {
 		if !flags.attached {
 			return p.finishDetached(ctx, home)
 		}
@@ -267,6 +235,5 @@ func (p agentCommands) agentUninstallCommand() *cobra.Command {
 				fmt.Fprintln(w, "  left:", path)
 			}
 		})(daemon.Uninstall(ctx, home, opts))
-	})
-	return cmd
+	}))
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -39,31 +40,22 @@ func appTable(w io.Writer, apps []api.App) {
 		return []string{app.ID, app.Title, app.Kind, limitCell(app.Port), string(app.State), app.URL}
 	})
 	for _, app := range apps {
-		tellLostDoor(w, app)
+		switch lost := app.LostDoor; {
+		case lost == nil:
+		case lost.Public:
+			fmt.Fprintf(w, "%s was open to everybody on port %d until Slipway ended; open it again with "+
+				"--public --port %d.\n", app.Title, lost.Port, lost.Port)
+		default:
+			const text = "%s was on port %d of this computer until Slipway ended; another program has that port now.\n"
+			fmt.Fprintf(w, text, app.Title, lost.Port)
+		}
 	}
-}
-
-// tellLostDoor says that a port does not lead to an app any more.
-func tellLostDoor(w io.Writer, app api.App) {
-	if app.LostDoor == nil {
-		return
-	}
-	if app.LostDoor.Public {
-		fmt.Fprintf(w,
-			"%s was open to everybody on port %d until Slipway ended; open it again with --public --port %d.\n",
-			app.Title, app.LostDoor.Port, app.LostDoor.Port)
-		return
-	}
-	fmt.Fprintf(w, "%s was on port %d of this computer until Slipway ended; another program has that port now.\n",
-		app.Title, app.LostDoor.Port)
 }
 
 func (p terminalCommands) openCommand() *cobra.Command {
 	var printOnly, shut, stop bool
 	var req api.OpenRequest
-	cmd := &cobra.Command{
-		Use:   "open SESSION [APP]",
-		Short: "Open an app such as JupyterLab and print its address",
+	cmd := &cobra.Command{Use: "open SESSION [APP]", Short: "Open an app such as JupyterLab and print its address",
 		Long: `Open starts an app if necessary, waits until it responds, prints its address, and opens the
 browser on a desktop. Without APP it opens the first web app. Press Ctrl-C to cancel. To stop
 a running or starting app, use --stop. The address works once, within one minute.
@@ -71,8 +63,7 @@ a running or starting app, use --stop. The address works once, within one minute
 With --port the app is also on that port of this computer, or on another one if it is in
 use, until --close or the end of the session. With --public everyone who can reach this
 computer can use it without a login, until --close, the end of the session or the end of
-Slipway. slipway apps lists ports that closed with Slipway.`,
-	}
+Slipway. slipway apps lists ports that closed with Slipway.`}
 	cmd.Flags().IntVar(&req.Port, "port", 0, "preferred port of this computer, 1024 to 65535")
 	cmd.Flags().BoolVar(&req.Public, "public", false, "open it to everyone on the network, without a login")
 	cmd.Flags().BoolVar(&shut, "close", false, "close the port opened by --port or --public; the app keeps running")
@@ -83,31 +74,30 @@ Slipway. slipway apps lists ports that closed with Slipway.`,
 	cmd.Flags().StringVar(&req.Dir, "dir", "", "directory of the session for TensorBoard or MLflow")
 	cmd.Flags().BoolVar(&printOnly, "print", false, "print the address without opening it")
 	cmd.Flags().BoolVar(&req.Window, "window", false, "open in a window of the desktop app, if it is running")
-	cmd.RunE = p.inSession(func(ctx context.Context, c *caller, s api.Session, args []string) error {
+	return runs(cmd, p.inSession(func(ctx context.Context, c *caller, s api.Session, args []string) error {
 		apps, err := route.Apps.At(string(s.ID)).Ask(ctx, c)
 		if err != nil {
 			return err
 		}
-		app, err := chooseApp(s, apps, args[1:])
+		app, err := chooseApp(s, apps, args)
 		if err != nil {
 			return err
 		}
 		if shut {
-			_, err := route.AppDoorClose.At(string(s.ID), app).Ask(ctx, c)
-			return err
+			return route.AppDoorClose.At(string(s.ID), app).Call(ctx, c, nil)
 		}
+		stopping := route.AppStop.At(string(s.ID), app)
 		if stop {
-			return c.stopApp(ctx, s, app)
+			return stopping.Call(ctx, c, nil)
 		}
 		opened, err := route.AppOpen.At(string(s.ID), app).Body(req).Ask(ctx, c)
 		began := slices.ContainsFunc(apps, func(a api.App) bool {
-			return a.ID == app && a.State != "ready" &&
-				a.State != "starting"
+			return a.ID == app && a.State != "ready" && a.State != "starting"
 		})
 		if err != nil && ctx.Err() != nil && began {
 			left, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 			defer cancel()
-			return errors.Join(err, c.stopApp(left, s, app))
+			return errors.Join(err, stopping.Call(left, c, nil))
 		}
 		if err != nil {
 			return err
@@ -117,16 +107,10 @@ Slipway. slipway apps lists ports that closed with Slipway.`,
 			p.showBrowser(ctx, c, opened.URL)
 		}
 		return p.print(opened, func(w io.Writer) { fmt.Fprintln(w, opened.URL) })
-	})
-	return cmd
+	}))
 }
 
-func (c *caller) stopApp(ctx context.Context, s api.Session, app string) error {
-	_, err := route.AppStop.At(string(s.ID), app).Ask(ctx, c)
-	return err
-}
-
-// tellDoor says where an app is reached besides, and by whom.
+// tellDoor prints the port of an app, and who can reach it.
 func (p terminalCommands) tellDoor(app api.App) {
 	if app.Door == nil {
 		return
@@ -145,29 +129,23 @@ func chooseApp(s api.Session, apps []api.App, named []string) (string, error) {
 	if len(named) > 0 {
 		return named[0], nil
 	}
-	for _, app := range apps {
-		if app.Kind == "web" {
-			return app.ID, nil
-		}
+	if i := slices.IndexFunc(apps, func(app api.App) bool { return app.Kind == "web" }); i >= 0 {
+		return apps[i].ID, nil
 	}
 	return "", fail(session.CodeAppNotFound,
 		fmt.Sprintf("%s has no web app: Jupyter is not installed in %s and no port is open.", s.Name, s.Image),
 		"Launch an image with Jupyter, or open a port with --port.")
 }
 
-// onDesktop reports whether a person sits before a display here.
+// onDesktop reports whether this is a terminal on a computer with a display.
 func (p terminalCommands) onDesktop() bool {
-	if !isTerminal(p.raw.out) {
-		return false
-	}
-	return runtime.GOOS == "windows" || runtime.GOOS == "darwin" || p.Env("DISPLAY") != "" ||
-		p.Env("WAYLAND_DISPLAY") != ""
+	return isTerminal(p.raw.out) && (runtime.GOOS == "windows" || runtime.GOOS == "darwin" || p.Env("DISPLAY") != "" ||
+		p.Env("WAYLAND_DISPLAY") != "")
 }
 
-// openBrowser opens an address of the control plane with the person's own browser. Every user of the computer can read
-// the arguments that a browser is started with, so none of them is the address itself, which holds a one-time code: it
-// is a pass of the control plane or, where the operating system does not tell whose a connection is, a file that only
-// this user can read.
+// openBrowser opens an address of the control plane in the browser. Every user of the computer can read the arguments
+// of a browser, so they must not contain the address, which has a one-time code. They contain a pass of the control
+// plane or, if the operating system does not report the user of a connection, a file that only this user can read.
 func (p *program) openBrowser(ctx context.Context, c *caller, address string) error {
 	pass, err := route.LoginPass.Body(api.PassRequest{URL: address}).Ask(ctx, c)
 	if err == nil {
@@ -178,17 +156,18 @@ func (p *program) openBrowser(ctx context.Context, c *caller, address string) er
 		return err
 	}
 	file := home.Join("open.html")
-	var page strings.Builder
-	if err := forwardPage.Execute(&page, address); err != nil {
-		return err
+	var page bytes.Buffer
+	err = forwardPage.Execute(&page, address)
+	if err == nil {
+		err = atomicwriter.WriteFile(file, page.Bytes(), 0o600)
 	}
-	if err := atomicwriter.WriteFile(file, []byte(page.String()), 0o600); err != nil {
+	if err != nil {
 		return err
 	}
 	return startBrowser(file)
 }
 
-// showBrowser does the same, or tells why it cannot.
+// showBrowser does the same, or prints why it cannot.
 func (p *program) showBrowser(ctx context.Context, c *caller, address string) (shown bool) {
 	err := p.openBrowser(ctx, c, address)
 	if err != nil {
@@ -197,14 +176,14 @@ func (p *program) showBrowser(ctx context.Context, c *caller, address string) (s
 	return err == nil
 }
 
-// forwardPage goes on to an address. What is left of it is a code that is used up.
+// forwardPage redirects to an address. Its code is used up then, so the file may stay.
 var forwardPage = template.Must(template.New("forward").Parse(`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="referrer" content="no-referrer">
 <meta http-equiv="refresh" content="0;url={{.}}"><title>Slipway</title></head>
 <body><a href="{{.}}">Open Slipway</a></body></html>
 `))
 
-// startBrowser starts the person's own browser with a file, or an address that holds nothing secret.
+// startBrowser starts the default browser with a file or an address, which must not be secret.
 func startBrowser(target string) error {
 	name, args := "xdg-open", []string{target}
 	switch runtime.GOOS {
@@ -217,24 +196,14 @@ func startBrowser(target string) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	go func() { _ = cmd.Wait() }() // a browser that stays is no concern of ours
+	go func() { _ = cmd.Wait() }() // the browser may stay open
 	return nil
 }
 
-// sayLogin tells a person at the terminal how a browser gets in.
-func (p *program) sayLogin(ready Ready) {
-	fmt.Fprintln(p.Stdout, "Open this address to log a browser in. It works once, within ten minutes:")
-	fmt.Fprintf(p.Stdout, "\n  %s\n\n", ready.LoginURL)
-	if p.asksForLogins() {
-		fmt.Fprintln(p.Stdout, "Press Enter for a new address.")
-	}
-}
-
-// asksForLogins reports whether a person can press Enter.
+// asksForLogins reports whether someone can press Enter.
 func (p *program) asksForLogins() bool { return p.output == outputTable && isTerminal(p.Stdin) }
 
-// begun opens the browser where that is wanted, and gives a person at the terminal new addresses, as long as the
-// control plane of a home runs.
+// begun opens the browser if open is set, and prints new login addresses on request while the control plane runs.
 func (p *program) begun(ctx context.Context, home place.Home, ready Ready, open bool) {
 	connect := func() (*caller, error) {
 		c, err := client.Connect(ctx, home)
@@ -277,12 +246,11 @@ slipway://run?image=… fills in the launcher and slipway://open/SESSION shows a
 Nothing happens before you confirm.`,
 		Example: "  slipway open-link 'slipway://run?image=python:3.12&cpu=2&memory=4g'"}
 	cmd.Flags().BoolVar(&print, "print", false, "print the address instead of opening it")
-	cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
-		if _, err := recipe.ParseLink(args[0]); err != nil {
-			var fault *recipe.Fault
-			if errors.As(err, &fault) {
-				return fail(session.CodeRecipeInvalid, sentence(fault.Message), fault.Hint)
-			}
+	return runs(cmd, p.command(func(ctx context.Context, c *caller, args []string) error {
+		var fault *recipe.Fault
+		if _, err := recipe.ParseLink(args[0]); errors.As(err, &fault) {
+			return fail(session.CodeRecipeInvalid, sentence(fault.Message), fault.Hint)
+		} else if err != nil {
 			return err
 		}
 		path := LinkPath(args[0])
@@ -292,23 +260,17 @@ Nothing happens before you confirm.`,
 				return err
 			}
 		}
-		return p.openPage(ctx, c, path, print)
-	})
-	return cmd
+		login, err := route.LoginLink.Ask(ctx, c)
+		if err != nil {
+			return err
+		}
+		login.URL += "&next=" + url.QueryEscape(path)
+		if !print && p.showBrowser(ctx, c, login.URL) {
+			return nil
+		}
+		return p.print(login, func(w io.Writer) { fmt.Fprintln(w, login.URL) })
+	}))
 }
 
-// LinkPath is the page of the interface that shows a link and asks.
+// LinkPath returns the page of the user interface that shows a link and asks for confirmation.
 func LinkPath(link string) string { return "/link?" + url.Values{"url": {link}}.Encode() }
-
-// openPage opens a page of the interface in the browser, logged in.
-func (p terminalCommands) openPage(ctx context.Context, c *caller, path string, print bool) error {
-	login, err := route.LoginLink.Ask(ctx, c)
-	if err != nil {
-		return err
-	}
-	login.URL += "&next=" + url.QueryEscape(path)
-	if !print && p.showBrowser(ctx, c, login.URL) {
-		return nil
-	}
-	return p.print(login, func(w io.Writer) { fmt.Fprintln(w, login.URL) })
-}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,14 +18,13 @@ import (
 	"slipway/backend/session"
 )
 
-// caller speaks the API to one control plane, over a new connection after [caller.reconnect]. Goroutines use copies of
-// their own.
+// caller calls the API of one control plane. [caller.reconnect] changes it, so each goroutine uses its own copy.
 type caller struct {
 	*client.Client
 	program *program
 }
 
-// connect finds the control plane or starts one, and says so on stderr.
+// connect finds the control plane, or starts one and prints that to stderr.
 func (p *program) connect(ctx context.Context) (*caller, error) {
 	home, err := place.FindHome(p.Env)
 	if err != nil {
@@ -50,7 +50,7 @@ func (p *program) connectOrStart(ctx context.Context, home place.Home, engine st
 	return &caller{c, p}, nil
 }
 
-// running is the control plane that runs; [client.ErrNotServing] where none does.
+// running connects to the control plane. It fails with [client.ErrNotServing] if none is running.
 func (p *program) running(ctx context.Context) (*caller, error) {
 	home, err := place.FindHome(p.Env)
 	if err != nil {
@@ -60,8 +60,8 @@ func (p *program) running(ctx context.Context) (*caller, error) {
 	return &caller{c, p}, err
 }
 
-// reconnect finds the control plane again after a connection was lost. One that was killed is started again, on the
-// engine it had; one that stopped in good order is waited for.
+// reconnect connects again after a connection was lost. A control plane that was killed is started with the same
+// engine; one that was stopped is not.
 func (c *caller) reconnect(ctx context.Context) error {
 	home, err := place.FindHome(c.program.Env)
 	if err != nil {
@@ -79,7 +79,7 @@ func (c *caller) reconnect(ctx context.Context) error {
 	return err
 }
 
-// notice tells a person what goes on, on stderr.
+// notice prints a line to stderr.
 func (p *program) notice(format string, args ...any) {
 	fmt.Fprintf(p.Stderr, format+"\n", args...)
 }
@@ -89,11 +89,11 @@ func worthTrying(err error) bool {
 	return client.IsLost(err) || errors.Is(err, client.ErrNotServing)
 }
 
-// ended reports whether a session has a status that it never leaves.
+// ended reports whether a session has its final status.
 func ended(s api.Session) bool { return s.Status.Terminal() }
 
-// find returns the session that ref names: its id, the name of a live one, the name of the newest finished one, or a
-// beginning of an id that only one has.
+// find returns the session that ref names: an id, the name of a live one or of the newest finished one, or a unique
+// prefix of an id.
 func (c *caller) find(ctx context.Context, ref string) (api.Session, error) {
 	found, err := route.Session.At(ref).Ask(ctx, c)
 	if err == nil || !isNotFound(err) {
@@ -110,22 +110,22 @@ func (c *caller) find(ctx context.Context, ref string) (api.Session, error) {
 	return route.Session.At(string(id)).Ask(ctx, c)
 }
 
-// inSession is a command about the session that its first argument names.
-func (p *program) inSession(work func(ctx context.Context, c *caller, s api.Session,
-	args []string) error) func(*cobra.Command, []string) error {
+// sessionWork is what a command does with the session that its first argument names, and with its other arguments.
+type sessionWork = func(ctx context.Context, c *caller, s api.Session, args []string) error
+
+// inSession calls work, which Ctrl-C cancels.
+func (p *program) inSession(work sessionWork) runE {
 	return p.command(func(ctx context.Context, c *caller, args []string) error {
 		s, err := c.find(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		return work(ctx, c, s, args)
+		return work(ctx, c, s, args[1:])
 	})
 }
 
-// besideSession is a command about the session that its first argument names, which has other uses for Ctrl-C once the
-// session is found.
-func (p *program) besideSession(work func(ctx context.Context, c *caller, s api.Session,
-	args []string) error) func(*cobra.Command, []string) error {
+// besideSession does the same, but Ctrl-C cancels only the search for the session: work handles it itself.
+func (p *program) besideSession(work sessionWork) runE {
 	return func(cmd *cobra.Command, args []string) error {
 		finding, cancel := interruptible(cmd.Context())
 		defer cancel()
@@ -142,12 +142,10 @@ func (p *program) besideSession(work func(ctx context.Context, c *caller, s api.
 	}
 }
 
-// match chooses among sessions, which are sorted newest first.
+// match finds a session by its name or the prefix of its id. The newest must be first.
 func match(all []api.Session, ref string) (session.ID, error) {
-	for _, s := range all {
-		if s.Name == ref {
-			return s.ID, nil
-		}
+	if i := slices.IndexFunc(all, func(s api.Session) bool { return s.Name == ref }); i >= 0 {
+		return all[i].ID, nil
 	}
 	var beginning []string
 	for _, s := range all {
@@ -166,10 +164,29 @@ func match(all []api.Session, ref string) (session.ID, error) {
 		len(beginning), strings.Join(beginning[:min(len(beginning), 5)], ", ")), "Write more of the id, or the name.")
 }
 
-// offers completes arguments from the answer of a route: the shell is given names, with what is said of them after a
-// tab. It never starts a control plane.
-func offers[Out any](p *program, at route.Route[route.None, Out], names func(answer Out, args []string) []string,
-) cobra.CompletionFunc {
+// completeArgument completes an argument by its name in the usage line.
+func (p *program) completeArgument(cmd *cobra.Command, args []string, word string,
+) ([]string, cobra.ShellCompDirective) {
+	names := argumentsOf(cmd)
+	if len(names) == 0 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	name := names[min(len(args), len(names)-1)]
+	complete := map[string]cobra.CompletionFunc{
+		"SESSION": p.completeSessions(liveSessions),
+		"AGENT":   p.completeAgents,
+		"FOLDER":  offersEach(p, route.Folders, func(f api.Folder) string { return f.Name + "\t" + string(f.State) }),
+	}[strings.Trim(name, "[…]")]
+	if complete == nil || len(args) >= len(names) && !strings.Contains(name, "…") {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	return complete(cmd, args, word)
+}
+
+// offers completes arguments from the answer of a route, as names with a description after a tab. It never starts a
+// control plane.
+func offers[Out any](p *program, at route.Route[route.None, Out],
+	names func(answer Out, args []string) []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		var answer Out
 		c, err := p.running(cmd.Context())
@@ -183,18 +200,12 @@ func offers[Out any](p *program, at route.Route[route.None, Out], names func(ans
 	}
 }
 
-// offersEach completes arguments from a list; say is a name with what is said of it.
-func offersEach[T any](p *program, at route.Route[route.None, []T], say func(T) string) cobra.CompletionFunc {
-	return offers(p, at, func(list []T, _ []string) []string {
-		names := make([]string, len(list))
-		for i, one := range list {
-			names[i] = say(one)
-		}
-		return names
-	})
+// offersEach completes arguments with a line for each item of a list.
+func offersEach[T any](p *program, at route.Route[route.None, []T], line func(T) string) cobra.CompletionFunc {
+	return offers(p, at, func(list []T, _ []string) []string { return each(list, line) })
 }
 
-// completeSessions offers the names of sessions that are live, or of all.
+// completeSessions completes the names of live or of all sessions.
 func (p *program) completeSessions(state string) cobra.CompletionFunc {
 	at := route.Sessions.With("state", state)
 	if state == allSessions {
@@ -205,19 +216,16 @@ func (p *program) completeSessions(state string) cobra.CompletionFunc {
 	})
 }
 
-// Which sessions are offered for completion.
-const (
-	liveSessions = "live"
-	allSessions  = "all"
-)
+// The states of sessions that the API selects by.
+const liveSessions, allSessions = "live", "all"
 
-// onFlag gives a command the flag that names an agent.
+// onFlag adds the flag --on, which names an agent.
 func (p *program) onFlag(cmd *cobra.Command, agent *string, usage string) {
 	cmd.Flags().StringVar(agent, "on", "", usage)
 	_ = cmd.RegisterFlagCompletionFunc("on", p.completeAgents) // fails only for a flag that is not there
 }
 
-// completeAgents offers the names of agents.
+// completeAgents completes the names of agents.
 func (p *program) completeAgents(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 	return offersEach(p, route.Agents, func(a api.Agent) string {
 		return a.Name + "\t" + cmp.Or(a.Address, "this computer") + ", " + string(a.Connection.State)

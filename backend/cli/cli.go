@@ -1,13 +1,17 @@
-// Package cli is the command line: everything the user interface does, over the same loopback API. It prints tables for
-// people and, with -o json, the API's own objects for programs; decides by codes; and exits with documented codes (see
-// [ExitOK] and those after it). A command that needs a control plane starts one in the background when none is running,
-// and says so.
+// Package cli is the command line: everything that the user interface does, over the same loopback API. It prints
+// tables for people and, with -o json, the objects of the API, and exits with documented codes (see [ExitOK]). If a
+// command needs a control plane and none is running, it starts one in the background.
 package cli
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"math"
+	"net/http"
 	"os"
 	"os/signal"
 	"regexp"
@@ -19,11 +23,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway/backend/api"
+	"slipway/backend/client"
+	"slipway/backend/daemon"
 	"slipway/backend/place"
 	"slipway/backend/session"
 )
 
-// Config is what the command line is given by the program it is part of.
+// Config connects the command line to the services of the program.
 type Config struct {
 	Version api.Version
 	// Serve runs the control plane until ctx ends.
@@ -39,29 +45,28 @@ type Config struct {
 	Stderr io.Writer
 
 	Env        func(string) string // nil: os.Getenv
-	Executable string              // what is started as a control plane; empty: this program
+	Executable string              // started as a control plane; empty: this program
 	Now        func() time.Time    // for ages in tables; nil: time.Now
 }
 
-// ServeOptions says how to run a control plane.
+// ServeOptions configures a control plane.
 type ServeOptions struct {
 	Home   place.Home
-	Engine string // docker, sim or auto
-	Port   int    // 0: the one used last, else 7421, else any
-	// Ready is called once, when it answers; nil: nothing.
-	Ready func(Ready)
+	Engine string      // docker, sim or auto
+	Port   int         // 0: the one used last, else 7421, else any
+	Ready  func(Ready) // called once, when it responds; may be nil
 }
 
-// Ready says where a control plane answers.
+// Ready says where a control plane responds.
 type Ready struct {
 	URL      string
 	LoginURL string // logs a browser in, once
 	Engine   string // docker or sim
-	Note     string // why this engine, if there is something to say
+	Note     string // why this engine was chosen; may be empty
 }
 
-// Main runs one command and returns the exit code of the process. ctx must not end on signals: each command treats them
-// in its own way.
+// Main runs one command and returns the exit code of the process. ctx must not end on signals: each command handles
+// them itself.
 func Main(ctx context.Context, config Config) int {
 	if config.Env == nil {
 		config.Env = os.Getenv
@@ -76,8 +81,7 @@ func Main(ctx context.Context, config Config) int {
 	root.SetIn(config.Stdin)
 	root.SetOut(p.Stdout)
 	root.SetErr(p.Stderr)
-	err := root.ExecuteContext(ctx)
-	return p.finish(err)
+	return p.finish(root.ExecuteContext(ctx))
 }
 
 // program is one run of the command line.
@@ -85,17 +89,23 @@ type program struct {
 	Config
 	raw    screens
 	output string // table or json
-	yes    bool   // confirm nothing
+	yes    bool   // do not ask for confirmation
 }
 
-// Kinds of output.
-const (
-	outputTable = "table"
-	outputJSON  = "json"
+// The commands, grouped because their methods are too many for one type.
+type (
+	runCommands      struct{ *program } // launches, recipes and presets
+	sessionCommands  struct{ *program } // sessions, the queue, devices and usage
+	terminalCommands struct{ *program } // terminals, commands, SSH and apps
+	dataCommands     struct{ *program } // images, folders and files
+	planeCommands    struct{ *program } // the control plane
+	agentCommands    struct{ *program } // the agent of this machine and remote agents
 )
 
-// Commands returns the command line without a program behind it, from which the reference and the man pages are
-// written.
+// The output formats.
+const outputTable, outputJSON = "table", "json"
+
+// Commands returns the commands, from which the reference and the man pages are generated.
 func Commands() *cobra.Command {
 	p := &program{Config: Config{Env: func(string) string { return "" }}}
 	root := p.rootCommand()
@@ -149,7 +159,7 @@ Refer to a session by its ID, a unique prefix of it, or its name.
 	return root
 }
 
-// noSuchCommand refuses the arguments of a command that has only subcommands.
+// noSuchCommand refuses arguments of a command that has only subcommands.
 func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -162,10 +172,7 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 }
 
 // The groups of the help.
-const (
-	groupSessions = "sessions"
-	groupPlane    = "plane"
-)
+const groupSessions, groupPlane = "sessions", "plane"
 
 func addTo(root *cobra.Command, group string, commands ...*cobra.Command) {
 	for _, command := range commands {
@@ -174,15 +181,22 @@ func addTo(root *cobra.Command, group string, commands ...*cobra.Command) {
 	}
 }
 
-// interruptible returns a context that ends on Ctrl-C and when the process is asked to end, for commands that have
-// nothing better to do with them.
+// interruptible returns a context that ends on Ctrl-C and SIGTERM.
 func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 }
 
-// command wraps the work of a command that talks to the control plane: it finds or starts one and ends on Ctrl-C.
-func (p *program) command(work func(ctx context.Context, c *caller, args []string) error) func(*cobra.Command,
-	[]string) error {
+// runE is the code of a command, as cobra calls it.
+type runE = func(cmd *cobra.Command, args []string) error
+
+// runs sets the code of a command and returns the command.
+func runs(cmd *cobra.Command, run runE) *cobra.Command {
+	cmd.RunE = run
+	return cmd
+}
+
+// command finds or starts the control plane and calls work, which Ctrl-C cancels.
+func (p *program) command(work func(ctx context.Context, c *caller, args []string) error) runE {
 	return func(cmd *cobra.Command, args []string) error {
 		ctx, cancel := interruptible(cmd.Context())
 		defer cancel()
@@ -194,8 +208,8 @@ func (p *program) command(work func(ctx context.Context, c *caller, args []strin
 	}
 }
 
-// withDefaults gives a command and those below it what they do not define themselves: a command with subcommands prints
-// its help, every other one checks and completes its arguments as its usage line says.
+// withDefaults completes a command and its subcommands: a command with subcommands prints its help, every other one
+// checks and completes its arguments by its usage line.
 func (p *program) withDefaults(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		p.withDefaults(sub)
@@ -213,7 +227,7 @@ func (p *program) withDefaults(cmd *cobra.Command) {
 	cmd.Args = checkArguments
 }
 
-// options are the options in a usage line, with their values.
+// options matches the options in a usage line, with their values.
 var options = regexp.MustCompile(`\[[^A-Z][^\]]*\]|--\S* \S+`)
 
 // argumentsOf returns the arguments in the usage line of a command, such as SESSION, [APP] or [COMMAND…].
@@ -248,29 +262,8 @@ func checkArguments(cmd *cobra.Command, args []string) error {
 	return failAs(ExitUsage, session.CodeUsage, message, "Usage: "+cmd.UseLine())
 }
 
-// completeArgument offers names for the argument that is typed, by its name in the usage line.
-func (p *program) completeArgument(cmd *cobra.Command, args []string, word string,
-) ([]string, cobra.ShellCompDirective) {
-	if names := argumentsOf(cmd); len(names) > 0 {
-		at := min(len(args), len(names)-1)
-		repeats := strings.Contains(names[at], "…")
-		switch name := strings.Trim(names[at], "[…]"); {
-		case at < len(args) && !repeats:
-		case name == "SESSION":
-			return p.completeSessions(liveSessions)(cmd, args, word)
-		case name == "AGENT":
-			return p.completeAgents(cmd, args, word)
-		case name == "FOLDER":
-			return p.completeFolders(cmd, args, word)
-		}
-	}
-	return nil, cobra.ShellCompDirectiveDefault
-}
-
-// here wraps the work of a command that is about this machine rather than about a control plane, whether one runs or
-// not.
-func (p *program) here(work func(ctx context.Context, home place.Home) error) func(*cobra.Command,
-	[]string) error {
+// here calls work, which Ctrl-C cancels. It needs no control plane.
+func (p *program) here(work func(ctx context.Context, home place.Home) error) runE {
 	return func(cmd *cobra.Command, _ []string) error {
 		ctx, cancel := interruptible(cmd.Context())
 		defer cancel()
@@ -280,4 +273,150 @@ func (p *program) here(work func(ctx context.Context, home place.Home) error) fu
 		}
 		return work(ctx, home)
 	}
+}
+
+// The exit codes of every command. run --wait of a batch session, exec, attach and run with a terminal exit with the
+// code of the command or shell instead.
+const (
+	ExitOK          = 0
+	ExitFailure     = 1   // anything that has no code of its own
+	ExitUsage       = 2   // the command line is wrong
+	ExitNotFound    = 3   // no such session, app or image
+	ExitInvalid     = 4   // the spec has values that are wrong
+	ExitUnavailable = 5   // the control plane, or what it needs, does not answer
+	ExitTimeout     = 124 // --wait-timeout passed
+	ExitNoResult    = 125 // the session ended and its command has no exit code
+	ExitNoProgram   = 126 // exec: the command cannot be executed
+	ExitNoCommand   = 127 // exec: there is no such command
+	ExitInterrupted = 130 // ended by Ctrl-C
+)
+
+const exitCodesHelp = `Exit codes: 0 success, 1 failure, 2 wrong command line, 3 not found, 4 wrong session spec,
+5 Slipway is not running, 124 --wait-timeout passed, 125 the session ended without an exit code
+of its command, 126 and 127 the command cannot be run or was not found, 130 interrupted.
+run --wait, exec and attach exit with the exit code of the command.`
+
+// Told returns an error for [Config] with which the command line prints problem unchanged.
+func Told(problem session.Error) error { return &client.Refused{Problem: problem} }
+
+// failure is an error of the command line itself.
+type failure struct {
+	problem session.Error
+	exit    int
+}
+
+func (e *failure) Error() string { return e.problem.Error() }
+
+// fail returns a failure with the usual exit code for its code.
+func fail(code session.Code, message, hint string) error {
+	return failAs(exitOf(code, code.Status()), code, message, hint)
+}
+
+func failAs(exit int, code session.Code, message, hint string) error {
+	return &failure{session.Error{Code: code, Message: message, Hint: hint}, exit}
+}
+
+// usagef returns the failure of a wrong command line.
+func usagef(format string, args ...any) error {
+	return failAs(ExitUsage, session.CodeUsage, sentence(fmt.Sprintf(format, args...)),
+		"Add --help to the command for its usage.")
+}
+
+// exitError ends the program with a code and prints nothing.
+type exitError struct{ code int }
+
+func (e *exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
+
+// exitWith returns err or, if that is nil, an error with an exit code other than 0.
+func exitWith(code int, err error) error {
+	if err == nil && code != 0 {
+		return &exitError{code}
+	}
+	return err
+}
+
+// failedIf returns err or, if that is nil and failed is set, an error with the exit code [ExitFailure].
+func failedIf(failed bool, err error) error {
+	if failed {
+		return exitWith(ExitFailure, err)
+	}
+	return err
+}
+
+// finish prints err and returns the exit code.
+func (p *program) finish(err error) int {
+	var silent *exitError
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.As(err, &silent):
+		return silent.code
+	case errors.Is(err, context.Canceled):
+		return ExitInterrupted
+	}
+	problem, code := describe(err)
+	if p.output == outputJSON {
+		encoder := json.NewEncoder(p.Stderr)
+		encoder.SetEscapeHTML(false)
+		_ = encoder.Encode(problem) // there is no other place to report it
+		return code
+	}
+	if n := len(problem.Fields); n > 1 {
+		problem.Message, problem.Hint = fmt.Sprintf("%d fields are wrong.", n), "" // each field has its own hint
+	}
+	fmt.Fprintf(p.Stderr, "slipway: %s\n", problem.Message)
+	for _, field := range problem.Fields {
+		if field.Message == problem.Message {
+			continue // the only one, printed above
+		}
+		fmt.Fprintf(p.Stderr, "  %s: %s\n", field.Field, strings.TrimSpace(field.Message+" "+field.Hint))
+	}
+	if problem.Hint != "" {
+		fmt.Fprintf(p.Stderr, "  %s\n", problem.Hint)
+	}
+	fmt.Fprintf(p.Stderr, "  (%s)\n", problem.Code)
+	return code
+}
+
+// describe returns the problem that describes an error, and its exit code.
+func describe(err error) (session.Error, int) {
+	var refused *client.Refused
+	var own *failure
+	var about *session.Error
+	switch {
+	case errors.As(err, &refused):
+		return refused.Problem, exitOf(refused.Problem.Code, cmp.Or(refused.Status, refused.Problem.Code.Status()))
+	case errors.As(err, &own):
+		return own.problem, own.exit
+	case errors.As(err, &about):
+		exit := ExitFailure
+		if errors.Is(err, client.ErrNotStarted) {
+			exit = ExitUnavailable
+		}
+		return session.Error{Code: about.Code, Message: about.Message, Hint: about.Hint}, exit
+	case errors.Is(err, daemon.ErrNotRunning):
+		return session.Error{Code: session.CodeAgentNotFound, Message: "No agent runs on this machine.",
+			Hint: "Start it: slipway agent start"}, ExitUnavailable
+	case errors.Is(err, client.ErrNotServing), client.IsLost(err):
+		return session.Error{Code: session.CodeServerUnreachable, Message: "The control plane does not answer.",
+			Hint: "slipway doctor says why; slipway serve starts it."}, ExitUnavailable
+	}
+	return session.Error{Code: session.CodeCommandFailed, Message: sentence(err.Error())}, ExitFailure
+}
+
+// exitOf returns the exit code for a code with an HTTP status.
+func exitOf(code session.Code, status int) int {
+	byCode := map[session.Code]int{ // as shells do
+		session.CodeProcessNotFound: ExitNoCommand, session.CodeProcessForbidden: ExitNoProgram}
+	byStatus := map[int]int{http.StatusNotFound: ExitNotFound, http.StatusBadRequest: ExitInvalid,
+		http.StatusUnprocessableEntity: ExitInvalid, http.StatusServiceUnavailable: ExitUnavailable}
+	return cmp.Or(byCode[code], byStatus[status], ExitFailure)
+}
+
+// sentence capitalizes text and ends it with a full stop.
+func sentence(text string) string {
+	if text == "" {
+		return text
+	}
+	return strings.TrimSuffix(strings.ToUpper(text[:1])+text[1:], ".") + "."
 }

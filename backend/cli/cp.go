@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -22,77 +23,62 @@ import (
 
 func (p dataCommands) cpCommand() *cobra.Command {
 	var recursive, force bool
-	cmd := &cobra.Command{
-		Use:   "cp [-r] SOURCE DESTINATION",
-		Short: "Copy files to or from a session or a folder",
+	cmd := &cobra.Command{Use: "cp [-r] SOURCE DESTINATION", Short: "Copy files to or from a session or a folder",
 		Long: `Cp copies between this computer and a running session or a data folder. Write one side as
 SESSION:PATH, where relative paths start at /home/work, or as folder:NAME/PATH. If a session
 is named folder, use its ID. To resume an interrupted copy, run the same command again. Cp
 compares all checksums. With -r it skips links.`,
 		Example: "  slipway cp data.tar train-a:\n  slipway cp -r train-a:results .\n  slipway cp -r ./images " +
-			"folder:data/",
-	}
+			"folder:data/"}
 	cmd.Flags().BoolVarP(&recursive, "recursive", "r", false, "copy directories recursively")
 	cmd.Flags().BoolVarP(&force, "force", "f", false, "overwrite existing files")
-	cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
-		source, sourceFar := farSide(args[0])
-		target, targetFar := farSide(args[1])
-		if sourceFar == targetFar {
+	return runs(cmd, p.command(func(ctx context.Context, c *caller, args []string) error {
+		source, target := farSide(args[0]), farSide(args[1])
+		if (source == nil) == (target == nil) {
 			return usagef("one side must be SESSION:PATH or folder:NAME/PATH, the other a path on this computer")
 		}
-		files, place, err := filesOf(ctx, c, &source, &target)
+		files, place, err := filesOf(ctx, c, cmp.Or(source, target))
 		if err != nil {
 			return err
 		}
 		job := &copying{program: p.program, caller: c, files: files, place: place, recursive: recursive, force: force,
 			line: p.newStatusLine()}
-		defer job.line.clear()
-		if targetFar {
+		if target != nil {
 			err = job.up(ctx, args[0], target.path)
 		} else {
 			err = job.down(ctx, source.path, args[1])
 		}
+		job.line.clear()
 		if err != nil && ctx.Err() != nil {
-			job.line.clear()
 			p.notice("It was broken off. The same command goes on where it stood.")
 			return ctx.Err()
 		}
 		if err != nil {
 			return err
 		}
-		job.line.clear()
-		if p.output == outputJSON {
-			return p.printJSON(job.done)
-		}
-		fmt.Fprintf(p.Stdout, "%s, %s\n", plural(job.done.Files, "file", "files"), size(job.done.Bytes))
-		return nil
-	})
-	return cmd
+		return p.print(job.done, func(w io.Writer) {
+			fmt.Fprintf(w, "%s, %s\n", plural(job.done.Files, "file", "files"), size(job.done.Bytes))
+		})
+	}))
 }
 
-// far is a path in a session.
+// far is a path in a session, or in a folder if session is "folder".
 type far struct{ session, path string }
 
-// farSide tells SESSION:PATH from a path of this computer, which may have a drive, or a colon behind a slash.
-func farSide(text string) (far, bool) {
+// farSide reads SESSION:PATH. It returns nil for a path of this computer, which may have a drive, or a colon after a
+// slash.
+func farSide(text string) *far {
 	session, path, found := strings.Cut(text, ":")
 	if !found || session == "" || strings.ContainsAny(session, `/\`) || runtime.GOOS == "windows" && len(session) == 1 {
-		return far{}, false
+		return nil
 	}
-	return far{session, path}, true
+	return &far{session, path}
 }
 
-// inFolder is what stands in the place of a session where a folder is meant.
-const inFolder = "folder"
-
-// filesOf is the place whose files the far side of a copy is about, with the routes to them. Of a folder it takes the
-// name off the path.
-func filesOf(ctx context.Context, c *caller, source, target *far) (files route.Files, place string, err error) {
-	side := source
-	if side.session == "" {
-		side = target
-	}
-	if side.session != inFolder {
+// filesOf returns the routes to the files of a session or folder, and its id. It removes the name of a folder from the
+// path.
+func filesOf(ctx context.Context, c *caller, side *far) (files route.Files, place string, err error) {
+	if side.session != "folder" {
 		s, err := c.find(ctx, side.session)
 		return route.SessionFiles(), string(s.ID), err
 	}
@@ -110,20 +96,20 @@ type copying struct {
 	*program
 	caller           *caller
 	files            route.Files
-	place            string // whose files are meant: the id of a session or a folder
+	place            string // id of the session or folder
 	recursive, force bool
 	line             statusLine
-	drawn            time.Time // when the line was
+	drawn            time.Time // when the line was written last
 	done             copied
 }
 
-// copied is what was copied.
+// copied counts what was copied.
 type copied struct {
 	Files int   `json:"files"`
 	Bytes int64 `json:"bytes"`
 }
 
-// fileAt is a route to a file of the place.
+// fileAt returns a route for a file of the place.
 func fileAt[In, Out any](j *copying, at route.Route[In, Out], path string) route.Route[In, Out] {
 	return at.At(j.place).With("path", path)
 }
@@ -216,7 +202,7 @@ func (j *copying) down(ctx context.Context, source, target string) error {
 	if !filepath.IsLocal(name) {
 		return usagef("invalid file name %q: add a name to the destination", name)
 	}
-	// What a session holds is not trusted: nothing is written outside of dir.
+	// The names of files in a session are not trusted: nothing is written outside of dir.
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return noLocal(dir, err)
@@ -228,7 +214,7 @@ func (j *copying) down(ctx context.Context, source, target string) error {
 	return j.download(ctx, root, cmp.Or(source, "."), name, info)
 }
 
-// deepest is how many directories a copy follows into one another: a place that is not what it says may have no end.
+// deepest limits how deep a copy follows directories: an untrusted machine could report endless ones.
 const deepest = 250
 
 func (j *copying) downloadTree(ctx context.Context, root *os.Root, source, target string) error {
@@ -261,20 +247,12 @@ func (j *copying) downloadTree(ctx context.Context, root *os.Root, source, targe
 
 func (j *copying) downloadEntry(ctx context.Context, root *os.Root, from, to, name string, entry api.FileInfo) error {
 	switch {
-	case name == "." || name == ".." || strings.ContainsAny(name, "/\x00") || !filepath.IsLocal(name):
-		j.leaveOut(from)
-		return nil
-	case entry.Link || entry.Kind == "other":
+	case name == "." || name == ".." || strings.ContainsAny(name, "/\x00") || !filepath.IsLocal(name),
+		entry.Link, entry.Kind == "other":
 		j.leaveOut(from)
 		return nil
 	case entry.Kind == "directory":
 		return j.downloadTree(ctx, root, from, to)
 	}
 	return j.download(ctx, root, from, to, entry)
-}
-
-// copied counts a file that is done.
-func (j *copying) copied(bytes int64) {
-	j.done.Files++
-	j.done.Bytes += bytes
 }

@@ -21,10 +21,11 @@ import (
 	"slipway/backend/api"
 	"slipway/backend/client"
 	"slipway/backend/files"
+	"slipway/backend/pace"
 	"slipway/backend/session"
 )
 
-// keyOf names a copy, so that it is recognised when it is begun again.
+// keyOf returns the name of a copy, by which it is resumed.
 func keyOf(parts ...string) string {
 	sum := sha256.New()
 	for _, part := range parts {
@@ -48,7 +49,7 @@ func (j *copying) upload(ctx context.Context, source, target string) error {
 		j.leaveOut(source)
 		return nil
 	}
-	if !j.force { // before all of it is sent
+	if !j.force { // check before sending everything
 		switch _, err := j.stat(ctx, target); {
 		case err == nil:
 			return fail(session.CodeFileExists, target+" is there already.", "Add -f to replace it.")
@@ -63,8 +64,7 @@ func (j *copying) upload(ctx context.Context, source, target string) error {
 	key := keyOf(full, strconv.FormatInt(info.Size(), 10), info.ModTime().UTC().Format(time.RFC3339Nano))
 	sum := make(chan string, 1)
 	go func() { sum <- localSum(io.NewSectionReader(file, 0, info.Size())) }()
-	err = j.send(ctx, source, info.Size(), target, key)
-	if err != nil {
+	if err := j.send(ctx, source, info.Size(), target, key); err != nil {
 		return err
 	}
 	checksum := <-sum
@@ -78,14 +78,14 @@ func (j *copying) upload(ctx context.Context, source, target string) error {
 		finish.Conflict = "replace"
 	}
 	at := fileAt(j, j.files.UploadFinish, target).With("key", key).Body(finish)
-	if _, err := askAgain(ctx, j.caller, at); err != nil {
-		return err
+	if _, err = askAgain(ctx, j.caller, at); err == nil {
+		j.done.Files++
+		j.done.Bytes += info.Size()
 	}
-	j.copied(info.Size())
-	return nil
+	return err
 }
 
-// send sends what the session lacks of a file.
+// send sends the missing rest of a file.
 func (j *copying) send(ctx context.Context, source string, size int64, target, key string) error {
 	return j.caller.resume(ctx, func(ctx context.Context) error {
 		c := j.caller
@@ -93,7 +93,7 @@ func (j *copying) send(ctx context.Context, source string, size int64, target, k
 		if err != nil {
 			return err
 		}
-		if state.Offset > size { // of another content
+		if state.Offset > size { // it was another file
 			if _, err := fileAt(j, j.files.UploadDrop, target).With("key", key).Ask(ctx, c); err != nil {
 				return err
 			}
@@ -137,7 +137,7 @@ func (j *copying) download(ctx context.Context, root *os.Root, source, target st
 			"Copy it again.")
 		return errors.Join(err, root.Remove(part))
 	}
-	mode, _ := strconv.ParseUint(info.Mode, 8, 9) // without one, the file is the person's own
+	mode, _ := strconv.ParseUint(info.Mode, 8, 9) // without a mode, only its owner can read it
 	err = errors.Join(file.Sync(), file.Chmod(fs.FileMode(mode)|0o600), file.Close(),
 		root.Chtimes(part, info.Modified, info.Modified))
 	if err == nil {
@@ -146,17 +146,24 @@ func (j *copying) download(ctx context.Context, root *os.Root, source, target st
 	if err != nil {
 		return noLocal(target, err)
 	}
-	j.copied(info.Size)
+	j.done.Files++
+	j.done.Bytes += info.Size
 	return nil
 }
 
-// receiveSummed reads what a local file lacks. It returns the checksum of what is there then and that of the far file,
-// both of which are added up meanwhile.
+// receiveSummed reads the missing rest of a local file. It returns the checksums of the local and of the remote file,
+// which are calculated meanwhile.
 func (j *copying) receiveSummed(ctx context.Context, file *os.File, source string,
 	info api.FileInfo) (got, wanted string, err error) {
-	ctx, giveUp := context.WithCancel(ctx)
-	defer giveUp()
-	early := j.farSum(ctx, source)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var sum api.Checksum
+	asked, own := make(chan error, 1), *j.caller
+	go func() {
+		var err error
+		sum, err = fileAt(j, j.files.Checksum, source).Ask(ctx, &own)
+		asked <- err
+	}()
 	into, err := newIncoming(file)
 	if err != nil {
 		return "", "", noLocal(file.Name(), err)
@@ -165,16 +172,13 @@ func (j *copying) receiveSummed(ctx context.Context, file *os.File, source strin
 	if err != nil {
 		return "", "", err
 	}
-	wanted, told := <-early
-	if !told {
-		var sum api.Checksum
+	if <-asked != nil { // the connection may be back now
 		sum, err = askAgain(ctx, j.caller, fileAt(j, j.files.Checksum, source))
-		wanted = sum.SHA256
 	}
-	return into.checksum(), wanted, err
+	return into.checksum(), sum.SHA256, err
 }
 
-// receive reads what a local file lacks.
+// receive reads the missing rest of a local file.
 func (j *copying) receive(ctx context.Context, into *incoming, source string, info api.FileInfo) error {
 	at := into.at.Load()
 	if at >= info.Size {
@@ -212,12 +216,12 @@ func (j *copying) receive(ctx context.Context, into *incoming, source string, in
 	return nil
 }
 
-// barEvery is how often the line is drawn.
+// barEvery is how often the progress is shown.
 const barEvery = 100 * time.Millisecond
 
-// watch shows how far one file is copied, on one line of a terminal, until it is stopped.
+// watch shows the progress of one file on a line of a terminal, until it is stopped.
 func (j *copying) watch(name string, size int64, at func() int64) (stop func()) {
-	if j.line.w == nil {
+	if !j.line.terminal {
 		return func() {}
 	}
 	began, first := time.Now(), at()
@@ -231,53 +235,34 @@ func (j *copying) watch(name string, size int64, at func() int64) (stop func()) 
 		j.line.show(inLine(name) + "  " + progressBar(progress))
 		j.drawn = time.Now()
 	}
-	if began.Sub(j.drawn) >= barEvery { // of many small files, too
+	if began.Sub(j.drawn) >= barEvery { // also if each of many files is small
 		draw()
 	}
-	ticker, done := time.NewTicker(barEvery), make(chan struct{})
+	watching, end := context.WithCancel(context.Background())
 	var group sync.WaitGroup
 	group.Go(func() {
-		for {
-			select {
-			case <-done:
-				return
-			case <-ticker.C:
-				draw()
-			}
+		for pace.Wall().Pause(watching, barEvery) == nil {
+			draw()
 		}
 	})
 	return func() {
-		ticker.Stop()
-		close(done)
+		end()
 		group.Wait()
 	}
 }
 
-// localSum is the checksum of what can be read; a file that cannot be read shows when it is sent.
+// localSum returns the checksum of what it can read. An error shows up again when the file is sent.
 func localSum(from io.Reader) string {
 	sum := sha256.New()
 	_, _ = io.CopyBuffer(sum, from, make([]byte, 256<<10)) // see above
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// farSum asks for the checksum of the far file while it is copied. Nothing comes where it was not told: one asks again
-// then, when it has come.
-func (j *copying) farSum(ctx context.Context, source string) <-chan string {
-	told, c := make(chan string, 1), *j.caller
-	go func() {
-		defer close(told)
-		if sum, err := fileAt(j, j.files.Checksum, source).Ask(ctx, &c); err == nil {
-			told <- sum.SHA256
-		}
-	}()
-	return told
-}
-
-// incoming is a local file that grows by what comes, with its checksum so far.
+// incoming is a local file that is written, with its checksum so far.
 type incoming struct {
 	file *os.File
-	at   atomic.Int64 // what is there, in bytes
-	sum  hash.Hash    // of that
+	at   atomic.Int64 // its length, in bytes
+	sum  hash.Hash
 }
 
 func newIncoming(file *os.File) (*incoming, error) {
@@ -287,14 +272,14 @@ func newIncoming(file *os.File) (*incoming, error) {
 	return i, err
 }
 
-// restart throws away what is there.
+// restart empties the file.
 func (i *incoming) restart() error {
 	i.sum.Reset()
 	i.at.Store(0)
 	return i.file.Truncate(0)
 }
 
-// take adds what comes. It tells apart that no more came and that the file could not be written.
+// take appends what it reads. lost is an error of from, err one of the file.
 func (i *incoming) take(from io.Reader) (lost, err error) {
 	source := &failing{Reader: from}
 	err = files.CopyAt(i.file, i.at.Load(), source, i.sum, i.at.Store)
@@ -306,7 +291,7 @@ func (i *incoming) take(from io.Reader) (lost, err error) {
 
 func (i *incoming) checksum() string { return hex.EncodeToString(i.sum.Sum(nil)) }
 
-// failing keeps why no more could be read.
+// failing keeps the error of a reader.
 type failing struct {
 	io.Reader
 	err error
@@ -320,8 +305,8 @@ func (f *failing) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// outgoing is the rest of a file as the body of a request. It has a file of its own, which whoever sends it closes, and
-// where that stands is how much was taken: the system sends most of it without asking for it here.
+// outgoing is the rest of a file as the body of a request. The request closes the file. Its offset is what was sent,
+// because the system sends most of it without calling Read.
 type outgoing struct {
 	fileOnDisk
 	size int64
@@ -344,7 +329,7 @@ func newOutgoing(name string, at, size int64) (*outgoing, error) {
 	return &outgoing{file, size}, nil
 }
 
-// at is how much was taken: all of it once the file was closed.
+// at returns how much was sent, in bytes: all of it if the file is closed.
 func (o *outgoing) at() int64 {
 	at, err := o.Seek(0, io.SeekCurrent)
 	if err != nil {
@@ -353,7 +338,7 @@ func (o *outgoing) at() int64 {
 	return at
 }
 
-// Read ends where the file did when it was first looked at.
+// Read ends where the file ended first, even if it has grown.
 func (o *outgoing) Read(p []byte) (int, error) {
 	left := o.size - o.at()
 	if left <= 0 {

@@ -21,10 +21,7 @@ import (
 )
 
 func (p dataCommands) imageCommand() *cobra.Command {
-	parent := &cobra.Command{
-		Use:   "image",
-		Short: "Manage images",
-	}
+	parent := &cobra.Command{Use: "image", Short: "Manage images"}
 	list := asks(p.program, &cobra.Command{Use: "ls [--on AGENT]", Aliases: []string{"list"}, Short: "List images"},
 		"only images on this agent's machine", route.Images, p.imageTable)
 	disk := asks(p.program, &cobra.Command{Use: "df [--on AGENT]", Short: "Show the disk space of images"},
@@ -36,8 +33,7 @@ func (p dataCommands) imageCommand() *cobra.Command {
 
 func (p dataCommands) imageSendCommand() *cobra.Command {
 	var req api.ImageSending
-	cmd := &cobra.Command{
-		Use:   "send IMAGE --to AGENT [--from AGENT]",
+	cmd := &cobra.Command{Use: "send IMAGE --to AGENT [--from AGENT]",
 		Short: "Send an image to another agent without a registry",
 		Long: `Send transfers only the layers that are missing there, compressed, through the existing
 connection. After an interruption the transfer resumes automatically. Without --from the
@@ -45,68 +41,59 @@ image is on this computer; without --to it is sent to this computer.
 
 On a machine where you are not an admin the image is only yours, and its name there begins
 with slipway-custom/ and your name. If another image already has the name, remove that image
-first or, as an admin, use --replace.`,
-	}
+first or, as an admin, use --replace.`}
 	cmd.Flags().StringVar(&req.From, "from", "", "source agent (default: this computer)")
 	cmd.Flags().StringVar(&req.To, "to", "", "target agent (default: this computer)")
 	cmd.Flags().BoolVar(&req.Replace, "replace", false, "move the name from another image there (admins only)")
 	for _, name := range []string{"from", "to"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, p.completeAgents) // fails only for a flag that is not there
 	}
-	cmd.RunE = p.operates(func(ctx context.Context, c *caller, args []string) (api.Operation, error) {
+	return runs(cmd, p.operates(func(ctx context.Context, c *caller, args []string) (api.Operation, error) {
 		req.Image = args[0]
 		return begin(ctx, c, route.ImageSend.Body(req))
 	}, func(w io.Writer, o api.Operation) {
 		fmt.Fprintf(w, "%s is on %s.\n", cmp.Or(o.Image, req.Image), o.Agent)
-	})
-	return cmd
+	}))
 }
 
 func (p dataCommands) imagePullCommand() *cobra.Command {
 	var req api.ImagePull
-	cmd := &cobra.Command{
-		Use:   "pull IMAGE [--on AGENT]",
-		Short: "Pull an image from a registry",
+	cmd := &cobra.Command{Use: "pull IMAGE [--on AGENT]", Short: "Pull an image from a registry",
 		Long: `The agent uses the registry logins that docker login saved on its machine if you are an
 admin, or if an admin allowed them with "slipway agent limit set". Otherwise it pulls without
-a login. To resume an interrupted pull, run the same command again.`,
-	}
+a login. To resume an interrupted pull, run the same command again.`}
 	p.onFlag(cmd, &req.Agent, "the agent whose machine gets it (default this computer's)")
-	cmd.RunE = p.operates(func(ctx context.Context, c *caller, args []string) (api.Operation, error) {
+	return runs(cmd, p.operates(func(ctx context.Context, c *caller, args []string) (api.Operation, error) {
 		req.Image = args[0]
 		return begin(ctx, c, route.ImagePull.Body(req))
-	}, func(w io.Writer, o api.Operation) { fmt.Fprintf(w, "%s is on %s.\n", req.Image, o.Agent) })
-	return cmd
+	}, func(w io.Writer, o api.Operation) { fmt.Fprintf(w, "%s is on %s.\n", req.Image, o.Agent) }))
 }
 
 func (p dataCommands) imageRemoveCommand() *cobra.Command {
 	var req api.ImageRemoval
-	cmd := &cobra.Command{
-		Use: "rm IMAGE… [--on AGENT]", Aliases: []string{"remove"}, Short: "Remove images",
-		Long: "Removes all names of an image. Images in use by a session are kept.",
-	}
+	cmd := &cobra.Command{Use: "rm IMAGE… [--on AGENT]", Aliases: []string{"remove"}, Short: "Remove images",
+		Long: "Removes all names of an image. Images in use by a session are kept."}
 	p.onFlag(cmd, &req.Agent, "the agent whose machine has them (default this computer's)")
 	p.yesFlag(cmd)
-	cmd.RunE = p.operates(func(ctx context.Context, c *caller, args []string) (api.Operation, error) {
+	return runs(cmd, p.operates(func(ctx context.Context, c *caller, args []string) (api.Operation, error) {
 		req.Images = args
 		if err := p.confirm(ctx, "Remove "+strings.Join(args, ", ")+"?"); err != nil {
 			return api.Operation{}, err
 		}
 		return begin(ctx, c, route.ImageRemove.Body(req))
-	}, func(io.Writer, api.Operation) {})
-	return cmd
+	}, func(io.Writer, api.Operation) {}))
 }
 
 func diskTable(w io.Writer, disk api.ImageDisk) {
 	table(w, "IMAGE, SIZE, ALONE, CONTAINERS,USED BY,ID", disk.Images, func(room session.ImageRoom) []string {
-		return []string{imageName(room.Image), size(room.Image.Size), size(room.Alone),
-			strconv.Itoa(room.Containers), named(room.Image.UsedBy, func(u session.ImageUser) string { return u.Name }),
-			shortImageID(room.Image.ID)}
+		users := named(room.Image.UsedBy, func(u session.ImageUser) string { return u.Name })
+		return []string{imageName(room.Image), size(room.Image.Size), size(room.Alone), strconv.Itoa(room.Containers),
+			users, shortImageID(room.Image.ID)}
 	})
 	fmt.Fprintf(w, "Total: %s. ALONE is the space that removing only this image frees.\n", size(disk.Total))
 }
 
-// imageName is what an image is called in a table.
+// imageName returns the name of an image in a table.
 func imageName(image session.Image) string {
 	switch {
 	case len(image.Refs) == 0:
@@ -118,18 +105,10 @@ func imageName(image session.Image) string {
 }
 
 func shortImageID(id string) string {
-	if len(id) > 19 {
-		return id[:19] // sha256: and 12 digits, as docker shows them
-	}
-	return id
+	return id[:min(len(id), 19)] // sha256: and 12 digits, as docker shows them
 }
 
-// cleaning says which images a cleanup takes.
-type cleaning struct {
-	unused, custom time.Duration
-}
-
-// ageOf reads the age that a flag gives; 0: none.
+// ageOf reads the age in a flag; 0: not set.
 func ageOf(flag, text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
@@ -141,44 +120,34 @@ func ageOf(flag, text string) (time.Duration, error) {
 	return time.Duration(age), nil
 }
 
-// takes reports whether a cleanup takes an image: one that nobody uses and that has no name, or is of a kind and an age
-// that was asked for.
-func (c cleaning) takes(room session.ImageRoom, now time.Time) bool {
-	age := now.Sub(room.Image.CreatedAt)
-	switch {
-	case room.Containers > 0 || len(room.Image.UsedBy) > 0:
+// prunable reports whether an image is not in use, and is untagged or older than the limit for its kind; 0: no limit.
+func prunable(room session.ImageRoom, now time.Time, unused, customized time.Duration) bool {
+	if room.Containers > 0 || len(room.Image.UsedBy) > 0 {
 		return false
-	case len(room.Image.Refs) == 0:
-		return true
-	case room.Image.Origin != nil:
-		return c.custom > 0 && age > c.custom
 	}
-	return c.unused > 0 && age > c.unused
+	limit := unused
+	if room.Image.Origin != nil {
+		limit = customized
+	}
+	return len(room.Image.Refs) == 0 || limit > 0 && now.Sub(room.Image.CreatedAt) > limit
 }
 
 func (p dataCommands) imageCleanCommand() *cobra.Command {
-	var on string
-	var unused, custom string
-	cmd := &cobra.Command{
-		Use: "prune [--unused AGE] [--customized AGE] [--on AGENT]", Short: "Remove unused images",
+	var on, unused, custom string
+	cmd := &cobra.Command{Use: "prune [--unused AGE] [--customized AGE] [--on AGENT]", Short: "Remove unused images",
 		Long: `Without flags, prune removes untagged images only. It never removes images that a session or
 another container uses. It first shows what it would remove and how much space that frees.`,
-		Example: "  slipway image prune\n  slipway image prune --unused 90d --customized 30d",
-	}
+		Example: "  slipway image prune\n  slipway image prune --unused 90d --customized 30d"}
 	p.onFlag(cmd, &on, "the agent whose machine is cleaned (default this computer's)")
 	p.yesFlag(cmd)
 	cmd.Flags().StringVar(&unused, "unused", "", "also unused images of this age, such as 90d")
 	cmd.Flags().StringVar(&custom, "customized", "", "also customized images of this age, such as 30d")
-	cmd.RunE = p.operates(func(ctx context.Context, c *caller, _ []string) (api.Operation, error) {
-		notUsed, err := ageOf("--unused", unused)
-		if err != nil {
+	return runs(cmd, p.operates(func(ctx context.Context, c *caller, _ []string) (api.Operation, error) {
+		unusedAge, unusedErr := ageOf("--unused", unused)
+		customAge, customErr := ageOf("--customized", custom)
+		if err := cmp.Or(unusedErr, customErr); err != nil {
 			return api.Operation{}, err
 		}
-		customized, err := ageOf("--customized", custom)
-		if err != nil {
-			return api.Operation{}, err
-		}
-		what := cleaning{notUsed, customized}
 		disk, err := route.ImageDisk.With("agent", on).Ask(ctx, c)
 		if err != nil {
 			return api.Operation{}, err
@@ -186,7 +155,7 @@ another container uses. It first shows what it would remove and how much space t
 		req := api.ImageRemoval{Agent: on}
 		var alone gpu.Bytes
 		for _, room := range disk.Images {
-			if what.takes(room, p.Now()) {
+			if prunable(room, p.Now(), unusedAge, customAge) {
 				req.Images = append(req.Images, room.Image.ID)
 				alone += room.Alone
 				fmt.Fprintf(p.Stderr, "  %s  %s\n", shortImageID(room.Image.ID), imageName(room.Image))
@@ -195,8 +164,8 @@ another container uses. It first shows what it would remove and how much space t
 		if len(req.Images) == 0 {
 			return api.Operation{}, failAs(ExitOK, session.CodeNoImage, "Nothing to remove.", "")
 		}
-		if err := p.confirm(ctx, fmt.Sprintf("Remove these %d images? This frees at least %s.", len(req.Images),
-			size(alone))); err != nil {
+		question := fmt.Sprintf("Remove these %d images? This frees at least %s.", len(req.Images), size(alone))
+		if err := p.confirm(ctx, question); err != nil {
 			return api.Operation{}, err
 		}
 		return begin(ctx, c, route.ImageRemove.Body(req))
@@ -204,14 +173,11 @@ another container uses. It first shows what it would remove and how much space t
 		if at := slices.IndexFunc(o.Steps, func(s api.OpStep) bool { return s.Name == "room" }); at >= 0 {
 			fmt.Fprintln(w, o.Steps[at].Detail+".")
 		}
-	})
-	return cmd
+	}))
 }
 
 func (p dataCommands) commitCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "commit SESSION NAME",
-		Short: "Create an image from a running interactive session",
+	return &cobra.Command{Use: "commit SESSION NAME", Short: "Create an image from a running interactive session",
 		Long: `Commit saves what the session installed and changed as an image that the launcher offers
 next to the original. Folders, mounts and /home/work are not included. The session is paused
 while it is copied. NAME has 4 to 32 letters, digits, _ and -.`,
@@ -219,8 +185,7 @@ while it is copied. NAME has 4 to 32 letters, digits, _ and -.`,
 			return begin(ctx, c, route.Commit.At(args[0]).Body(api.Commit{Name: args[1]}))
 		}, func(w io.Writer, o api.Operation) {
 			fmt.Fprintf(w, "%s is on %s. Launch it with: slipway run --image %s\n", o.Image, o.Agent, o.Image)
-		}),
-	}
+		})}
 }
 
 func (p dataCommands) environmentCommand() *cobra.Command {
@@ -249,15 +214,11 @@ those with the same id, and hide those with hidden: true.`,
 				rows := [][]string{{"ENVIRONMENT", "VERSION", " SIZE", "ON", "IMAGE"}}
 				for _, f := range families {
 					for _, v := range f.Versions {
-						on := strings.Join(v.Agents, ", ")
-						if on == "" {
-							on = "to be pulled"
-						}
-						title := v.Title
 						if v.Custom != nil {
-							title += " (customized)"
+							v.Title += " (customized)"
 						}
-						rows = append(rows, []string{f.Title, title, size(v.Size), on, v.Image})
+						on := cmp.Or(strings.Join(v.Agents, ", "), "to be pulled")
+						rows = append(rows, []string{f.Title, v.Title, size(v.Size), on, v.Image})
 					}
 				}
 				columns(w, rows)
@@ -277,26 +238,19 @@ func (p dataCommands) imageTable(w io.Writer, images []hub.Image) {
 		if len(refs) == 0 {
 			refs = []string{"<none>"}
 		}
-		id := shortImageID(image.ID)
 		for _, ref := range refs {
-			rows = append(rows, []string{ref, size(image.Size), image.Arch, p.age(image.CreatedAt),
-				image.Agent, id})
+			rows = append(rows, []string{ref, size(image.Size), image.Arch, p.age(image.CreatedAt), image.Agent,
+				shortImageID(image.ID)})
 		}
 	}
 	columns(w, rows)
 }
 
-// dataCommands are the commands for images, folders and files.
-type dataCommands struct{ *program }
-
 func (p dataCommands) folderCommand() *cobra.Command {
-	parent := &cobra.Command{
-		Use:   "folder",
-		Short: "Manage data folders, which outlive sessions",
+	parent := &cobra.Command{Use: "folder", Short: "Manage data folders, which outlive sessions",
 		Long: `A folder is on the machine of an agent and outlives sessions. Mount it by its name:
 slipway run -v NAME[/PATH][:ALIAS][:ro]. A folder whose name starts with a dot is mounted in
-every session, in the home directory. slipway cp copies to and from folder:NAME/PATH.`,
-	}
+every session, in the home directory. slipway cp copies to and from folder:NAME/PATH.`}
 	create, link := p.folderMakeCommands()
 	parent.AddCommand(p.folderListCommand(), create, link,
 		changes(p.program, &cobra.Command{Use: "rename FOLDER NAME", Short: "Rename a folder"}, route.FolderUpdate,
@@ -317,7 +271,7 @@ func (p dataCommands) folderListCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List folders"}
 	p.onFlag(cmd, &agent, "only those of this agent")
 	cmd.Flags().BoolVar(&trash, "trash", false, "list the trash instead")
-	cmd.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
+	return runs(cmd, p.command(func(ctx context.Context, c *caller, _ []string) error {
 		folders, err := route.Folders.With("agent", agent).Ask(ctx, c)
 		if err != nil {
 			return err
@@ -326,8 +280,7 @@ func (p dataCommands) folderListCommand() *cobra.Command {
 			return trash == (f.State == session.FolderReady)
 		})
 		return p.print(folders, func(w io.Writer) { folderTable(w, folders) })
-	})
-	return cmd
+	}))
 }
 
 func folderTable(w io.Writer, folders []api.Folder) {
@@ -345,7 +298,7 @@ func folderTable(w io.Writer, folders []api.Folder) {
 	})
 }
 
-// folderMakeCommands are create and link, which differ in whether there is a directory yet.
+// folderMakeCommands returns the commands create and link. The second one takes a directory.
 func (p dataCommands) folderMakeCommands() (create, link *cobra.Command) {
 	var req api.FolderRequest
 	var readOnly bool
@@ -362,7 +315,7 @@ they are, even if you delete the folder permanently.`,
 			if req.Name = args[0]; len(args) > 1 {
 				req.Path = args[1]
 			}
-			if req.Path != "" && req.Agent == "" { // another agent's is named in full
+			if req.Path != "" && req.Agent == "" { // on this computer
 				if req.Path, err = filepath.Abs(req.Path); err != nil {
 					return err
 				}
@@ -378,7 +331,7 @@ they are, even if you delete the folder permanently.`,
 
 func folderName(w io.Writer, f api.Folder) { fmt.Fprintln(w, f.Name) }
 
-// folderStateCommand moves folders into the trash or out of it.
+// folderStateCommand returns a command that moves a folder into the trash or out of it.
 func (p dataCommands) folderStateCommand(name, short, done string,
 	at route.Route[route.None, api.Folder]) *cobra.Command {
 	return &cobra.Command{Use: name + " FOLDER", Short: short,
@@ -389,39 +342,34 @@ func (p dataCommands) folderStateCommand(name, short, done string,
 			}
 			return show(ctx, c, at.At(string(f.ID)),
 				func(w io.Writer, f api.Folder) { fmt.Fprintf(w, "%s is %s.\n", f.Name, done) })
-		}),
-	}
+		})}
 }
 
 func (p dataCommands) folderPurgeCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "purge FOLDER",
-		Short: "Permanently delete a folder in the trash",
+	cmd := &cobra.Command{Use: "purge FOLDER", Short: "Permanently delete a folder in the trash",
 		Long: `Purge permanently deletes the folder and everything in it, and shows its progress. Press
-Ctrl-C to cancel: the remaining files stay in the trash, and you can restore or purge them.`,
-	}
+Ctrl-C to cancel: the remaining files stay in the trash, and you can restore or purge them.`}
 	p.yesFlag(cmd)
-	cmd.RunE = p.operates(func(ctx context.Context, c *caller, args []string) (api.Operation, error) {
+	return runs(cmd, p.operates(func(ctx context.Context, c *caller, args []string) (api.Operation, error) {
 		f, err := c.anyFolder(ctx, args[0])
 		if err != nil {
 			return api.Operation{}, err
 		}
 		if f.State != "deleting" {
-			question := fmt.Sprintf("Permanently delete the folder %s and everything in it?", session.Printable(f.Name))
+			name := session.Printable(f.Name)
+			question := "Permanently delete the folder " + name + " and everything in it?"
 			if f.Path != "" {
-				question = fmt.Sprintf("Remove the folder %s? The files in %s stay.",
-					session.Printable(f.Name), session.Printable(f.Path))
+				question = fmt.Sprintf("Remove the folder %s? The files in %s stay.", name, session.Printable(f.Path))
 			}
 			if err := p.confirm(ctx, question); err != nil {
 				return api.Operation{}, err
 			}
 		}
 		return begin(ctx, c, route.FolderDelete.At(string(f.ID)))
-	}, func(w io.Writer, o api.Operation) { fmt.Fprintf(w, "%s is deleted.\n", o.Subject) })
-	return cmd
+	}, func(w io.Writer, o api.Operation) { fmt.Fprintf(w, "%s is deleted.\n", o.Subject) }))
 }
 
-// anyFolder returns the folder of an id or a name, also one in the trash where it is the only one of that name.
+// anyFolder returns the folder with an id or a name, also one in the trash if its name is unique there.
 func (c *caller) anyFolder(ctx context.Context, ref string) (api.Folder, error) {
 	f, err := route.Folder.At(ref).Ask(ctx, c)
 	if err == nil || !isNotFound(err) {
@@ -431,12 +379,7 @@ func (c *caller) anyFolder(ctx context.Context, ref string) (api.Folder, error) 
 	if listErr != nil {
 		return f, listErr
 	}
-	var found []api.Folder
-	for _, one := range all {
-		if one.Name == ref {
-			found = append(found, one)
-		}
-	}
+	found := slices.DeleteFunc(all, func(one api.Folder) bool { return one.Name != ref })
 	switch len(found) {
 	case 0:
 		return f, err
@@ -445,11 +388,4 @@ func (c *caller) anyFolder(ctx context.Context, ref string) (api.Folder, error) 
 	}
 	return f, failAs(ExitUsage, session.CodeFolderConflict, fmt.Sprintf("There are %d folders named %s in the trash.",
 		len(found), ref), "Use the id: slipway folder ls --trash shows it.")
-}
-
-// completeFolders offers the names of folders.
-func (p *program) completeFolders(cmd *cobra.Command, args []string, word string) ([]string,
-	cobra.ShellCompDirective) {
-	return offersEach(p, route.Folders,
-		func(f api.Folder) string { return f.Name + "\t" + string(f.State) })(cmd, args, word)
 }

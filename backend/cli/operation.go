@@ -18,11 +18,12 @@ import (
 	"slipway/backend/api/route"
 	"slipway/backend/client"
 	"slipway/backend/hub"
+	"slipway/backend/pace"
 	"slipway/backend/session"
 )
 
-// begin begins a piece of long work. Whoever leaves while it is asked for cannot know whether it has begun: so the
-// answer is waited for a moment, and what it tells of is there to be cancelled.
+// begin starts an operation. If ctx ends meanwhile, it still waits a moment for the answer, so that the operation can
+// be cancelled.
 func begin[In any](ctx context.Context, c *caller, at route.Route[In, api.Operation]) (api.Operation, error) {
 	if ctx.Err() != nil {
 		return api.Operation{}, ctx.Err()
@@ -31,38 +32,31 @@ func begin[In any](ctx context.Context, c *caller, at route.Route[In, api.Operat
 	defer stop()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(cancelPatience, stop) })()
 	begun, err := at.Ask(asking, c)
-	if asking.Err() != nil { // the control plane cancels what nobody learns of
+	if asking.Err() != nil { // the control plane cancels an operation that it could not report
 		return begun, ctx.Err()
 	}
 	return begun, err
 }
 
-// operates is a command that begins an operation, shows how it goes, answers what it asks, and ends as it does. Ctrl-C
-// cancels it.
+// operates starts an operation, shows its progress, answers its prompts, and returns its result. Ctrl-C cancels it.
 func (p *program) operates(begin func(context.Context, *caller, []string) (api.Operation, error),
-	done func(io.Writer, api.Operation)) func(*cobra.Command, []string) error {
+	done func(io.Writer, api.Operation)) runE {
 	return p.command(func(ctx context.Context, c *caller, args []string) error {
 		begun, err := begin(ctx, c, args)
 		if err != nil {
 			return err
 		}
-		show := &operationView{statusLine: p.newStatusLine(), w: p.raw.err, shown: map[string]hub.StepState{}}
-		if p.output == outputJSON {
-			show.w = io.Discard
-		}
+		show := &operationView{statusLine: p.newStatusLine(), shown: map[string]hub.StepState{}}
 		ended, err := p.watchOperation(ctx, c, begun, show)
 		if ctx.Err() != nil {
-			ended, err = p.giveUp(ctx, c, begun, show)
+			ended, err = p.cancelled(ctx, c, begun, show)
 		}
-		if err != nil {
-			return err
-		}
-		if p.output == outputJSON {
-			if err := p.printJSON(ended); err != nil {
-				return err
-			}
+		if err == nil && p.output == outputJSON {
+			err = p.printJSON(ended)
 		}
 		switch {
+		case err != nil:
+			return err
 		case ended.State == "cancelled":
 			return failAs(ExitInterrupted, session.CodeOperationCancelled, "It was cancelled.", "")
 		case ended.State == "failed" && ended.Error != nil:
@@ -77,12 +71,12 @@ func (p *program) operates(begin func(context.Context, *caller, []string) (api.O
 	})
 }
 
-// cancelPatience is how long a cancelled operation is waited for.
+// cancelPatience is how long to wait for the end of a cancelled operation.
 const cancelPatience = 3 * time.Second
 
-// giveUp cancels an operation for somebody who has left, and returns it as it ended: it may have been too late. It
-// fails as ctx does where that cannot be learned soon.
-func (p *program) giveUp(ctx context.Context, c *caller, begun api.Operation,
+// cancelled cancels an operation and returns it after its end, because it may have succeeded before. It fails as ctx
+// does if the operation does not end soon.
+func (p *program) cancelled(ctx context.Context, c *caller, begun api.Operation,
 	show *operationView) (api.Operation, error) {
 	p.cancelOperation(ctx, c, begun.ID)
 	waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelPatience)
@@ -95,7 +89,7 @@ func (p *program) giveUp(ctx context.Context, c *caller, begun api.Operation,
 	return ended, nil
 }
 
-// cancelOperation asks for the end of an operation for somebody who has left.
+// cancelOperation cancels an operation, even if ctx has ended.
 func (p *program) cancelOperation(ctx context.Context, c *caller, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelPatience)
 	defer cancel()
@@ -136,11 +130,11 @@ func (p *program) watchOperation(ctx context.Context, c *caller, now api.Operati
 	return now, err
 }
 
-// newerOperation is what an event tells of an operation that is not known yet.
+// newerOperation returns a newer revision of an operation from an event.
 func newerOperation(event api.Event, now api.Operation) (newer api.Operation, found bool) {
 	var all []api.Operation
 	if event.Operation != nil {
-		all = append(all, *event.Operation)
+		all = []api.Operation{*event.Operation}
 	} else if event.Snapshot != nil {
 		all = event.Snapshot.Operations
 	}
@@ -151,7 +145,7 @@ func newerOperation(event api.Event, now api.Operation) (newer api.Operation, fo
 	return all[at], true
 }
 
-// answerPrompt asks the person at the terminal, and hides what is secret.
+// answerPrompt asks at the terminal and sends the answer.
 func (p *program) answerPrompt(ctx context.Context, c *caller, id string, prompt api.Prompt) error {
 	if prompt.Kind == "notice" {
 		p.notice("%s", session.Printable(prompt.Text))
@@ -164,12 +158,12 @@ func (p *program) answerPrompt(ctx context.Context, c *caller, id string, prompt
 	_, err = route.OperationAnswer.At(id).Body(api.PromptAnswer{Prompt: prompt.ID, Text: answer}).Ask(ctx, c)
 	var told *client.Refused
 	if errors.As(err, &told) && told.Problem.Code == session.CodeOperationConflict {
-		return nil // somebody else was quicker, or it is moot
+		return nil // it was answered elsewhere, or has expired
 	}
 	return err
 }
 
-// ask reads an answer from the terminal, which may also be the controlling one where standard input is something else.
+// ask reads an answer from standard input or, if that is not a terminal, from the controlling terminal.
 func (p *program) ask(ctx context.Context, prompt api.Prompt) (string, error) {
 	in, ok := p.Stdin.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {
@@ -186,29 +180,25 @@ func (p *program) ask(ctx context.Context, prompt api.Prompt) (string, error) {
 		text = "That was not accepted. " + text
 	}
 	if state, err := term.GetState(int(in.Fd())); err == nil {
-		defer term.Restore(int(in.Fd()), state) //nolint:errcheck // nothing can be done about a terminal that has gone
+		defer term.Restore(int(in.Fd()), state) //nolint:errcheck // the terminal may be gone
 	}
 	if prompt.Secret {
-		// before it is asked for: whoever types at once is not shown either; what cannot hide it now is told by the
-		// reader
-		_ = hide(int(in.Fd()))
+		_ = hide(int(in.Fd())) // before the question, for fast typists; readAnswer reports errors
 	}
 	fmt.Fprint(p.Stderr, text+" ")
-	type answer struct {
-		text string
-		err  error
-	}
-	answered := make(chan answer, 1)
+	var answer string
+	answered := make(chan error, 1)
 	go func() {
-		line, err := readAnswer(in, prompt.Secret)
-		answered <- answer{line, err}
+		var err error
+		answer, err = readAnswer(in, prompt.Secret)
+		answered <- err
 	}()
 	select {
-	case got := <-answered:
-		if errors.Is(got.err, io.EOF) {
+	case err := <-answered:
+		if errors.Is(err, io.EOF) {
 			return "", failAs(ExitInterrupted, session.CodeOperationCancelled, "Nothing was answered.", "")
 		}
-		return got.text, got.err
+		return answer, err
 	case <-ctx.Done():
 		fmt.Fprintln(p.Stderr)
 		return "", ctx.Err()
@@ -228,12 +218,12 @@ func readAnswer(in *os.File, secret bool) (string, error) {
 	return strings.TrimRight(line, "\r\n"), nil
 }
 
-// yesFlag gives a command the flag that answers every question of [program.confirm].
+// yesFlag adds the flag --yes, with which [program.confirm] does not ask.
 func (p *program) yesFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&p.yes, "yes", "y", false, "do not ask for confirmation")
 }
 
-// confirm asks for a yes.
+// confirm asks for confirmation. It fails if the answer is not yes.
 func (p *program) confirm(ctx context.Context, question string) error {
 	if p.yes {
 		return nil
@@ -248,16 +238,15 @@ func (p *program) confirm(ctx context.Context, question string) error {
 	return nil
 }
 
-// operationView shows the steps of an operation, each once it has ended, and the running one with its progress on one
-// line of a terminal.
+// operationView prints the steps of an operation after they end, and the progress of the running one on one line of a
+// terminal.
 type operationView struct {
 	statusLine
-	w     io.Writer
-	left  bool // the person has gone, so prompts stay unanswered
+	left  bool // it was interrupted, so prompts stay unanswered
 	shown map[string]hub.StepState
 }
 
-// marks are the signs of steps; the words beside them say the same.
+// marks are the symbols of ended steps.
 var marks = map[hub.StepState]string{"ok": "✓", "warning": "!", "failed": "✗", "skipped": "-"}
 
 func (v *operationView) show(o api.Operation) {
@@ -292,7 +281,7 @@ func (v *operationView) show(o api.Operation) {
 
 const progressWidth = 24
 
-// progressBar draws how far bytes are: "███░░ 42 % 11.2 MiB of 26.8 MiB, 5 MiB/s, 3s left".
+// progressBar formats a progress in bytes: "███░░ 42 % 11.2 MiB of 26.8 MiB, 5 MiB/s, 3s left".
 func progressBar(p api.Progress) string {
 	if p.Total <= 0 {
 		return size(p.Done)
@@ -312,17 +301,16 @@ func progressBar(p api.Progress) string {
 const (
 	reconnectFirst = 50 * time.Millisecond
 	reconnectMost  = 2 * time.Second
-	// reconnectFor is how long a lost control plane is looked for.
-	reconnectFor = 30 * time.Second
+	reconnectFor   = 30 * time.Second // until a lost control plane is an error
 )
 
-// longer is the pause after one that did not help.
+// longer returns the next, longer pause between attempts.
 func longer(pause time.Duration) time.Duration {
 	return min(max(2*pause, reconnectFirst), reconnectMost)
 }
 
-// again reconnects and calls try until it succeeds, fails for another reason than a lost connection, or the control
-// plane has not answered for reconnectFor.
+// again reconnects and calls try until it succeeds, fails for another reason than a lost connection, or reconnectFor
+// has passed.
 func (c *caller) again(ctx context.Context, try func(context.Context) error) error {
 	start := time.Now()
 	for pause := reconnectFirst; ; pause = longer(pause) {
@@ -333,10 +321,8 @@ func (c *caller) again(ctx context.Context, try func(context.Context) error) err
 		if err == nil || !worthTrying(err) || time.Since(start) > reconnectFor {
 			return err
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if err := pace.Wall().Pause(ctx, pause); err != nil {
+			return err
 		}
 	}
 }
@@ -353,7 +339,7 @@ func (c *caller) resume(ctx context.Context, try func(context.Context) error) er
 	return err
 }
 
-// askAgain asks, and asks again where the answer was lost: only what may be done twice.
+// askAgain calls a route, and again if the connection was lost. The route must be idempotent.
 func askAgain[In, Out any](ctx context.Context, c *caller, at route.Route[In, Out]) (answer Out, err error) {
 	ask := func(ctx context.Context) error { answer, err = at.Ask(ctx, c); return err }
 	if err = ask(ctx); err != nil && worthTrying(err) && ctx.Err() == nil {
@@ -362,36 +348,32 @@ func askAgain[In, Out any](ctx context.Context, c *caller, at route.Route[In, Ou
 	return answer, err
 }
 
-// follow calls fn with the session as it is and after each of its changes until fn returns true. It continues after a
-// lost connection.
+// follow calls fn with the session now and after each change until fn returns true. It survives lost connections.
 func (c *caller) follow(ctx context.Context, id session.ID, fn func(api.Session) bool) error {
-	return c.resume(ctx, func(ctx context.Context) error { return c.followOnce(ctx, id, fn) })
-}
-
-// followOnce does the same over one connection.
-func (c *caller) followOnce(ctx context.Context, id session.ID, fn func(api.Session) bool) error {
 	var now api.Session
-	return c.events(ctx, func() (done bool, err error) {
+	read := func() (done bool, err error) {
 		now, err = route.Session.At(string(id)).Ask(ctx, c)
 		return err == nil && fn(now), err
-	}, func(event api.Event) (bool, error) {
+	}
+	changed := func(event api.Event) (bool, error) {
 		if event.Removed == string(id) {
-			return false, fail(session.CodeSessionNotFound, "The session's record was removed while it was watched.",
-				"")
+			const message = "The session's record was removed while it was watched."
+			return false, fail(session.CodeSessionNotFound, message, "")
 		}
-		all := []api.Session{}
+		var all []api.Session
 		if event.Session != nil {
-			all = append(all, *event.Session)
+			all = []api.Session{*event.Session}
 		} else if event.Snapshot != nil {
 			all = event.Snapshot.Sessions
 		}
 		at := slices.IndexFunc(all, func(s api.Session) bool { return s.ID == id && s.Revision >= now.Revision })
 		return at >= 0 && fn(all[at]), nil
-	})
+	}
+	return c.resume(ctx, func(ctx context.Context) error { return c.events(ctx, read, changed) })
 }
 
-// events calls fn with each event until it is done. The stream is opened before read reads what there is, so that no
-// change falls between the two.
+// events calls read and then fn with each event until one is done. It opens the stream before it calls read, so that no
+// change is missed.
 func (c *caller) events(ctx context.Context, read func() (done bool, err error),
 	fn func(api.Event) (done bool, err error)) error {
 	conn, err := c.Dial(ctx, route.Events.Target())
@@ -412,7 +394,7 @@ func (c *caller) events(ctx context.Context, read func() (done bool, err error),
 	return err
 }
 
-// limited ends ctx after timeout, if there is one, with a failure that says so.
+// limited cancels ctx after timeout with an error about what. 0 means no timeout.
 func limited(ctx context.Context, timeout time.Duration, what string) (context.Context, context.CancelFunc) {
 	if timeout <= 0 {
 		return context.WithCancel(ctx)
@@ -422,24 +404,15 @@ func limited(ctx context.Context, timeout time.Duration, what string) (context.C
 		"slipway show and slipway history say where the session stands."))
 }
 
-// progress shows the status of a session on one line of a terminal, or a line for each status where standard error is
-// not one.
+// progress shows the status of a session on one line of a terminal, or a line for each status if standard error is not
+// a terminal.
 type progress struct {
 	statusLine
-	w    io.Writer
 	last string
 }
 
-func (p *program) newProgress() *progress {
-	g := &progress{statusLine: p.newStatusLine(), w: p.raw.err}
-	if p.output == outputJSON {
-		g.w = io.Discard
-	}
-	return g
-}
-
 func (g *progress) show(s api.Session) {
-	oneLine, text := g.statusLine.w != nil, s.Name+": "+string(s.Status)
+	oneLine, text := g.terminal, s.Name+": "+string(s.Status)
 	if detail := stateDetail(s); detail != "" && !ended(s) && (oneLine || s.Status == session.Pending) {
 		text += ", " + detail
 	}
@@ -451,7 +424,7 @@ func (g *progress) show(s api.Session) {
 	}
 }
 
-// stateDetail says in a few words why a session is where it is.
+// stateDetail returns the reason for the status of a session in a few words.
 func stateDetail(s api.Session) string {
 	switch {
 	case ended(s) && s.Error != nil && s.Status == "ERROR":

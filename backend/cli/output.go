@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,8 +21,7 @@ import (
 	"slipway/backend/session"
 )
 
-// show asks a route and prints the answer: with -o json as it came, so that members are there that this program does
-// not know.
+// show calls a route and prints the answer. -o json prints it as it is, with fields that this program does not know.
 func show[In, Out any](ctx context.Context, c *caller, at route.Route[In, Out], table func(io.Writer, Out)) error {
 	if c.program.output == outputJSON {
 		var raw json.RawMessage
@@ -37,45 +37,45 @@ func show[In, Out any](ctx context.Context, c *caller, at route.Route[In, Out], 
 	return c.program.print(answer, func(w io.Writer) { table(w, answer) })
 }
 
-// asks makes a command print what a route answers, whose path takes its arguments. on is what its flag --on means;
-// empty: it has none.
-func asks[Out any](p *program, cmd *cobra.Command, on string, at route.Route[route.None, Out],
+// asks makes a command print the answer of a route whose path has its arguments. on is the help of its flag --on;
+// empty: it has no such flag.
+func asks[In, Out any](p *program, cmd *cobra.Command, on string, at route.Route[In, Out],
 	table func(io.Writer, Out)) *cobra.Command {
 	var agent string
 	if on != "" {
 		p.onFlag(cmd, &agent, on)
 	}
-	cmd.RunE = p.about(func(ctx context.Context, c *caller, args []string) error {
+	return runs(cmd, p.about(func(ctx context.Context, c *caller, args []string) error {
 		at := at.At(args...)
 		if agent != "" {
 			at = at.With("agent", agent)
 		}
 		return show(ctx, c, at, table)
-	})
-	return cmd
+	}))
 }
 
-// changes makes a command change what its first argument names to what its second says, and print the answer.
+// changes makes a command change what its first argument names, by its second argument, and print the answer.
 func changes[In, Out any](p *program, cmd *cobra.Command, at route.Route[In, Out], to func(text string) In,
 	table func(io.Writer, Out)) *cobra.Command {
-	cmd.RunE = p.about(func(ctx context.Context, c *caller, args []string) error {
+	return runs(cmd, p.about(func(ctx context.Context, c *caller, args []string) error {
 		return show(ctx, c, at.At(args[0]).Body(to(args[1])), table)
-	})
-	return cmd
+	}))
 }
 
-// about is a command whose first argument, where its usage line calls that SESSION, is replaced by the id of the
-// session.
-func (p *program) about(work func(ctx context.Context, c *caller, args []string) error) func(*cobra.Command,
-	[]string) error {
+// about is [program.command] with the first argument replaced by an id, if the usage line calls it SESSION or PRESET.
+func (p *program) about(work func(ctx context.Context, c *caller, args []string) error) runE {
 	return func(cmd *cobra.Command, args []string) error {
 		return p.command(func(ctx context.Context, c *caller, args []string) error {
-			if names := argumentsOf(cmd); len(names) > 0 && names[0] == "SESSION" {
-				s, err := c.find(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				args[0] = string(s.ID)
+			var err error
+			if strings.Contains(cmd.Use, " SESSION") {
+				s, findErr := c.find(ctx, args[0])
+				args[0], err = string(s.ID), findErr
+			} else if strings.Contains(cmd.Use, " PRESET") {
+				preset, findErr := c.findPreset(ctx, args[0])
+				args[0], err = preset.ID, findErr
+			}
+			if err != nil {
+				return err
 			}
 			return work(ctx, c, args)
 		})(cmd, args)
@@ -105,12 +105,12 @@ func (p *program) printJSON(value any) error {
 	return err
 }
 
-// cells measures text in cells of a terminal: two for Hangul, kana, ideographs and emoji. Letters that are wide in old
-// East Asian fonts only count as one.
+// cells measures text in cells of a terminal: two for Hangul, kana, ideographs and emoji, one for letters that are wide
+// only in old East Asian fonts.
 var cells = runewidth.Condition{StrictEmojiNeutral: true}
 
-// columns writes rows with their columns aligned. The first row is the header. Columns whose header begins with a space
-// hold numbers and are set flush right.
+// columns writes rows with aligned columns. The first row is the header. Columns whose header begins with a space are
+// right-aligned.
 func columns(w io.Writer, rows [][]string) {
 	if len(rows) == 0 {
 		return
@@ -137,54 +137,55 @@ func columns(w io.Writer, rows [][]string) {
 	}
 }
 
-// table writes a line of cells for each item below a header, the names of the columns separated by commas.
-func table[T any](w io.Writer, header string, items []T, cells func(T) []string) {
-	rows := [][]string{strings.Split(header, ",")}
-	for _, item := range items {
-		rows = append(rows, cells(item))
-	}
-	columns(w, rows)
+// table writes a row for each item below a header, which has the names of the columns separated by commas.
+func table[T any](w io.Writer, header string, items []T, row func(T) []string) {
+	columns(w, append([][]string{strings.Split(header, ",")}, each(items, row)...))
 }
 
 // named joins the names of items.
 func named[T any](items []T, name func(T) string) string {
-	names := make([]string, len(items))
-	for i, item := range items {
-		names[i] = name(item)
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(each(items, name), ", ")
 }
 
-// fields writes names and values in turn, the values aligned. Empty values are left out.
+// each calls a function for each item and returns the results.
+func each[T, Out any](items []T, call func(T) Out) []Out {
+	all := make([]Out, len(items))
+	for i, item := range items {
+		all[i] = call(item)
+	}
+	return all
+}
+
+// fields writes alternating names and values, the values aligned. It omits empty values.
 func fields(w io.Writer, pairs ...string) {
 	width := 0
-	for i := 0; i < len(pairs); i += 2 {
-		width = max(width, cells.StringWidth(pairs[i]))
+	for pair := range slices.Chunk(pairs, 2) {
+		width = max(width, cells.StringWidth(pair[0]))
 	}
-	for i := 0; i < len(pairs); i += 2 {
-		if value := pairs[i+1]; value != "" {
+	for pair := range slices.Chunk(pairs, 2) {
+		if value := pair[1]; value != "" {
 			value = strings.ReplaceAll(value, "\n", "\n"+strings.Repeat(" ", width+2))
-			fmt.Fprintf(w, "%s  %s\n", cells.FillRight(pairs[i], width), value)
+			fmt.Fprintf(w, "%s  %s\n", cells.FillRight(pair[0], width), value)
 		}
 	}
 }
 
-// statusLine is one line of a terminal that is written over.
+// statusLine is one line of standard error that is overwritten. Without a terminal it is not shown.
 type statusLine struct {
-	w    io.Writer // nil: nothing is shown
-	text string
+	w        io.Writer // for complete lines
+	terminal bool
+	text     string
 }
 
-// newStatusLine is a line of standard error where that is a terminal that people read.
 func (p *program) newStatusLine() statusLine {
-	if p.output == outputJSON || !isTerminal(p.raw.err) {
-		return statusLine{}
+	if p.output == outputJSON {
+		return statusLine{w: io.Discard}
 	}
-	return statusLine{w: p.raw.err}
+	return statusLine{w: p.raw.err, terminal: isTerminal(p.raw.err)}
 }
 
 func (l *statusLine) show(text string) {
-	if l.w != nil && text != l.text {
+	if l.terminal && text != l.text {
 		l.text = text
 		fmt.Fprint(l.w, "\r\x1b[K"+text)
 	}
@@ -197,7 +198,7 @@ func (l *statusLine) clear() {
 	l.text = ""
 }
 
-// size writes an amount of bytes in binary units: "1.5 GiB".
+// size formats an amount of bytes in binary units: "1.5 GiB".
 func size[N ~int64](n N) string {
 	const step = 1024
 	value, unit := float64(n), "B"
@@ -215,7 +216,7 @@ func size[N ~int64](n N) string {
 	return strings.TrimSuffix(text, ".0") + " " + unit
 }
 
-// span writes a length of time with its two largest units: "3m 12s".
+// span formats a length of time with its two largest units: "3m 12s".
 func span(d time.Duration) string {
 	d = max(d, 0)
 	whole := func(unit time.Duration) int { return int(d / unit) }
@@ -237,7 +238,7 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%dd %dh", whole(day), whole(time.Hour)%24)
 }
 
-// moment writes a time as the person's clock shows it, and how long ago it was.
+// moment formats a time in the local time zone, with its age.
 func (p *program) moment(at *time.Time) string {
 	if at == nil || at.IsZero() {
 		return ""
@@ -245,7 +246,7 @@ func (p *program) moment(at *time.Time) string {
 	return at.In(p.Now().Location()).Format(time.DateTime) + " (" + p.age(*at) + ")"
 }
 
-// age says how long ago a time was, or how far ahead it is.
+// age formats how long ago a time was, or how far ahead it is.
 func (p *program) age(at time.Time) string {
 	if ago := p.Now().Sub(at); ago >= 0 {
 		return span(ago) + " ago"
@@ -267,21 +268,19 @@ func plural(n int, one, many string) string {
 	return strconv.Itoa(n) + " " + many
 }
 
-// screens are the standard streams as they were given. Only what is another program's output goes there as it is: logs,
-// terminals, commands. All that Slipway itself says goes to [Config.Stdout] and [Config.Stderr] of the program, which
-// are [plainWriter]s.
+// screens are the unfiltered standard streams, for the output of other programs only: logs, terminals, commands. All
+// that Slipway itself prints goes to [Config.Stdout] and [Config.Stderr], which are [plainWriter]s here.
 type screens struct{ out, err io.Writer }
 
-// plainWriter writes text without what a terminal acts on. Names, messages and whatever else is printed may come from
-// another machine.
+// plainWriter removes control characters except line breaks and tabs, because names and messages may come from another
+// machine.
 type plainWriter struct {
 	to io.Writer
 
 	mu   sync.Mutex // guards rest
-	rest []byte     // the beginning of a character whose end has not come yet
+	rest []byte     // the beginning of an incomplete character
 }
 
-// Write keeps line breaks and tabs.
 func (w *plainWriter) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -308,10 +307,10 @@ func (w *plainWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// longestCell bounds a cell, which is as wide in every row, in bytes.
+// longestCell limits the width of a column, in bytes.
 const longestCell = 1000
 
-// inLine is text as it may stand in a row of a table.
+// inLine makes one line of a text, for a row of a table.
 func inLine(text string) string {
 	text = strings.Join(strings.FieldsFunc(session.Printable(text), func(r rune) bool { return r == '\n' }), " ")
 	if len(text) > longestCell {
@@ -320,7 +319,7 @@ func inLine(text string) string {
 	return text
 }
 
-// escapeJSON writes what a terminal acts on as JSON's own escapes, which mean the same to whatever reads the text.
+// escapeJSON replaces control characters by JSON escapes, which mean the same.
 func escapeJSON(text []byte) []byte {
 	var out bytes.Buffer
 	for _, r := range string(text) {

@@ -41,7 +41,7 @@ func (p sessionCommands) queueTable(w io.Writer, waiting []api.Session) {
 	})
 }
 
-// startText says when a session that waits will start: a known moment, or an estimate and by how much it may be wrong.
+// startText formats when a waiting session will start: a known moment, or an estimate with its margin.
 func (p sessionCommands) startText(wait session.Wait) string {
 	in := func(at time.Time) string { return "in " + span(at.Sub(p.Now())) }
 	switch {
@@ -55,9 +55,9 @@ func (p sessionCommands) startText(wait session.Wait) string {
 	return "about " + in(*wait.Start)
 }
 
-// needs is what a session asks for in one line: "2 CPU, 4 GiB, GPU 0.5".
+// needs formats the requested resources in one line: "2 CPU, 4 GiB, GPU 0.5".
 func needs(spec session.Spec) string {
-	parts := []string{strconv.Itoa(max(1, spec.Resources.CPU)) + " CPU", size(int64(spec.Resources.Memory))}
+	parts := []string{strconv.Itoa(max(1, spec.Resources.CPU)) + " CPU", size(spec.Resources.Memory)}
 	if !spec.Accelerator.IsZero() {
 		parts = append(parts, "GPU "+spec.Accelerator.String())
 	}
@@ -83,8 +83,8 @@ func (p sessionCommands) priorityCommand() *cobra.Command {
 }
 
 func (p sessionCommands) keepCommand() *cobra.Command {
-	return changes(p.program, &cobra.Command{Use: "keep SESSION TIME",
-		Short: "Keep an idle session, for example for 4h"}, route.Keep,
+	cmd := &cobra.Command{Use: "keep SESSION TIME", Short: "Keep an idle session, for example for 4h"}
+	return changes(p.program, cmd, route.Keep,
 		func(length string) api.KeepRequest { return api.KeepRequest{For: length} },
 		func(w io.Writer, s api.Session) {
 			fmt.Fprintf(w, "%s is kept until %s.\n", s.Name, p.moment(s.KeepUntil))
@@ -93,45 +93,37 @@ func (p sessionCommands) keepCommand() *cobra.Command {
 
 func (p sessionCommands) idleCommand() *cobra.Command {
 	flags := idleFlags{}
-	cmd := &cobra.Command{
-		Use:   "idle SESSION [--idle-…]",
+	cmd := &cobra.Command{Use: "idle SESSION [--idle-…]",
 		Short: "Show the idle checks of a session, or simulate others",
 		Long: `Idle shows the latest results of the idle checks. With --idle flags it simulates these
 checks with the recorded data of the session. It changes nothing.`,
-		ValidArgsFunction: p.completeSessions(allSessions),
-	}
+		ValidArgsFunction: p.completeSessions(allSessions)}
 	flags.add(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		policy, wrong, err := flags.policy()
+	var policy *session.IdlePolicy
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		read, wrong, err := flags.policy()
 		for i := range wrong {
 			wrong[i].Field = strings.TrimPrefix(wrong[i].Field, "idle.")
 		}
-		if err = errors.Join(err, invalid(session.CodeSessionInvalid, wrong)); err != nil {
-			return err
-		}
-		return p.inSession(func(ctx context.Context, c *caller, s api.Session, _ []string) error {
-			return p.idle(ctx, c, s, policy)
-		})(cmd, args)
+		policy = read
+		return errors.Join(err, invalid(session.CodeSessionInvalid, wrong))
 	}
-	return cmd
+	return runs(cmd, p.inSession(func(ctx context.Context, c *caller, s api.Session, _ []string) error {
+		if policy == nil {
+			return p.print(s, func(w io.Writer) { p.idleTable(w, s.Idle, s.KeepUntil) })
+		}
+		return show(ctx, c, route.IdleSimulation.At(string(s.ID)).Body(*policy), p.simulationFields)
+	}))
 }
 
-func (p sessionCommands) idle(ctx context.Context, c *caller, s api.Session, policy *session.IdlePolicy) error {
-	if policy == nil {
-		return p.print(s, func(w io.Writer) { p.idleTable(w, s.Idle, s.KeepUntil) })
+func (p sessionCommands) simulationFields(w io.Writer, s session.IdleSimulation) {
+	verdict := "It would not have been reclaimed."
+	if s.Unknown {
+		verdict = "Unknown."
+	} else if s.Ended {
+		verdict = "It would have been reclaimed: " + p.moment(s.At) + ", by the check of " + string(s.Checker) + "."
 	}
-	return show(ctx, c, route.IdleSimulation.At(string(s.ID)).Body(*policy), func(w io.Writer,
-		simulation session.IdleSimulation) {
-		verdict := "It would not have been reclaimed."
-		if simulation.Unknown {
-			verdict = "Unknown."
-		} else if simulation.Ended {
-			verdict = "It would have been reclaimed: " + p.moment(simulation.At) + ", by the check of " +
-				string(simulation.Checker) + "."
-		}
-		fields(w, "Verdict", verdict, "Because", simulation.Message,
-			"Judged since", p.moment(&simulation.Since))
-	})
+	fields(w, "Verdict", verdict, "Because", s.Message, "Judged since", p.moment(&s.Since))
 }
 
 func (p sessionCommands) idleTable(w io.Writer, checks []session.IdleCheck, keep *time.Time) {
@@ -158,7 +150,7 @@ func (p sessionCommands) idleTable(w io.Writer, checks []session.IdleCheck, keep
 	})
 }
 
-// logOptions says which part of a log is wanted.
+// logOptions selects a part of a log.
 type logOptions struct {
 	follow, timestamps bool
 	tail               int // -1: all
@@ -167,23 +159,19 @@ type logOptions struct {
 
 func (p sessionCommands) logsCommand() *cobra.Command {
 	opts := logOptions{}
-	cmd := &cobra.Command{
-		Use:               "logs [-f] [--tail N] [-t] SESSION",
-		Short:             "Print the log of a session",
-		ValidArgsFunction: p.completeSessions(allSessions),
-	}
+	cmd := &cobra.Command{Use: "logs [-f] [--tail N] [-t] SESSION", Short: "Print the log of a session",
+		ValidArgsFunction: p.completeSessions(allSessions)}
 	cmd.Flags().BoolVarP(&opts.follow, "follow", "f", false, "follow the log until the session ends")
 	cmd.Flags().IntVar(&opts.tail, "tail", -1, "only the last lines, this many")
 	cmd.Flags().BoolVarP(&opts.timestamps, "timestamps", "t", false, "start each line with its time")
 	cmd.Flags().StringVar(&opts.kernel, "kernel", "", "container of a cluster (default main1)")
-	cmd.RunE = p.about(func(ctx context.Context, c *caller, args []string) error {
+	return runs(cmd, p.about(func(ctx context.Context, c *caller, args []string) error {
 		return c.copyLogs(ctx, session.ID(args[0]), opts, p.raw.out)
-	})
-	return cmd
+	}))
 }
 
-// copyLogs writes a log to w. A log that is followed from its beginning resumes after a lost connection. Of any other
-// the rest would be a guess, so the loss is an error.
+// copyLogs writes a log to w. After a lost connection it resumes a log that it follows from the beginning. Otherwise it
+// cannot know where to resume and fails.
 func (c *caller) copyLogs(ctx context.Context, id session.ID, opts logOptions, w io.Writer) error {
 	if opts.tail == 0 && !opts.follow {
 		return nil
@@ -216,7 +204,7 @@ func (c *caller) copyLogs(ctx context.Context, id session.ID, opts logOptions, w
 	return context.Cause(ctx)
 }
 
-// ending tells a body that ended from one that broke off.
+// ending returns the error of an incomplete body as a [client.Lost].
 func ending(err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return nil

@@ -22,7 +22,7 @@ import (
 	"slipway/backend/session"
 )
 
-// maxRecipe bounds what is read of a file; [recipe.Parse] says what is too much.
+// maxRecipe is how much of a file is read, one byte more than [recipe.Parse] accepts.
 const maxRecipe = 1<<20 + 1
 
 // readSpec reads a spec from a YAML file, or from stdin for "-".
@@ -44,31 +44,25 @@ func (p runCommands) readSpec(path string) (session.Spec, error) {
 		return session.Spec{}, err
 	}
 	spec, err := recipe.Parse(data)
-	if err != nil {
-		return spec, recipeFailure(name, err)
-	}
-	return spec, nil
-}
-
-func recipeFailure(name string, err error) error {
 	var fault *recipe.Fault
-	if !errors.As(err, &fault) {
-		return err
+	if errors.As(err, &fault) {
+		if fault.Line > 0 {
+			name = fmt.Sprintf("%s, line %d", name, fault.Line)
+		}
+		err = fail(session.CodeRecipeInvalid, name+": "+fault.Message, fault.Hint)
 	}
-	where := name
-	if fault.Line > 0 {
-		where = fmt.Sprintf("%s, line %d", name, fault.Line)
-	}
-	return fail(session.CodeRecipeInvalid, where+": "+fault.Message, fault.Hint)
+	return spec, err
 }
 
-// addSecrets takes the values that a recipe does not keep from here, but for those that flags give.
+// addSecrets sets variables that a recipe does not contain from the environment, unless a flag sets them.
 func (p runCommands) addSecrets(spec *session.Spec, flags specFlags) error {
 	at := slices.IndexFunc(flags, func(f *specFlag) bool { return f.name == "env" })
 	var missing []string
 	for i, v := range spec.Env {
-		flagged := slices.ContainsFunc(flags[at].given,
-			func(entry string) bool { name, _, _ := strings.Cut(entry, "="); return name == v.Name })
+		flagged := slices.ContainsFunc(flags[at].given, func(entry string) bool {
+			name, _, _ := strings.Cut(entry, "=")
+			return name == v.Name
+		})
 		if v.Value != "" || flagged || !session.SecretName(v.Name) {
 			continue
 		}
@@ -89,13 +83,10 @@ func (p runCommands) addSecrets(spec *session.Spec, flags specFlags) error {
 }
 
 func (p runCommands) recipeCommand() *cobra.Command {
-	parent := &cobra.Command{
-		Use:   "recipe",
-		Short: "Manage recipes: sessions saved as files",
+	parent := &cobra.Command{Use: "recipe", Short: "Manage recipes: sessions saved as files",
 		Long: `A recipe is a YAML file that describes a session, with its image pinned by digest. Launch it
 with slipway run -f, or drop it on the launcher. It never contains the values of variables
-with secret-looking names: run takes them from the environment.`,
-	}
+with secret-looking names: run takes them from the environment.`}
 	parent.AddCommand(p.recipeExportCommand(), p.recipeCheckCommand(), p.recipeDiffCommand())
 	return parent
 }
@@ -106,7 +97,7 @@ func (p runCommands) recipeExportCommand() *cobra.Command {
 		ValidArgsFunction: p.completeSessions(allSessions),
 		Example:           "  slipway recipe export train-a > train.yaml\n  slipway recipe export train-a --as docker"}
 	cmd.Flags().StringVar(&as, "as", as, "yaml, run (slipway run command) or docker (similar docker run command)")
-	cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
+	return runs(cmd, p.command(func(ctx context.Context, c *caller, args []string) error {
 		if as != "yaml" && as != "run" && as != "docker" {
 			return usagef("unknown format --as %s: use yaml, run or docker", as)
 		}
@@ -115,8 +106,7 @@ func (p runCommands) recipeExportCommand() *cobra.Command {
 			return err
 		}
 		return show(ctx, c, at, func(w io.Writer, found api.Recipe) { p.printRecipe(w, found, as) })
-	})
-	return cmd
+	}))
 }
 
 func (p runCommands) printRecipe(w io.Writer, found api.Recipe, as string) {
@@ -142,15 +132,15 @@ func (p runCommands) printRecipe(w io.Writer, found api.Recipe, as string) {
 	}
 }
 
-// recipeOf finds a session, else an entry of the launch history of that name.
+// recipeOf returns the recipe of a session, or of an entry in the launch history with that name.
 func (c *caller) recipeOf(ctx context.Context, ref string) (route.Route[route.None, api.Recipe], error) {
 	found, err := c.find(ctx, ref)
 	if err == nil {
 		return route.SessionRecipe.At(string(found.ID)), nil
 	}
-	recents, listErr := route.Recents.Ask(ctx, c)
+	recents, _ := route.Recents.Ask(ctx, c) // without them, err is the reason
 	for _, r := range recents {
-		if listErr == nil && (r.ID == ref || r.Name == ref) {
+		if r.ID == ref || r.Name == ref {
 			return route.RecentRecipe.At(r.ID), nil
 		}
 	}
@@ -170,8 +160,7 @@ func (p runCommands) recipeCheckCommand() *cobra.Command {
 			return p.command(func(ctx context.Context, c *caller, _ []string) error {
 				return p.checkRecipe(ctx, c, spec)
 			})(cmd, args)
-		},
-	}
+		}}
 }
 
 func (p runCommands) checkRecipe(ctx context.Context, c *caller, spec session.Spec) error {
@@ -205,7 +194,7 @@ func (p runCommands) recipeDiffCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "diff FILE FILE", Short: "Compare two recipes field by field",
 		Long: "Prints the fields that differ. Exits with 1 if any do, as diff does."}
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "also print identical fields")
-	cmd.RunE = func(_ *cobra.Command, args []string) error {
+	return runs(cmd, func(_ *cobra.Command, args []string) error {
 		left, err := p.readSpec(args[0])
 		if err != nil {
 			return err
@@ -215,8 +204,7 @@ func (p runCommands) recipeDiffCommand() *cobra.Command {
 			return err
 		}
 		return p.printDifferences(recipe.Compare(left, right), all, args)
-	}
-	return cmd
+	})
 }
 
 func (p runCommands) printDifferences(fields []recipe.Field, all bool, names []string) error {
@@ -224,7 +212,7 @@ func (p runCommands) printDifferences(fields []recipe.Field, all bool, names []s
 	if !all {
 		fields = slices.DeleteFunc(fields, func(f recipe.Field) bool { return f.Same })
 	}
-	err := p.print(fields, func(w io.Writer) {
+	return failedIf(differ, p.print(fields, func(w io.Writer) {
 		rows := [][]string{{"FIELD", names[0], names[1]}}
 		for _, f := range fields {
 			rows = append(rows, []string{f.Field, oneLine(f.Left), oneLine(f.Right)})
@@ -232,39 +220,21 @@ func (p runCommands) printDifferences(fields []recipe.Field, all bool, names []s
 		if len(rows) > 1 {
 			columns(w, rows)
 		}
-	})
-	if err == nil && differ {
-		return &exitError{ExitFailure}
-	}
-	return err
+	}))
 }
 
-// oneLine writes a text of several lines in a table.
+// oneLine formats several lines for a table.
 func oneLine(text string) string { return strings.ReplaceAll(strings.TrimSpace(text), "\n", " ⏎ ") }
 
 func (p runCommands) presetCommand() *cobra.Command {
-	parent := &cobra.Command{
-		Use:   "preset",
-		Short: "Manage resource presets",
-	}
+	parent := &cobra.Command{Use: "preset", Short: "Manage resource presets"}
 	list := asks(p.program, &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List presets"}, "",
 		route.Presets, presetTable)
-	rename := &cobra.Command{Use: "rename PRESET NAME", Short: "Rename one of your presets"}
-	rename.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
-		found, err := c.findPreset(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		return show(ctx, c, route.PresetUpdate.At(found.ID).Body(hub.PresetUpdate{Name: &args[1]}), presetName)
-	})
+	rename := changes(p.program, &cobra.Command{Use: "rename PRESET NAME", Short: "Rename one of your presets"},
+		route.PresetUpdate, func(name string) hub.PresetUpdate { return hub.PresetUpdate{Name: &name} }, presetName)
 	remove := &cobra.Command{Use: "rm PRESET", Short: "Delete one of your presets"}
-	remove.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
-		found, err := c.findPreset(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		_, err = route.PresetDelete.At(found.ID).Ask(ctx, c)
-		return err
+	remove.RunE = p.about(func(ctx context.Context, c *caller, args []string) error {
+		return route.PresetDelete.At(args[0]).Call(ctx, c, nil)
 	})
 	parent.AddCommand(list, p.presetSaveCommand(), rename, remove)
 	return parent
@@ -279,7 +249,7 @@ func (p runCommands) presetSaveCommand() *cobra.Command {
 	}
 	cmd := &cobra.Command{Use: "save NAME [--cpu N] [--mem SIZE] [--shm SIZE] [--gpu WHAT]", Short: "Save a preset"}
 	flags.add(cmd)
-	cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
+	return runs(cmd, p.command(func(ctx context.Context, c *caller, args []string) error {
 		var spec session.Spec
 		wrong, err := flags.set(&spec)
 		if err == nil {
@@ -290,46 +260,40 @@ func (p runCommands) presetSaveCommand() *cobra.Command {
 		}
 		request := hub.PresetContent{Name: args[0], Resources: spec.Resources, Accelerator: spec.Accelerator}
 		return show(ctx, c, route.PresetCreate.Body(request), presetName)
-	})
-	return cmd
+	}))
 }
 
 func presetName(w io.Writer, preset hub.Preset) { fmt.Fprintln(w, preset.Name) }
 
 func presetTable(w io.Writer, presets []hub.Preset) {
 	table(w, "NAME, CPU, MEMORY, SHARED,GPU,KIND", presets, func(preset hub.Preset) []string {
-		shared, devices, kind := "automatic", "", "your own"
-		if !preset.Accelerator.IsZero() {
-			devices = preset.Accelerator.String()
-		}
+		shared, devices, kind := "automatic", acceleratorText(preset.Accelerator), "your own"
 		if preset.Resources.Shm != 0 {
-			shared = size(int64(preset.Resources.Shm))
+			shared = size(preset.Resources.Shm)
 		}
 		if preset.Builtin {
 			kind = "built in"
 		}
-		return []string{preset.Name, strconv.Itoa(preset.Resources.CPU), size(int64(preset.Resources.Memory)), shared,
+		return []string{preset.Name, strconv.Itoa(preset.Resources.CPU), size(preset.Resources.Memory), shared,
 			devices, kind}
 	})
 }
 
-// findPreset finds a preset by its id or its name, whatever its case.
+// findPreset returns a preset by its id or its name, ignoring case.
 func (c *caller) findPreset(ctx context.Context, ref string) (hub.Preset, error) {
 	presets, err := route.Presets.Ask(ctx, c)
 	if err != nil {
 		return hub.Preset{}, err
 	}
-	for _, preset := range presets {
-		if preset.ID == ref || strings.EqualFold(preset.Name, ref) {
-			return preset, nil
-		}
+	named := func(preset hub.Preset) bool { return preset.ID == ref || strings.EqualFold(preset.Name, ref) }
+	if i := slices.IndexFunc(presets, named); i >= 0 {
+		return presets[i], nil
 	}
 	return hub.Preset{}, fail(session.CodeRecipeNotFound, fmt.Sprintf("There is no preset %q.", ref),
 		"slipway preset ls lists all of them.")
 }
 
-// leaveOutMount leaves out what --no-volume names. What the file does not have is an error: nothing else may be left
-// out in its place.
+// leaveOutMount removes the mount that --no-volume names. It fails if the file has no such mount.
 func leaveOutMount(spec *session.Spec, name string) error {
 	mounts := len(spec.Mounts)
 	spec.Mounts = slices.DeleteFunc(spec.Mounts, func(m session.Mount) bool {
@@ -341,7 +305,7 @@ func leaveOutMount(spec *session.Spec, name string) error {
 	return nil
 }
 
-// leaveOutAfter does the same for --no-after.
+// leaveOutAfter removes the session that --no-after names. It fails if the file has no such session.
 func leaveOutAfter(spec *session.Spec, name string) error {
 	at := slices.Index(spec.After, name)
 	if at < 0 {
@@ -351,8 +315,8 @@ func leaveOutAfter(spec *session.Spec, name string) error {
 	return nil
 }
 
-// createMissing creates the folders that a spec mounts and there are not, on the agent where it would land. It does
-// nothing where more than that is wrong: the launch tells it, and nothing is half done.
+// createMissing creates the missing folders that a spec mounts, on the agent where it would start. It does nothing if
+// there is another error, which the launch then reports.
 func (p runCommands) createMissing(ctx context.Context, c *caller, spec session.Spec) error {
 	preview, err := route.Preview.Body(spec).Ask(ctx, c)
 	if err != nil {
@@ -379,7 +343,7 @@ func (p runCommands) createMissing(ctx context.Context, c *caller, spec session.
 	return nil
 }
 
-// mountField reads mounts[1].folder as 1 and folder; part is "" for other fields.
+// mountField parses mounts[1].folder as 1 and folder; part is "" for other fields.
 func mountField(field string) (i int, part string) {
 	rest, ok := strings.CutPrefix(field, "mounts[")
 	number, part, found := strings.Cut(rest, "].")
@@ -390,26 +354,25 @@ func mountField(field string) (i int, part string) {
 	return i, part
 }
 
-// withRepairs adds to each field of a refusal the flags that mend it: a file need not be changed to be run here.
+// withRepairs adds to each field of a refusal the flags that fix it, so that the file need not be changed.
 func withRepairs(err error, spec session.Spec) error {
-	var told *client.Refused
-	if !errors.As(err, &told) || len(told.Problem.Fields) == 0 {
+	var refused *client.Refused
+	if !errors.As(err, &refused) || len(refused.Problem.Fields) == 0 {
 		return err
 	}
-	mended := *told
-	mended.Problem.Fields = slices.Clone(told.Problem.Fields)
-	for i, e := range mended.Problem.Fields {
+	fixable, fields := *refused, slices.Clone(refused.Problem.Fields)
+	for i, e := range fields {
 		if flags := repairOf(e.Field, spec); flags != "" {
-			mended.Problem.Fields[i].Hint = strings.TrimSpace(e.Hint + " Or " + flags + ".")
+			fields[i].Hint = strings.TrimSpace(e.Hint + " Or " + flags + ".")
 		}
 	}
-	if len(mended.Problem.Fields) == 1 {
-		mended.Problem.Hint = mended.Problem.Fields[0].Hint
+	if fixable.Problem.Fields = fields; len(fields) == 1 {
+		fixable.Problem.Hint = fields[0].Hint
 	}
-	return &mended
+	return &fixable
 }
 
-// repairOf are the flags that repair one field.
+// repairOf returns the flags that fix a field.
 func repairOf(field string, spec session.Spec) string {
 	if i, part := mountField(field); part != "" && i < len(spec.Mounts) {
 		return repairOfMount(spec.Mounts[i], part)

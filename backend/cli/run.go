@@ -17,27 +17,22 @@ import (
 	"slipway/backend/session"
 )
 
-// runCommands are the commands for launches, recipes and presets.
-type runCommands struct{ *program }
-
-// runOptions is what run is asked for beside the spec.
+// runOptions are the options of run that are not in the spec.
 type runOptions struct {
 	detach, wait, remove, createFolders bool
 
-	file     string // of the spec; empty: none
+	file     string // of the spec; may be empty
 	timeout  time.Duration
 	words    []string // the command
-	count    int      // how many sessions
-	gpuGiven bool     // devices, or none, whatever a preset has
+	count    int      // of sessions
+	gpuGiven bool     // a flag sets the devices, so that a preset does not
 	preset   string
-	owner    string // for whom; empty: oneself
+	owner    string // empty: oneself
 }
 
 func (p runCommands) runCommand() *cobra.Command {
 	flags, idle, opts := p.runFlags(), idleFlags{}, runOptions{}
-	cmd := &cobra.Command{
-		Use:   "run --image IMAGE [flags] [-- COMMAND…]",
-		Short: "Launch a session",
+	cmd := &cobra.Command{Use: "run --image IMAGE [flags] [-- COMMAND…]", Short: "Launch a session",
 		Long: `Run launches a session.
 
 Interactive sessions: run waits for the session and opens a terminal in it that runs COMMAND
@@ -57,38 +52,32 @@ wait for), run says so at once, with the flags that fix it. It never skips anyth
   slipway run --image pytorch:2.5 --type batch --gpu vram:12g --after prepare --count 4 --name sweep -- python sweep.py
   slipway run -f recipe.yaml --name second-try
   slipway run -f recipe.yaml --on= --create-folders --gpu none
-  slipway run --on lab --owner ann --image python:3.12 --detach`,
-	}
+  slipway run --on lab --owner ann --image python:3.12 --detach`}
 	flags.add(cmd)
 	idle.add(cmd)
-	cmd.Flags().StringVarP(&opts.file, "file", "f", "",
-		"read the session from a YAML file, - for stdin; flags override it")
-	cmd.Flags().StringVar(&opts.preset, "preset", "", "name of a resource preset; other flags override it")
-	cmd.Flags().BoolVar(&opts.createFolders, "create-folders", false,
-		"create missing folders that the session mounts")
-	cmd.Flags().BoolVarP(&opts.detach, "detach", "d", false, "print the ID and return at once")
-	cmd.Flags().BoolVar(&opts.wait, "wait", false,
-		"wait until an interactive session runs or a batch session ends")
-	cmd.Flags().DurationVar(&opts.timeout, "wait-timeout", 0,
+	f := cmd.Flags()
+	f.StringVarP(&opts.file, "file", "f", "", "read the session from a YAML file, - for stdin; flags override it")
+	f.StringVar(&opts.preset, "preset", "", "name of a resource preset; other flags override it")
+	f.BoolVar(&opts.createFolders, "create-folders", false, "create missing folders that the session mounts")
+	f.BoolVarP(&opts.detach, "detach", "d", false, "print the ID and return at once")
+	f.BoolVar(&opts.wait, "wait", false, "wait until an interactive session runs or a batch session ends")
+	f.DurationVar(&opts.timeout, "wait-timeout", 0,
 		"stop waiting after this long, such as 10m; the session keeps running")
-	cmd.Flags().BoolVar(&opts.remove, "rm", false, "terminate an interactive session when its terminal or command ends")
-	cmd.Flags().IntVar(&opts.count, "count", 1,
-		"launch this many, 1 to 10, named NAME-1, NAME-2 …; prints the IDs at once")
-	cmd.Flags().StringVar(&opts.owner, "owner", "",
-		"owner of the session, on an agent that you administer (default: you)")
-	cmd.Flags().SetInterspersed(false)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		opts.words, opts.gpuGiven = args, cmd.Flags().Changed("gpu")
+	f.BoolVar(&opts.remove, "rm", false, "terminate an interactive session when its terminal or command ends")
+	f.IntVar(&opts.count, "count", 1, "launch this many, 1 to 10, named NAME-1, NAME-2 …; prints the IDs at once")
+	f.StringVar(&opts.owner, "owner", "", "owner of the session, on an agent that you administer (default: you)")
+	f.SetInterspersed(false)
+	return runs(cmd, func(cmd *cobra.Command, args []string) error {
+		opts.words, opts.gpuGiven = args, f.Changed("gpu")
 		spec, err := p.buildSpec(flags, idle, opts)
+		if err == nil {
+			err = opts.check(spec)
+		}
 		if err != nil {
 			return err
 		}
-		if err := opts.check(spec); err != nil {
-			return err
-		}
 		return p.run(cmd.Context(), spec, opts)
-	}
-	return cmd
+	})
 }
 
 func (o runOptions) check(spec session.Spec) error {
@@ -112,9 +101,8 @@ func (o runOptions) check(spec session.Spec) error {
 	return nil
 }
 
-// resolve gives sessions to wait for by their ids, however they were named, fills in the resources of a preset that
-// flags and file left open, and creates the folders that are wanted and not there. A session that only the file names
-// and that there is not is left for the server to tell, with whatever else is missing.
+// resolve replaces the names of sessions in --after by their ids, adds resources from a preset, and creates missing
+// folders. It leaves unknown sessions of the file, so that the server reports them with whatever else is missing.
 func (p runCommands) resolve(ctx context.Context, c *caller, spec *session.Spec, opts runOptions) error {
 	for i, ref := range spec.After {
 		s, err := c.find(ctx, ref)
@@ -131,7 +119,7 @@ func (p runCommands) resolve(ctx context.Context, c *caller, spec *session.Spec,
 	return p.createMissing(ctx, c, *spec)
 }
 
-// fill takes from a preset what a spec leaves open.
+// fill sets the resources that are not set from a preset.
 func (p runCommands) fill(ctx context.Context, c *caller, spec *session.Spec, opts runOptions) error {
 	if opts.preset == "" {
 		return nil
@@ -148,18 +136,18 @@ func (p runCommands) fill(ctx context.Context, c *caller, spec *session.Spec, op
 	return nil
 }
 
-// failures is several failures, each of which is told.
-func (p *program) failures(problems []error) error {
-	if len(problems) == 0 {
-		return nil
+// failures prints all errors but the last, which it returns. That decides the exit code.
+func (p *program) failures(problems []error) (last error) {
+	for i, problem := range problems {
+		if i > 0 {
+			p.finish(last)
+		}
+		last = problem
 	}
-	for _, problem := range problems[:len(problems)-1] {
-		p.finish(problem)
-	}
-	return problems[len(problems)-1] // the last one decides the exit code
+	return last
 }
 
-// run launches a session and does with it what was asked for. What it prints with -o json is the session, as it was
+// run launches a session and then waits or connects, as the options say. -o json prints the session when it was
 // accepted or after the wait.
 func (p runCommands) run(ctx context.Context, spec session.Spec, opts runOptions) error {
 	launching, cancel := interruptible(ctx)
@@ -190,7 +178,7 @@ func (p runCommands) run(ctx context.Context, spec session.Spec, opts runOptions
 	if err != nil {
 		return err
 	}
-	cancel() // from here on signals belong to the command or the terminal
+	cancel() // signals are now for the command or the terminal
 	var code int
 	switch {
 	case attached:
@@ -210,7 +198,7 @@ func (p runCommands) run(ctx context.Context, spec session.Spec, opts runOptions
 	return exitWith(code, err)
 }
 
-// repairable adds the flags that mend a file to why it was refused.
+// repairable adds the flags that fix a file to an error.
 func (o runOptions) repairable(err error, spec session.Spec) error {
 	if o.file == "" {
 		return err
@@ -218,15 +206,7 @@ func (o runOptions) repairable(err error, spec session.Spec) error {
 	return withRepairs(err, spec)
 }
 
-func exitWith(code int, err error) error {
-	if err == nil && code != 0 {
-		return &exitError{code}
-	}
-	return err
-}
-
-// launchMany launches several sessions and prints the ids of those that there are; each failure is told, and the last
-// one decides the exit code.
+// launchMany launches several sessions and prints their ids and all errors.
 func (p runCommands) launchMany(ctx context.Context, c *caller, spec session.Spec, opts runOptions) error {
 	launched, err := askAgain(ctx, c, route.LaunchMany.Body(api.LaunchManyRequest{
 		LaunchRequest: hub.LaunchRequest{Key: rand.Text(), Spec: spec, Owner: opts.owner}, Count: opts.count}))
@@ -262,12 +242,12 @@ func (p runCommands) printLaunched(s api.Session) error {
 	return p.print(s, func(w io.Writer) { fmt.Fprintln(w, s.ID) })
 }
 
-// waitRunning waits until the session runs; it is a failure that it ended before.
+// waitRunning waits until the session runs. It fails if the session ends before.
 func (p runCommands) waitRunning(ctx context.Context, c *caller, s api.Session,
 	timeout time.Duration) (api.Session, error) {
 	ctx, cancel := limited(ctx, timeout, "The start of "+s.Name)
 	defer cancel()
-	progress := p.newProgress()
+	progress := progress{statusLine: p.newStatusLine()}
 	err := c.follow(ctx, s.ID, func(now api.Session) bool {
 		s = now
 		progress.show(now)
@@ -284,11 +264,11 @@ func (p runCommands) waitRunning(ctx context.Context, c *caller, s api.Session,
 	return route.Session.At(string(s.ID)).Ask(ctx, c)
 }
 
-// runBatch waits for the end of a batch session, shows its log meanwhile, and gives its exit code on.
+// runBatch waits for the end of a batch session, shows its log meanwhile, and returns its exit code.
 func (p runCommands) runBatch(ctx context.Context, c *caller, s api.Session, opts runOptions) error {
 	ctx, cancel := limited(ctx, opts.timeout, "The end of "+s.Name)
 	defer cancel()
-	progress := p.newProgress()
+	progress := progress{statusLine: p.newStatusLine()}
 	logs := make(chan error, 1)
 	showing := false
 	err := c.follow(ctx, s.ID, func(now api.Session) bool {
@@ -315,7 +295,7 @@ func (p runCommands) runBatch(ctx context.Context, c *caller, s api.Session, opt
 	return p.endOfBatch(ctx, c, s)
 }
 
-// saysGoesOn tells, when it is the waiting that ended, that the session did not.
+// saysGoesOn prints that the session keeps running if only the waiting ended.
 func (p runCommands) saysGoesOn(ctx context.Context, s api.Session) {
 	if ctx.Err() != nil {
 		p.notice("%s goes on. slipway show %s says how it is, slipway stop %s ends it.", s.Name, s.Name, s.Name)
@@ -328,13 +308,11 @@ func (p runCommands) endOfBatch(ctx context.Context, c *caller, s api.Session) e
 		if err == nil {
 			err = p.printJSON(s)
 		}
-		if err != nil {
-			return err
-		}
+		code := ExitNoResult
 		if s.ExitCode != nil {
-			return exitWith(*s.ExitCode, nil)
+			code = *s.ExitCode
 		}
-		return &exitError{ExitNoResult}
+		return exitWith(code, err)
 	}
 	if s.ExitCode == nil {
 		return noResult(s)
@@ -345,7 +323,7 @@ func (p runCommands) endOfBatch(ctx context.Context, c *caller, s api.Session) e
 	return exitWith(*s.ExitCode, nil)
 }
 
-// noResult is the failure of a session that ended before its command did.
+// noResult returns the failure of a session that ended before its command.
 func noResult(s api.Session) error {
 	problem := session.Error{Code: session.CodeRunFailed, Message: string(s.Reason) + ".",
 		Hint: "slipway history " + s.Name + " shows what happened."}

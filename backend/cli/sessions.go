@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -18,22 +19,16 @@ import (
 	"slipway/gpu"
 )
 
-// sessionCommands are the commands for sessions, the queue, devices and usage.
-type sessionCommands struct{ *program }
-
 func (p sessionCommands) psCommand() *cobra.Command {
 	var all, quiet bool
 	var on, tag string
-	cmd := &cobra.Command{
-		Use:     "ps [-a] [--on AGENT]",
-		Aliases: []string{"ls"},
-		Short:   "List live sessions, or all with -a, newest first",
-	}
+	cmd := &cobra.Command{Use: "ps [-a] [--on AGENT]", Aliases: []string{"ls"},
+		Short: "List live sessions, or all with -a, newest first"}
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "include finished sessions")
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print IDs only")
 	p.onFlag(cmd, &on, "only sessions of this agent")
 	cmd.Flags().StringVar(&tag, "tag", "", "only sessions with this tag")
-	cmd.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
+	return runs(cmd, p.command(func(ctx context.Context, c *caller, _ []string) error {
 		state := liveSessions
 		if all {
 			state = allSessions
@@ -54,8 +49,7 @@ func (p sessionCommands) psCommand() *cobra.Command {
 			}
 			p.sessionTable(w, sessions, all)
 		})
-	})
-	return cmd
+	}))
 }
 
 func (p sessionCommands) sessionTable(w io.Writer, sessions []api.Session, all bool) {
@@ -70,12 +64,12 @@ func (p sessionCommands) sessionTable(w io.Writer, sessions []api.Session, all b
 	table(w, "ID,NAME,TYPE,STATUS,AGENT, CPU, MEMORY,GPU, ELAPSED,IMAGE,DETAIL", sessions,
 		func(s api.Session) []string {
 			return []string{string(s.ID), s.Name, string(s.Type), string(s.Status), s.Agent,
-				strconv.Itoa(s.Spec.Resources.CPU), size(int64(s.Spec.Resources.Memory)),
-				acceleratorText(s.Spec.Accelerator), p.elapsed(s), s.Image, p.heardDetail(s)}
+				strconv.Itoa(s.Spec.Resources.CPU), size(s.Spec.Resources.Memory),
+				cmp.Or(acceleratorText(s.Spec.Accelerator), "-"), p.elapsed(s), s.Image, p.heardDetail(s)}
 		})
 }
 
-// heardDetail is why a session is where it is, and when that was heard where its agent is not reached.
+// heardDetail returns the reason for the status of a session, with its age if the agent is not reached.
 func (p sessionCommands) heardDetail(s api.Session) string {
 	detail := stateDetail(s)
 	if s.LastHeard == nil {
@@ -85,7 +79,7 @@ func (p sessionCommands) heardDetail(s api.Session) string {
 		"; ")
 }
 
-// elapsed is how long a session ran or has run; while it waits, "-".
+// elapsed formats how long a session has run; "-" before its start.
 func (p sessionCommands) elapsed(s api.Session) string {
 	if s.StartedAt == nil {
 		return "-"
@@ -103,21 +97,25 @@ func (p sessionCommands) showCommand() *cobra.Command {
 }
 
 func (p sessionCommands) sessionFields(w io.Writer, s api.Session) {
+	cpu, memory := strconv.Itoa(s.Spec.Resources.CPU), size(s.Spec.Resources.Memory)
+	if len(s.Grants.CPUs) > 0 {
+		cpu += " (number " + joined(s.Grants.CPUs) + ")"
+	}
+	if s.Usage != nil {
+		cpu += fmt.Sprintf(", %.2f busy", s.Usage.CPU)
+		memory += ", " + size(s.Usage.Memory) + " used"
+	}
 	detail := p.heardDetail(s)
 	if s.Error != nil && ended(s) {
-		detail = string(s.Reason) // the error has a line of its own
+		detail = string(s.Reason) // the error has its own line
 	}
-	pairs := []string{
-		"Name", s.Name, "Id", string(s.ID), "Type", string(s.Type), "Status", string(s.Status),
-		"Detail", detail, "Result", string(s.Result),
-		"Image", s.Image, "Agent", s.Agent, "Command", s.Spec.Command,
-		"CPU", cpuText(s), "Memory", memoryText(s), "Shared memory", size(int64(s.Spec.Resources.Shm)),
+	pairs := []string{"Name", s.Name, "Id", string(s.ID), "Type", string(s.Type), "Status", string(s.Status),
+		"Detail", detail, "Result", string(s.Result), "Image", s.Image, "Agent", s.Agent, "Command", s.Spec.Command,
+		"CPU", cpu, "Memory", memory, "Shared memory", size(s.Spec.Resources.Shm),
 		"Mounts", mountText(s.Spec.Mounts), "Variables", envText(s.Spec.Env),
-		"Ports", strings.Trim(fmt.Sprint(s.Spec.Ports), "[]"),
-		"GPU", gpuText(s), "Label", s.Spec.Label, "Waits for", joined(s.DependsOn),
-		"Waited for by", joined(s.Dependents),
-		"Created", p.moment(&s.CreatedAt), "Started", p.moment(s.StartedAt), "Ended", p.moment(s.TerminatedAt),
-	}
+		"Ports", strings.Trim(fmt.Sprint(s.Spec.Ports), "[]"), "GPU", gpuText(s), "Label", s.Spec.Label,
+		"Waits for", joined(s.DependsOn), "Waited for by", joined(s.Dependents),
+		"Created", p.moment(&s.CreatedAt), "Started", p.moment(s.StartedAt), "Ended", p.moment(s.TerminatedAt)}
 	if s.StartedAt != nil {
 		pairs = append(pairs, "Elapsed", p.elapsed(s))
 	}
@@ -141,8 +139,7 @@ func (p sessionCommands) sessionFields(w io.Writer, s api.Session) {
 		pairs = append(pairs, "Idle, "+string(check.Checker), found)
 	}
 	for _, k := range s.Kernels {
-		pairs = append(pairs, "Kernel "+k.Name,
-			strings.Join([]string{string(k.Status), k.Container[:min(len(k.Container), 12)]}, "  "))
+		pairs = append(pairs, "Kernel "+k.Name, string(k.Status)+"  "+k.Container[:min(len(k.Container), 12)])
 	}
 	if s.Error != nil {
 		pairs = append(pairs, "Error", strings.TrimSpace(s.Error.Message+"\n"+s.Error.Hint))
@@ -156,16 +153,19 @@ func (p sessionCommands) sessionFields(w io.Writer, s api.Session) {
 	fields(w, pairs...)
 }
 
-// endImageText is what becomes of the image that is made as a session ends, and what can be done where there is none.
+// endImageText describes the image that is made when a session ends, and what to do if that failed.
 func endImageText(s api.Session) string {
 	i := s.EndImage
+	reason := ""
+	if i.Error != nil {
+		reason = strings.TrimSpace(i.Error.Message + " " + i.Error.Hint)
+	}
 	switch {
 	case i.Kept:
-		return fmt.Sprintf(
-			"failed: %s\nIts container is kept. slipway commit %s %s tries again, slipway stop --force %s drops it.",
-			problemText(i.Error), s.ID, i.Name, s.ID)
+		return fmt.Sprintf("failed: %s\nIts container is kept. slipway commit %s %s tries again, "+
+			"slipway stop --force %s drops it.", reason, s.ID, i.Name, s.ID)
 	case i.State == "failed":
-		return "failed: " + problemText(i.Error)
+		return "failed: " + reason
 	case i.State == "cancelled":
 		return "none was made"
 	case i.State == "running":
@@ -174,38 +174,20 @@ func endImageText(s api.Session) string {
 	return i.Ref
 }
 
-func problemText(p *session.Cause) string {
-	if p == nil {
-		return ""
-	}
-	return strings.TrimSpace(p.Message + " " + p.Hint)
+// joined formats numbers or ids as a list.
+func joined[T any](items []T) string {
+	return named(items, func(item T) string { return fmt.Sprint(item) })
 }
 
-// joined writes sessions by their ids.
-func joined(ids []session.ID) string {
-	return strings.Trim(strings.ReplaceAll(fmt.Sprint(ids), " ", ", "), "[]")
-}
-
-// acceleratorText writes a request for devices as people do; none is a dash.
+// acceleratorText formats a request for devices; "" if there is none.
 func acceleratorText(r gpu.Request) string {
 	if r.IsZero() {
-		return "-"
+		return ""
 	}
 	return r.String()
 }
 
-func cpuText(s api.Session) string {
-	text := strconv.Itoa(s.Spec.Resources.CPU)
-	if len(s.Grants.CPUs) > 0 {
-		text += " (number " + strings.ReplaceAll(strings.Trim(fmt.Sprint(s.Grants.CPUs), "[]"), " ", ", ") + ")"
-	}
-	if s.Usage != nil {
-		text += fmt.Sprintf(", %.2f busy", s.Usage.CPU)
-	}
-	return text
-}
-
-// gpuText is what a session asks for of devices, what it was granted, how that is kept, and what it makes of it.
+// gpuText describes the devices that a session requested, was allocated and uses, and how the limits are enforced.
 func gpuText(s api.Session) string {
 	if s.Spec.Accelerator.IsZero() {
 		return ""
@@ -215,7 +197,7 @@ func gpuText(s api.Session) string {
 		lines[0] += ", kept by: " + string(s.Enforcement)
 	}
 	for _, g := range s.Grants.GPUs {
-		line := share(g.Share) + " of " + string(g.Device)
+		line := g.Share.String() + " of " + string(g.Device)
 		if g.Instance != "" {
 			line = string(g.Instance) + " on " + string(g.Device)
 		}
@@ -227,7 +209,7 @@ func gpuText(s api.Session) string {
 	return strings.Join(lines, "\n")
 }
 
-// loadOf is what a session makes of one device, as far as it was measured.
+// loadOf formats the measured use of one device by a session.
 func loadOf(usage *session.Usage, device gpu.UUID) string {
 	text := ""
 	if usage == nil {
@@ -243,14 +225,6 @@ func loadOf(usage *session.Usage, device gpu.UUID) string {
 		if load.Util != nil {
 			text += ", " + permyriad(*load.Util) + " busy"
 		}
-	}
-	return text
-}
-
-func memoryText(s api.Session) string {
-	text := size(int64(s.Spec.Resources.Memory))
-	if s.Usage != nil {
-		text += ", " + size(s.Usage.Memory) + " used"
 	}
 	return text
 }
@@ -272,24 +246,18 @@ func mountText(mounts []session.Mount) string {
 }
 
 func envText(env []session.EnvVar) string {
-	var lines []string
-	for _, v := range env {
-		lines = append(lines, v.Name+"="+v.Value)
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(each(env, func(v session.EnvVar) string { return v.Name + "=" + v.Value }), "\n")
 }
 
 func (p sessionCommands) stopCommand() *cobra.Command {
 	var force, wait bool
 	var timeout time.Duration
-	cmd := &cobra.Command{
-		Use:   "stop [--force] [--wait] SESSION…",
-		Short: "Terminate sessions; their home directories are deleted",
-	}
+	cmd := &cobra.Command{Use: "stop [--force] [--wait] SESSION…",
+		Short: "Terminate sessions; their home directories are deleted"}
 	cmd.Flags().BoolVarP(&force, "force", "f", false, "remove the containers at once")
 	cmd.Flags().BoolVarP(&wait, "wait", "w", false, "wait until the sessions have ended")
 	cmd.Flags().DurationVar(&timeout, "wait-timeout", 0, "stop waiting after this long, such as 90s")
-	cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
+	return runs(cmd, p.command(func(ctx context.Context, c *caller, args []string) error {
 		stopped, problems := []api.Session{}, []error{}
 		for _, ref := range args {
 			if s, err := p.stop(ctx, c, ref, api.TerminateRequest{Forced: force}, wait, timeout); err != nil {
@@ -304,8 +272,7 @@ func (p sessionCommands) stopCommand() *cobra.Command {
 			}
 		}
 		return p.failures(problems)
-	})
-	return cmd
+	}))
 }
 
 func (p sessionCommands) stop(ctx context.Context, c *caller, ref string, request api.TerminateRequest, wait bool,
@@ -341,11 +308,8 @@ func (p sessionCommands) renameCommand() *cobra.Command {
 
 func (p sessionCommands) historyCommand() *cobra.Command {
 	filters := map[string]*string{}
-	cmd := &cobra.Command{
-		Use:               "history SESSION [--phase … --result … --from … --to … --code … --text … --sort …]",
-		Short:             "Show the scheduling history of a session",
-		ValidArgsFunction: p.completeSessions(allSessions),
-	}
+	cmd := &cobra.Command{Use: "history SESSION [--phase … --result … --from … --to … --code … --text … --sort …]",
+		Short: "Show the scheduling history of a session", ValidArgsFunction: p.completeSessions(allSessions)}
 	for name, usage := range map[string]string{
 		"phase":  "only these, separated by commas: schedule, prepare, start, terminate",
 		"result": "only these, such as FAILURE,GIVE_UP",
@@ -354,30 +318,27 @@ func (p sessionCommands) historyCommand() *cobra.Command {
 		"sort": "created, updated, -created or -updated"} {
 		filters[name] = cmd.Flags().String(name, "", usage)
 	}
-	cmd.RunE = p.about(func(ctx context.Context, c *caller, args []string) error {
+	return runs(cmd, p.about(func(ctx context.Context, c *caller, args []string) error {
 		at := route.History.At(args[0])
 		for name, value := range filters {
 			at = at.With(name, *value)
 		}
 		return show(ctx, c, at, p.historyTable)
-	})
-	return cmd
+	}))
 }
 
 func (p sessionCommands) historyTable(w io.Writer, phases []session.Phase) {
 	rows := [][]string{{"PHASE", "RESULT", "FROM", "TO", " ATTEMPTS", " TOOK", "MESSAGE"}}
 	for _, phase := range phases {
 		rows = append(rows, []string{string(phase.Phase), string(phase.Result), string(phase.From), string(phase.To),
-			strconv.Itoa(phase.Attempts),
-			span(phase.UpdatedAt.Sub(phase.CreatedAt)), phase.Message})
+			strconv.Itoa(phase.Attempts), span(phase.UpdatedAt.Sub(phase.CreatedAt)), phase.Message})
 		for _, step := range phase.Steps {
 			until := p.Now()
 			if step.EndedAt != nil {
 				until = *step.EndedAt
 			}
 			rows = append(rows, []string{"  " + step.Step, string(step.Result), "", "", "",
-				span(until.Sub(step.StartedAt)),
-				step.Message})
+				span(until.Sub(step.StartedAt)), step.Message})
 		}
 	}
 	columns(w, rows)
@@ -392,7 +353,7 @@ func (p sessionCommands) tagCommand() *cobra.Command {
 		ValidArgsFunction: p.completeSessions(allSessions)}
 	cmd.Flags().StringSliceVar(&add, "add", nil, "tags to add, separated by commas; repeatable")
 	cmd.Flags().StringSliceVar(&remove, "remove", nil, "tags to remove, separated by commas; repeatable")
-	cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
+	return runs(cmd, p.command(func(ctx context.Context, c *caller, args []string) error {
 		var tagged []api.Session
 		var lines, problems = []string{}, []error{}
 		for _, ref := range args {
@@ -407,11 +368,10 @@ func (p sessionCommands) tagCommand() *cobra.Command {
 			return err
 		}
 		return p.failures(problems)
-	})
-	return cmd
+	}))
 }
 
-// tag changes the tags of one session; without anything to change it reads it.
+// tag changes the tags of a session and returns it.
 func (c *caller) tag(ctx context.Context, ref string, add, remove []string) (api.Session, error) {
 	s, err := c.find(ctx, ref)
 	if err != nil || len(add)+len(remove) == 0 {

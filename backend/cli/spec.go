@@ -19,20 +19,19 @@ import (
 
 const typeBatch = "batch"
 
-// specFlag is a flag that says something of a spec. It keeps what was given.
+// specFlag is a flag that changes a spec.
 type specFlag struct {
-	kind         string // of its value, as the help calls it
+	kind         string // of its value, for the help
 	name, letter string
 	usage        string
-	field        string // of a recipe, such as resources.cpu
 	read         func(spec *session.Spec, text string) error
-	given        []string
+	given        []string // its values
 }
 
+// fieldFlag returns a flag that sets a field of a recipe, such as resources.cpu.
 func fieldFlag(kind, name, field, usage string) *specFlag {
-	f := &specFlag{kind: kind, name: name, usage: usage, field: field}
-	f.read = func(spec *session.Spec, text string) error {
-		// an empty text takes these out of the file, and leaves the others as they are
+	read := func(spec *session.Spec, text string) error {
+		// an empty text removes these from the file and leaves the others unchanged
 		clears := []string{"agent", "group", "label", "accelerator", "pendingTimeout"}
 		switch {
 		case text == "" && !slices.Contains(clears, field):
@@ -42,7 +41,7 @@ func fieldFlag(kind, name, field, usage string) *specFlag {
 		}
 		return recipe.Set(spec, field, text)
 	}
-	return f
+	return &specFlag{kind: kind, name: name, usage: usage, read: read}
 }
 
 func (f *specFlag) Type() string   { return f.kind }
@@ -65,7 +64,7 @@ func (f *specFlag) Set(text string) (err error) {
 	return err
 }
 
-// specFlags are flags in the order in which they are read.
+// specFlags are flags in the order in which they are applied.
 type specFlags []*specFlag
 
 func (f specFlags) add(cmd *cobra.Command) {
@@ -77,7 +76,7 @@ func (f specFlags) add(cmd *cobra.Command) {
 	}
 }
 
-// set puts what was given into spec. What is no amount is told by its field, as the server does.
+// set applies the flags to spec. It returns invalid amounts as errors of fields, as the server does.
 func (f specFlags) set(spec *session.Spec) (wrong []session.FieldError, err error) {
 	for _, flag := range f {
 		for _, text := range flag.given {
@@ -92,7 +91,7 @@ func (f specFlags) set(spec *session.Spec) (wrong []session.FieldError, err erro
 	return wrong, nil
 }
 
-// runFlags are the flags that say what to launch. They win over the file.
+// runFlags returns the flags for the spec. They override the file.
 func (p runCommands) runFlags() specFlags {
 	field, ofFile := fieldFlag, -1
 	return specFlags{
@@ -142,7 +141,7 @@ func (p runCommands) runFlags() specFlags {
 	}
 }
 
-// idleFlags say when a session counts as idle.
+// idleFlags are the flags for the idle checks.
 type idleFlags struct {
 	specFlags
 	off bool
@@ -165,7 +164,7 @@ func (f *idleFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.off, "idle-off", false, "never reclaim it, whatever the agent's policy")
 }
 
-// policy is what the flags say, nil where they say nothing.
+// policy returns the policy in the flags, or nil if none is set.
 func (f idleFlags) policy() (*session.IdlePolicy, []session.FieldError, error) {
 	var spec session.Spec
 	wrong, err := f.set(&spec)
@@ -181,7 +180,7 @@ func (f idleFlags) policy() (*session.IdlePolicy, []session.FieldError, error) {
 	return spec.Idle, wrong, err
 }
 
-// buildSpec makes the spec of run from its file, its flags and its words.
+// buildSpec returns the spec of run from its file, flags and command.
 func (p runCommands) buildSpec(flags specFlags, idle idleFlags, opts runOptions) (spec session.Spec, err error) {
 	if opts.file != "" {
 		if spec, err = p.readSpec(opts.file); err != nil {
@@ -214,7 +213,7 @@ func (p runCommands) buildSpec(flags specFlags, idle idleFlags, opts runOptions)
 	return spec, nil
 }
 
-// invalid is the refusal of a spec in which fields are wrong.
+// invalid returns the error of a spec with wrong fields, or nil.
 func invalid(code session.Code, wrong []session.FieldError) error {
 	if len(wrong) == 0 {
 		return nil
@@ -243,13 +242,13 @@ func (p runCommands) addEnv(spec *session.Spec, entry string) error {
 	return nil
 }
 
-// addMount adds what -v says. One that appears where one of the first, which are the file's, would takes its place.
+// addMount adds the mount of a flag -v. It replaces a mount of the file, one of the first ofFile, with the same target.
 func addMount(spec *session.Spec, entry string, ofFile int) error {
 	mount, err := parseMount(entry)
 	if err != nil {
 		return err
 	}
-	if mount.Folder == "" && spec.Agent == "" { // this computer's directory; another agent's is named in full
+	if mount.Folder == "" && spec.Agent == "" { // a directory of this computer
 		if mount.Source, err = filepath.Abs(mount.Source); err != nil {
 			return err
 		}
@@ -263,13 +262,13 @@ func addMount(spec *session.Spec, entry string, ofFile int) error {
 	return nil
 }
 
-// directory reports whether what is to be mounted is written as a directory of the machine and not as a folder.
+// directory reports whether the source of a mount is a directory of the machine rather than a folder.
 func directory(text string) bool {
 	return filepath.IsAbs(text) || strings.HasPrefix(text, "/") || text == "." || text == ".." ||
 		strings.HasPrefix(text, "./") || strings.HasPrefix(text, "../") || strings.Contains(text, `\`)
 }
 
-// parseMount reads DIR[:PATH][:ro|rw] or NAME[/SUBPATH][:PATH][:ro|rw].
+// parseMount parses DIR[:PATH][:ro|rw] or NAME[/SUBPATH][:PATH][:ro|rw].
 func parseMount(entry string) (session.Mount, error) {
 	volume := filepath.VolumeName(entry) // C: on Windows
 	parts := strings.Split(entry[len(volume):], ":")
@@ -311,28 +310,23 @@ func addAfter(spec *session.Spec, ref string) error {
 }
 
 func (p runCommands) addStart(spec *session.Spec, text string) error {
-	if text == "" {
+	switch text {
+	case "":
 		return nil
-	}
-	if text == "now" {
+	case "now":
 		spec.NotBefore = nil
 		return nil
 	}
 	at, err := parseStart(text, p.Now())
-	if err != nil {
-		return err
+	if err == nil {
+		spec.NotBefore = &at
 	}
-	spec.NotBefore = &at
-	return nil
+	return err
 }
 
-// parseStart reads a moment as people write one: a time of the day, today or tomorrow; a date with a time; RFC 3339; or
-// how long from now.
+// parseStart parses a time of the day, today or tomorrow; a date with a time; RFC 3339; or a length of time from now.
 func parseStart(text string, now time.Time) (time.Time, error) {
-	if at, err := time.Parse(time.RFC3339, text); err == nil {
-		return at, nil
-	}
-	for _, layout := range []string{"2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04:05",
+	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04:05",
 		"2006-01-02T15:04"} {
 		if at, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
 			return at, nil
@@ -348,26 +342,20 @@ func parseStart(text string, now time.Time) (time.Time, error) {
 	if wait, err := time.ParseDuration(strings.TrimPrefix(text, "+")); err == nil && wait > 0 {
 		return now.Add(wait), nil
 	}
-	return time.Time{}, usagef("invalid --start-at %q: use 18:30, 2026-05-01 08:00, an RFC 3339 time, or +90m",
-		text)
+	return time.Time{}, usagef("invalid --start-at %q: use 18:30, 2026-05-01 08:00, an RFC 3339 time, or +90m", text)
 }
 
 var plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
 
-// commandLine joins words to a line for a shell that reads them as the same words. One word with blanks or signs in it
-// is a line already.
+// commandLine quotes words as one line for a shell. A single word is already a line.
 func commandLine(words []string) string {
 	if len(words) == 1 {
 		return words[0]
 	}
-	quoted := make([]string, len(words))
-	for i, word := range words {
-		quoted[i] = shellWord(word)
-	}
-	return strings.Join(quoted, " ")
+	return strings.Join(each(words, shellWord), " ")
 }
 
-// shellWord quotes a word for a shell where it has to be.
+// shellWord quotes a word for a shell if necessary.
 func shellWord(word string) string {
 	if plainWord.MatchString(word) {
 		return word

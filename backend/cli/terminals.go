@@ -18,53 +18,49 @@ import (
 	"slipway/backend/api"
 	"slipway/backend/api/route"
 	"slipway/backend/client"
+	"slipway/backend/pace"
 	"slipway/backend/session"
 	"slipway/backend/terminal"
 )
 
-// terminalCommands are the commands for what runs in a session: terminals, commands, SSH and apps.
-type terminalCommands struct{ *program }
-
 func (p terminalCommands) attachCommand() *cobra.Command {
 	var id, kernel string
 	var fresh bool
-	cmd := &cobra.Command{
-		Use:   "attach [--new | --terminal ID] SESSION [-- COMMAND…]",
+	cmd := &cobra.Command{Use: "attach [--new | --terminal ID] SESSION [-- COMMAND…]",
 		Short: "Open a terminal of a session, or return to one",
 		Long: `Attach opens the newest shell of a session, or starts one. Press Ctrl-P Ctrl-Q to leave it
 running. When the shell ends, attach exits with its exit code. After a lost connection,
-attach resumes where it stopped.`,
-	}
+attach resumes where it stopped.`}
 	cmd.Flags().StringVar(&id, "terminal", "", "return to this shell")
 	cmd.Flags().StringVar(&kernel, "kernel", "",
 		"join or open a shell in this container of a cluster, such as sub1 (default main1)")
 	cmd.Flags().BoolVar(&fresh, "new", false, "open a new shell")
 	cmd.Flags().SetInterspersed(false)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		words := wordsAfter(args)
+	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if !p.hasTerminal() {
 			return usagef("attach needs a terminal: use slipway exec without one")
 		}
 		if id != "" && kernel != "" {
 			return usagef("--terminal already names a shell: remove --kernel")
 		}
+		return nil
+	}
+	return runs(cmd, p.besideSession(func(ctx context.Context, c *caller, s api.Session, args []string) error {
+		words := withoutDashes(args)
 		choice := shellChoice{id: id, kernel: kernel, fresh: fresh || len(words) > 0}
-		return p.besideSession(func(ctx context.Context, c *caller, s api.Session, _ []string) error {
-			return exitWith(p.attach(ctx, c, s, choice, words))
-		})(cmd, args)
-	}
-	return cmd
+		return exitWith(p.attach(ctx, c, s, choice, words))
+	}))
 }
 
-// wordsAfter are the words of the command behind a session.
-func wordsAfter(args []string) []string {
-	if len(args) > 1 && args[1] == "--" {
-		return args[2:]
+// withoutDashes removes the -- before a command.
+func withoutDashes(args []string) []string {
+	if len(args) > 0 && args[0] == "--" {
+		return args[1:]
 	}
-	return args[1:]
+	return args
 }
 
-// shellChoice says which shell to join: the newest one of a kernel if it is neither named nor a fresh one.
+// shellChoice says which shell to join: if it is neither named nor fresh, the newest one of a kernel.
 type shellChoice struct {
 	id, kernel string
 	fresh      bool
@@ -112,19 +108,19 @@ func (p terminalCommands) openTerminal(ctx context.Context, c *caller, s api.Ses
 	return p.join(ctx, c, s, shell)
 }
 
-// replay is how much of a shell's past is shown when it is joined, in bytes.
+// replay is how much of the past output of a shell is shown, in bytes.
 const replay = 64 << 10
 
-// join puts the person's terminal into raw mode and joins a shell.
+// join sets the terminal to raw mode and joins a shell.
 func (p terminalCommands) join(ctx context.Context, c *caller, s api.Session, shell session.Terminal) (int, error) {
-	in := p.Stdin.(*os.File) // hasTerminal has said so
+	in := p.Stdin.(*os.File) // as hasTerminal has checked
 	state, err := term.MakeRaw(int(in.Fd()))
 	if err != nil {
 		return 0, err
 	}
 	restore := func() { _ = term.Restore(int(in.Fd()), state) }
 	defer restore()
-	ctx, cancel := interruptible(ctx) // Ctrl-C is a byte now; this is a kill from outside
+	ctx, cancel := interruptible(ctx) // for kill: Ctrl-C is a byte now
 	defer cancel()
 	resized := make(chan os.Signal, 1)
 	notifyResize(resized)
@@ -133,8 +129,7 @@ func (p terminalCommands) join(ctx context.Context, c *caller, s api.Session, sh
 	if shell.End > replay {
 		offset = max(offset, shell.End-replay)
 	}
-	a := &attachment{
-		in: in, out: p.raw.out, size: p.terminalSize, resized: resized, offset: offset,
+	a := &attachment{in: in, out: p.raw.out, size: p.terminalSize, resized: resized, offset: offset,
 		dial: func(ctx context.Context, first bool, offset uint64, viewer string) (terminal.Conn, error) {
 			at := route.TerminalAttach.At(string(s.ID), shell.ID).With("offset", strconv.FormatUint(offset, 10)).
 				With("client", viewer).Target()
@@ -165,7 +160,7 @@ func isTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// terminalSize is the size of the person's terminal, or a usual one.
+// terminalSize returns the size of the terminal, or a default.
 func (p terminalCommands) terminalSize() (cols, rows int) {
 	if file, ok := p.raw.out.(*os.File); ok {
 		if cols, rows, err := term.GetSize(int(file.Fd())); err == nil && cols > 0 && rows > 0 {
@@ -175,29 +170,26 @@ func (p terminalCommands) terminalSize() (cols, rows int) {
 	return 80, 24
 }
 
-// attachment joins one shell over as many connections as it takes.
+// attachment joins one shell and reconnects as often as necessary.
 type attachment struct {
 	in      io.Reader
 	out     io.Writer
 	size    func() (cols, rows int)
 	resized <-chan os.Signal
-	offset  uint64 // first output byte wanted
-	// dial connects; first is false when it is not for the first time.
-	dial func(ctx context.Context, first bool, offset uint64, client string) (terminal.Conn, error)
-	lost func() // called once in each outage that lasts
+	offset  uint64 // of the first byte of output
+	dial    func(ctx context.Context, first bool, offset uint64, client string) (terminal.Conn, error)
+	lost    func() // called once in each longer outage
 }
 
-// errDetached means that the person left the shell, which goes on.
+// errDetached means that the user left the shell, which keeps running.
 var errDetached = errors.New("detached")
 
 const (
-	// outageShown is how long a connection may be away before it is said.
-	outageShown = time.Second
-	// outageGivenUp is when a shell that cannot be reached is given up.
-	outageGivenUp = 5 * time.Minute
+	outageShown = time.Second     // until an outage is shown
+	outageMost  = 5 * time.Minute // until an outage is an error
 )
 
-// run returns the shell's exit code when it has ended, errDetached when the person left, or what ended the attachment.
+// run returns the exit code of the shell after its end, errDetached if the user left it, or another error.
 func (a *attachment) run(ctx context.Context) (int, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -216,55 +208,46 @@ func (a *attachment) run(ctx context.Context) (int, error) {
 			}
 		}
 	}()
-	var pause time.Duration // before the next connection; it grows while they end having shown nothing
+	var pause time.Duration // before the next connection; grows while connections end without output
 	for first := true; ; first = false {
 		conn, err := a.connect(ctx, first, pause, viewer, id)
 		if err != nil {
-			return 0, a.cause(ctx, err)
+			return 0, cmp.Or(context.Cause(ctx), err)
 		}
 		shown := viewer.Offset()
 		code, err := viewer.Run(ctx, conn)
 		if pause = longer(pause); viewer.Offset() != shown {
 			pause = 0
 		}
-		if err == nil {
+		switch {
+		case err == nil:
 			return code, nil
-		}
-		if ctx.Err() != nil || !client.IsLost(err) {
-			return 0, a.cause(ctx, err)
+		case ctx.Err() != nil || !client.IsLost(err):
+			return 0, cmp.Or(context.Cause(ctx), err)
 		}
 	}
 }
 
-func (a *attachment) cause(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
-}
-
-// gap says that output is missing because more was written than is kept.
+// gap prints that output is missing because more was written than is stored.
 func (a *attachment) gap(from, to uint64) {
 	fmt.Fprintf(a.out, "\r\n[%s of output are no longer kept]\r\n", size(int64(to-from)))
 }
 
-// connect dials after a pause until it succeeds or there is no hope.
+// connect dials after a pause until it succeeds or another attempt would not help.
 func (a *attachment) connect(ctx context.Context, first bool, pause time.Duration, viewer *terminal.Viewer,
 	client string) (terminal.Conn, error) {
 	start, said := time.Now(), false
 	for ; ; pause = longer(pause) {
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+		if err := pace.Wall().Pause(ctx, pause); err != nil {
+			return nil, err
 		}
 		conn, err := a.dial(ctx, first, viewer.Offset(), client)
 		if err == nil {
 			return conn, nil
 		}
 		away := time.Since(start)
-		hope := worthTrying(err) || session.CodeOf(err).Detail() == session.DetailUnavailable // its agent is away
-		if first || ctx.Err() != nil || away > outageGivenUp || !hope {
+		retry := worthTrying(err) || session.CodeOf(err).Detail() == session.DetailUnavailable // its agent is away
+		if first || ctx.Err() != nil || away > outageMost || !retry {
 			return nil, err
 		}
 		if away > outageShown && !said {
@@ -274,8 +257,7 @@ func (a *attachment) connect(ctx context.Context, first bool, pause time.Duratio
 	}
 }
 
-// feed passes the keyboard on until the detach keys or its end. It may stay in a read after the attachment has ended;
-// the process ends then.
+// feed passes on the keyboard until its end or the detach keys. It may be blocked in a read when the attachment ends.
 func (a *attachment) feed(viewer *terminal.Viewer, cancel context.CancelCauseFunc) {
 	keys := detachKeys{}
 	buffer := make([]byte, 4<<10)
@@ -292,13 +274,13 @@ func (a *attachment) feed(viewer *terminal.Viewer, cancel context.CancelCauseFun
 			}
 		}
 		if err != nil {
-			cancel(errDetached) // nobody is there any more
+			cancel(errDetached)
 			return
 		}
 	}
 }
 
-// detachKeys finds Ctrl-P Ctrl-Q in what is typed. Ctrl-P alone is held back until the next byte.
+// detachKeys finds Ctrl-P Ctrl-Q in the input. It holds back Ctrl-P until the next byte.
 type detachKeys struct{ held bool }
 
 const ctrlP, ctrlQ = 0x10, 0x11
@@ -325,20 +307,18 @@ func (p terminalCommands) execCommand() *cobra.Command {
 	var stdin, tty bool
 	var env []string
 	request := session.ExecRequest{}
-	cmd := &cobra.Command{
-		Use:   "exec [-i] [-t] [-e NAME=VALUE] [-w DIR] SESSION -- COMMAND…",
+	cmd := &cobra.Command{Use: "exec [-i] [-t] [-e NAME=VALUE] [-w DIR] SESSION -- COMMAND…",
 		Short: "Run a command in a session",
 		Long: `Exec runs a command in a running session as its user, passes its output and errors
-through unchanged, and exits with its exit code. It passes signals to the command.`,
-	}
+through unchanged, and exits with its exit code. It passes signals to the command.`}
 	cmd.Flags().BoolVarP(&stdin, "interactive", "i", false, "pass standard input to the command")
 	cmd.Flags().BoolVarP(&tty, "tty", "t", false, "run the command in a terminal")
 	cmd.Flags().StringArrayVarP(&env, "env", "e", nil, "variable NAME=VALUE, or NAME to pass its value; repeatable")
 	cmd.Flags().StringVar(&request.Kernel, "kernel", "", "container of a cluster, such as sub1 (default main1)")
 	cmd.Flags().StringVarP(&request.Dir, "workdir", "w", "", "directory to run in (default /home/work)")
 	cmd.Flags().SetInterspersed(false)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if request.Command = wordsAfter(args); len(request.Command) == 0 {
+	cmd.PreRunE = func(_ *cobra.Command, args []string) error {
+		if request.Command = withoutDashes(args[1:]); len(request.Command) == 0 {
 			return usagef("missing command: add it after --")
 		}
 		var spec session.Spec
@@ -354,20 +334,20 @@ through unchanged, and exits with its exit code. It passes signals to the comman
 		if tty && !p.hasTerminal() {
 			return usagef("--tty needs a terminal: remove it")
 		}
-		return p.besideSession(func(ctx context.Context, c *caller, s api.Session, _ []string) error {
-			if tty {
-				return exitWith(p.openTerminal(ctx, c, s, request.Kernel, request.Command))
-			}
-			return exitWith(p.execute(ctx, c, s, request))
-		})(cmd, args)
+		return nil
 	}
-	return cmd
+	return runs(cmd, p.besideSession(func(ctx context.Context, c *caller, s api.Session, _ []string) error {
+		if tty {
+			return exitWith(p.openTerminal(ctx, c, s, request.Kernel, request.Command))
+		}
+		return exitWith(p.execute(ctx, c, s, request))
+	}))
 }
 
-// impatience is how many interrupts a command may ignore before exec leaves, which ends it.
+// impatience is how many interrupts a command may ignore before exec ends, which ends the command.
 const impatience = 3
 
-// execute runs a command and returns its exit code. It passes signals on.
+// execute runs a command, passes on signals, and returns its exit code.
 func (p terminalCommands) execute(ctx context.Context, c *caller, s api.Session,
 	request session.ExecRequest) (int, error) {
 	ctx, cancel := context.WithCancelCause(ctx)

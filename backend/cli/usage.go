@@ -20,7 +20,7 @@ import (
 	"slipway/gpu"
 )
 
-// usageOptions says which accounts are wanted.
+// usageOptions select accounts.
 type usageOptions struct {
 	from, to, by, bucket, label, agent string
 	csv                                bool
@@ -28,15 +28,13 @@ type usageOptions struct {
 
 func (p sessionCommands) usageCommand() *cobra.Command {
 	opts := usageOptions{}
-	cmd := &cobra.Command{
-		Use:   "usage [--from DAY] [--to DAY] [--by session|day|label|owner|device] [--csv]",
+	cmd := &cobra.Command{Use: "usage [--from DAY] [--to DAY] [--by session|day|label|owner|device] [--csv]",
 		Short: "Show usage: GPU-hours, CPU-hours, energy",
 		Long: `Usage shows what sessions, other processes and idle devices used. Together they add up to
 what the devices counted. MEASURED is the part of the time in which a device was actually
 measured.`,
 		Example: `  slipway usage --from 7d
-  slipway usage --from 2026-05-01 --to 2026-05-31 --by label --csv > may.csv`,
-	}
+  slipway usage --from 2026-05-01 --to 2026-05-31 --by label --csv > may.csv`}
 	cmd.Flags().StringVar(&opts.from, "from", "",
 		"a day, a time, or how long ago, such as 2026-05-01 or 7d (default 30 days before --to)")
 	cmd.Flags().StringVar(&opts.to, "to", "", "the last day, a time, or how long ago (default now)")
@@ -45,7 +43,7 @@ measured.`,
 	cmd.Flags().StringVar(&opts.label, "label", "", "only this project")
 	p.onFlag(cmd, &opts.agent, "only what was used at this agent")
 	cmd.Flags().BoolVar(&opts.csv, "csv", false, "print a CSV table with all counters")
-	cmd.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
+	return runs(cmd, p.command(func(ctx context.Context, c *caller, _ []string) error {
 		if opts.csv {
 			return p.copyCSV(ctx, c, opts)
 		}
@@ -57,19 +55,18 @@ measured.`,
 			p.notice("%s is not reached; its accounts are missing here.", agent)
 		}
 		return p.print(report, func(w io.Writer) { p.usageTable(w, report) })
-	})
-	return cmd
+	}))
 }
 
-// asked is a route to the accounts that are wanted.
+// asked adds the options to a route to accounts.
 func asked[Out any](p sessionCommands, opts usageOptions,
 	at route.Route[route.None, Out]) route.Route[route.None, Out] {
 	return at.With("from", p.ago(opts.from)).With("to", p.ago(opts.to)).With("by", opts.by).
 		With("bucket", opts.bucket).With("label", opts.label).With("agent", opts.agent)
 }
 
-// ago turns a length of time such as 7d into the moment that long ago and leaves every other text to the server to
-// judge.
+// ago converts a length of time such as 7d to the moment that long ago. It returns other texts unchanged, for the
+// server to check.
 func (p sessionCommands) ago(text string) string {
 	if len(text) < 2 {
 		return text
@@ -103,29 +100,27 @@ func (p sessionCommands) usageTable(w io.Writer, report api.UsageReport) {
 		fmt.Fprintln(w, "Nothing was used.")
 		return
 	}
-	header := []string{" GPU-HOURS", " BUSY", " VRAM PEAK", " CPU-HOURS", " KWH", " MEASURED"}
 	keys := usageKeys(report)
-	rows := [][]string{append(slices.Clone(keys), header...)}
+	header := []string{" GPU-HOURS", " BUSY", " VRAM PEAK", " CPU-HOURS", " KWH", " MEASURED"}
+	rows := [][]string{slices.Concat(keys, header)}
 	count := map[string]int{}
 	for _, a := range report.Rows {
-		if a.Kind != "session" && slices.Equal(counters(a), counters(hub.Account{})) {
-			continue // nobody, and nothing
+		if a.Kind == "session" || !slices.Equal(counters(a), counters(hub.Account{})) {
+			count[a.Kind]++
+			rows = append(rows, append(p.usageCells(keys, a), counters(a)...))
 		}
-		count[a.Kind]++
-		rows = append(rows, append(p.usageCells(keys, a), counters(a)...))
 	}
 	for _, total := range report.Totals {
-		if count[total.Kind] < 2 {
-			continue
+		if count[total.Kind] > 1 {
+			cells := make([]string, len(keys))
+			cells[0] = "all " + kindText(total.Kind)
+			rows = append(rows, append(cells, counters(total)...))
 		}
-		cells := make([]string, len(keys))
-		cells[0] = "all " + kindText(total.Kind)
-		rows = append(rows, append(cells, counters(total)...))
 	}
 	columns(w, rows)
 }
 
-// usageKeys are the columns that say whose a row is.
+// usageKeys returns the columns that identify a row.
 func usageKeys(report api.UsageReport) []string {
 	keys := map[hub.By][]string{"session": {"NAME", "ID", "LABEL"}, "day": {"KIND"}, "label": {"LABEL"},
 		"owner": {"OWNER"}, "device": {"DEVICE", "AGENT", "KIND"}, "": {"NAME", "ID", "LABEL", "DEVICE"}}[report.By]
@@ -136,42 +131,20 @@ func usageKeys(report api.UsageReport) []string {
 }
 
 func (p sessionCommands) usageCells(keys []string, a hub.Account) []string {
-	none := func(text string) string {
-		if text == "" && a.Kind != "session" {
-			return kindText(a.Kind)
-		}
-		return cmp.Or(text, "(none)")
+	none := "(none)"
+	if a.Kind != "session" {
+		none = kindText(a.Kind)
 	}
-	cells := make([]string, len(keys))
-	for i, key := range keys {
-		switch key {
-		case "NAME":
-			cells[i] = none(a.Name)
-		case "ID":
-			cells[i] = string(a.Session)
-		case "LABEL":
-			cells[i] = a.Label
-			if len(keys) < 3 {
-				cells[i] = none(a.Label)
-			}
-		case "OWNER":
-			cells[i] = none(a.Owner)
-		case "DEVICE":
-			cells[i] = cmp.Or(a.DeviceName, string(a.Device), "(CPU)")
-		case "AGENT":
-			cells[i] = a.Agent
-		case "KIND":
-			cells[i] = kindText(a.Kind)
-		case "DAY":
-			cells[i] = p.day(a.Start)
-		case "HOUR":
-			cells[i] = a.Start.In(p.Now().Location()).Format("2006-01-02 15:04")
-		}
+	cells := map[string]string{"NAME": cmp.Or(a.Name, none), "ID": string(a.Session), "LABEL": a.Label,
+		"OWNER": cmp.Or(a.Owner, none), "DEVICE": cmp.Or(a.DeviceName, string(a.Device), "(CPU)"), "AGENT": a.Agent,
+		"KIND": kindText(a.Kind), "DAY": p.day(a.Start), "HOUR": p.minute(a.Start)}
+	if len(keys) < 3 { // the label is the only key
+		cells["LABEL"] = cmp.Or(a.Label, none)
 	}
-	return cells
+	return each(keys, func(key string) string { return cells[key] })
 }
 
-// kindText says who used what no session did.
+// kindText returns the words for a kind of account.
 func kindText(kind string) string {
 	texts := map[string]string{"session": "sessions", "other": "other processes", "idle": "idle devices"}
 	return cmp.Or(texts[kind], kind)
@@ -189,7 +162,7 @@ func counters(a hub.Account) []string {
 
 func hours(ms int64) string { return amount(float64(ms)/float64(time.Hour/time.Millisecond), 2) }
 
-// amount writes an amount with so many decimals; what is there but too little for them is not written as nothing.
+// amount formats an amount with some decimals. An amount that is too small for them is not shown as 0.
 func amount(n float64, decimals int) string {
 	least := math.Pow10(-decimals)
 	if n > 0 && n < least {
@@ -198,7 +171,7 @@ func amount(n float64, decimals int) string {
 	return strconv.FormatFloat(n, 'f', decimals, 64)
 }
 
-// measured is how much of a device's time was looked at, to a tenth of a percent that is never rounded up to all of it.
+// measured formats which part of the time of a device was measured, rounded down to a tenth of a percent.
 func measured(a hub.Account) string {
 	whole := a.CoveredMs + a.EstimatedMs + a.GapMs
 	if whole == 0 {
@@ -210,6 +183,10 @@ func measured(a hub.Account) string {
 
 func (p sessionCommands) day(at time.Time) string {
 	return at.In(p.Now().Location()).Format(time.DateOnly)
+}
+
+func (p sessionCommands) minute(at time.Time) string {
+	return at.In(p.Now().Location()).Format("2006-01-02 15:04")
 }
 
 func (p sessionCommands) gpuCommand() *cobra.Command {
@@ -240,32 +217,31 @@ func (p sessionCommands) boardTable(w io.Writer, board api.DeviceBoard) {
 		}
 		return
 	}
-	fmt.Fprintf(w, "%s: shares of %s, strategy %s, attached by %s, measured by %s\n", board.Agent, share(board.Quantum),
+	fmt.Fprintf(w, "%s: shares of %s, strategy %s, attached by %s, measured by %s\n", board.Agent, board.Quantum,
 		board.Strategy, board.Attach, board.Source)
 	rows := [][]string{{"DEVICE", "MODEL", "LOAD", "MEMORY", " POWER", " TEMP", " FREE", "KEPT BY"}}
 	for _, d := range board.Devices {
 		rows = append(rows, []string{deviceName(d), d.Model, loadText(d.Util), memoryBar(d.MemoryUsed, d.Memory),
-			powerText(d.Power), temperatureText(d.Temperature),
-			share(d.Free), string(d.Level)})
+			powerText(d.Power), temperatureText(d.Temperature), d.Free.String(), string(d.Level)})
 		for _, holder := range d.Holders {
 			rows = append(rows, holderRow(holder))
 		}
 	}
 	columns(w, rows)
 	for _, d := range board.Devices {
-		if d.Lost != nil {
+		switch {
+		case d.Lost != nil:
 			fmt.Fprintf(w, "%s is lost: %s. %s\n", deviceName(d), d.Lost.Why, d.Lost.Hint)
-		} else if d.Unread {
+		case d.Unread:
 			fmt.Fprintf(w, "%s is given to nobody: its driver does not tell now what is free.\n", deviceName(d))
-		} else if d.Over != "" {
-			fmt.Fprintf(w,
-				"%s is over-allocated: %s. Nothing further of it is allocated until sessions that hold it end.\n",
-				deviceName(d), d.Over)
+		case d.Over != "":
+			fmt.Fprintf(w, "%s is over-allocated: %s. Nothing further of it is allocated until sessions that hold it "+
+				"end.\n", deviceName(d), d.Over)
 		}
 	}
 }
 
-// deviceName is how people call a device. One that is promised to somebody and not found any more has no number.
+// deviceName returns the name of a device. An allocated device that is missing has no number.
 func deviceName(d api.DeviceState) string {
 	if d.Model == "" {
 		return string(d.UUID) + " (not found)"
@@ -273,13 +249,13 @@ func deviceName(d api.DeviceState) string {
 	return "GPU " + strconv.Itoa(d.Index)
 }
 
-// holderRow says what a session or a foreign process makes of a device.
+// holderRow describes the use of a device by a session or another process.
 func holderRow(h session.DeviceHolder) []string {
 	name, memory := "  "+h.Name+" ("+h.Owner+")", known(h.Memory, size)
 	switch {
 	case h.Session == "" && h.PID > 0:
 		name = fmt.Sprintf("  %s (%s, pid %d)", h.Name, h.Owner, h.PID)
-	case h.Session == "": // a session of another Slipway, whose name says whose
+	case h.Session == "": // a session of another Slipway, whose name has its owner
 		name = "  " + h.Name
 	}
 	if h.Promised > 0 {
@@ -287,21 +263,16 @@ func holderRow(h session.DeviceHolder) []string {
 	}
 	held := ""
 	if h.Session != "" || h.Share > 0 {
-		held = "holds " + share(h.Share)
+		held = "holds " + h.Share.String()
 	}
 	return []string{name, held, known(h.Util, permyriad), memory, "", "", "", ""}
-}
-
-// share writes thousandths of a device as people do: "0.5".
-func share[N ~int](thousandths N) string {
-	return strconv.FormatFloat(float64(thousandths)/1000, 'f', -1, 64)
 }
 
 func permyriad(n int) string { return strconv.Itoa((n+50)/100) + " %" }
 
 const barWidth = 10
 
-// bar is a bar that is filled in proportion.
+// bar draws a part of a whole.
 func bar(part, whole int64) string {
 	filled := 0
 	if whole > 0 {
@@ -310,7 +281,7 @@ func bar(part, whole int64) string {
 	return strings.Repeat("█", filled) + strings.Repeat("░", barWidth-filled)
 }
 
-// known is the text of a value, or a dash where it is not known.
+// known formats a value, or a dash if it is unknown.
 func known[T any](value *T, text func(T) string) string {
 	if value == nil {
 		return "-"
@@ -344,24 +315,20 @@ func temperatureText(celsius *int) string {
 
 func (p sessionCommands) gpuHistoryCommand() *cobra.Command {
 	var since, agent string
-	cmd := &cobra.Command{
-		Use:   "history DEVICE",
-		Short: "Show the load history of a device, one line per minute",
-	}
+	cmd := &cobra.Command{Use: "history DEVICE", Short: "Show the load history of a device, one line per minute"}
 	cmd.Flags().StringVar(&since, "since", "1h", "start time, or how long ago, such as 6h")
 	cmd.Flags().StringVar(&agent, "on", "", "agent of the device (default: the first agent with a device)")
-	cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
+	return runs(cmd, p.command(func(ctx context.Context, c *caller, args []string) error {
 		board, device, err := c.findDevice(ctx, args[0], agent)
 		if err != nil {
 			return err
 		}
 		return show(ctx, c, route.DeviceHistory.At(board.Agent, string(device.UUID)).With("since", p.ago(since)),
 			func(w io.Writer, points []session.DevicePoint) { p.pointTable(w, device, points) })
-	})
-	return cmd
+	}))
 }
 
-// findDevice finds a device by its number or UUID, with the board it is on.
+// findDevice returns a device by its number or UUID, and its board.
 func (c *caller) findDevice(ctx context.Context, ref, agent string) (api.DeviceBoard, api.DeviceState, error) {
 	boards, err := route.Devices.Ask(ctx, c)
 	if err != nil {
@@ -381,7 +348,7 @@ func (c *caller) findDevice(ctx context.Context, ref, agent string) (api.DeviceB
 		fmt.Sprintf("There is no device %q.", ref), "slipway gpu lists all of them.")
 }
 
-// pointTable writes one line for each minute: the last sample in it.
+// pointTable writes the last sample of each minute.
 func (p sessionCommands) pointTable(w io.Writer, device api.DeviceState, points []session.DevicePoint) {
 	if len(points) == 0 {
 		fmt.Fprintln(w, "Nothing was measured in that time.")
@@ -392,7 +359,7 @@ func (p sessionCommands) pointTable(w io.Writer, device api.DeviceState, points 
 		if i+1 < len(points) && points[i+1].At.Truncate(time.Minute).Equal(point.At.Truncate(time.Minute)) {
 			continue
 		}
-		rows = append(rows, []string{point.At.In(p.Now().Location()).Format("2006-01-02 15:04"), loadText(point.Util),
+		rows = append(rows, []string{p.minute(point.At), loadText(point.Util),
 			memoryBar(point.MemoryUsed, device.Memory), powerText(point.Power), temperatureText(point.Temperature)})
 	}
 	columns(w, rows)

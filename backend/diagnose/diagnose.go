@@ -1,5 +1,5 @@
-// Package diagnose reads what Slipway has written down about itself so that a person may hand it to somebody else:
-// without secrets, and without saying where the person's own folders are.
+// Package diagnose removes secrets, and the path of the user's home directory, from Slipway's logs and reports, so that
+// they can be shared.
 package diagnose
 
 import (
@@ -9,26 +9,22 @@ import (
 	"io/fs"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"slipway/backend/session"
 )
 
-// Redactor takes secrets out of texts. The zero value knows the shapes of secrets alone.
+// Redactor removes secrets from texts. The zero value finds them only by their form.
 type Redactor struct {
 	secrets []string
 	home    string
 }
 
-// NewRedactor knows secrets by their value, too. home is the person's folder and becomes ~; "": it is left as it is.
+// NewRedactor returns a redactor that also removes these secrets and replaces home, unless that is empty, by ~.
 func NewRedactor(home string, secrets ...string) Redactor {
-	r := Redactor{home: strings.TrimRight(home, "/")}
-	for _, secret := range secrets {
-		if secret != "" {
-			r.secrets = append(r.secrets, secret)
-		}
-	}
-	return r
+	secrets = slices.DeleteFunc(slices.Clone(secrets), func(secret string) bool { return secret == "" })
+	return Redactor{home: strings.TrimRight(home, "/"), secrets: secrets}
 }
 
 const mask = "•••"
@@ -37,23 +33,23 @@ var (
 	// assigned is a name with a value: in a log, an address, JSON, a shell or YAML.
 	assigned = regexp.MustCompile(
 		`([A-Za-z_][A-Za-z0-9_.-]*)(["']?[ \t]*[:=][ \t]*)("(?:[^"\\]|\\.)*"|'[^']*'|[^\s&,;"'}]+)`)
-	// quoted is a name with a value that stand between quotes together.
+	// quoted is a name and its value between the same quotes.
 	quoted = regexp.MustCompile(`(["'])([A-Za-z_][A-Za-z0-9_]*)=([^"'\n]*)(["'])`)
-	// bearer is the header that lets programs in, and its kin.
+	// bearer is the value of an Authorization header.
 	bearer = regexp.MustCompile(`(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]+`)
-	// login is whoever stands before the @ of an address.
+	// login is the user and password in an address.
 	login = regexp.MustCompile(`(://[^\s/:@]+):[^\s/@]+@`)
-	// keyBlock is a private key as files hold it, whole or cut off.
+	// keyBlock is a private key in a file, complete or cut off.
 	keyBlock = regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|\z)`)
-	// random is a text that looks drawn by chance: what tokens are made of.
+	// random is a text that looks random, as tokens do.
 	random = regexp.MustCompile(`\b(?:[a-z2-7]{40,}|[A-Za-z0-9_-]*(?:ghp_|hf_|sk-|xox[bp]-|AKIA)[A-Za-z0-9_-]{12,})`)
 )
 
-// codeNames are names of secrets that [session.SecretName] does not count among them, since a variable of a session may
-// well be called so.
+// codeNames are names of secrets that [session.SecretName] does not have, because variables of sessions may have these
+// names.
 var codeNames = map[string]bool{"code": true, "pin": true, "cookie": true, "authorization": true}
 
-// Text is text without secrets.
+// Text returns text without secrets.
 func (r Redactor) Text(text string) string {
 	for _, secret := range r.secrets {
 		text = strings.ReplaceAll(text, secret, mask)
@@ -80,7 +76,7 @@ func (r Redactor) Text(text string) string {
 	return text
 }
 
-// maskAssigned looks for a secret within the value of what is none, too.
+// maskAssigned masks the values of secret names, also within other values.
 func maskAssigned(text string) string {
 	var out strings.Builder
 	for {
@@ -99,7 +95,7 @@ func maskAssigned(text string) string {
 	}
 }
 
-// isSecret judges a value by its name. An error's own code is what a report is about.
+// isSecret reports whether a value is secret by its name. Codes of errors are not: reports need them.
 func isSecret(name, value string) bool {
 	if strings.EqualFold(name, "code") && strings.Count(value, "_") >= 2 {
 		return false
@@ -110,7 +106,7 @@ func isSecret(name, value string) bool {
 // tailMost is how much of the end of a file is read, in bytes.
 const tailMost = 1 << 20
 
-// Tail returns the newest lines of a log, oldest first, without secrets; none where there is no log yet.
+// Tail returns the newest lines of a log, oldest first, without secrets, or none if there is no log.
 func (r Redactor) Tail(path string, lines int) ([]string, error) {
 	data, err := readTail(path)
 	if err != nil {
@@ -125,7 +121,7 @@ func (r Redactor) Tail(path string, lines int) ([]string, error) {
 	return all[max(0, len(all)-lines):], nil
 }
 
-// readTail reads the last whole lines of a file; nothing where there is none.
+// readTail reads the last complete lines of a file. A missing file has none.
 func readTail(path string) ([]byte, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

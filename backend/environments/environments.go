@@ -3,6 +3,7 @@ package environments
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed" // Slipway's own catalogue
 	"errors"
 	"fmt"
@@ -34,11 +35,6 @@ func In(dir string) File { return File{filepath.Join(dir, FileName)} }
 
 // Path returns the path of the file.
 func (f File) Path() string { return f.path }
-
-// catalogue is the content of a file.
-type catalogue struct {
-	Environments []family `yaml:"environments"`
-}
 
 type family struct {
 	ID          string    `yaml:"id"`
@@ -72,8 +68,7 @@ type amount gpu.Bytes
 func (a *amount) UnmarshalYAML(node *yaml.Node) error {
 	n, err := gpu.ParseBytes(node.Value)
 	if err != nil {
-		return &yaml.TypeError{Errors: []string{fmt.Sprintf("line %d: %q is no amount such as 512m or 4g", node.Line,
-			node.Value)}}
+		return typeError(node, "%q is no amount such as 512m or 4g")
 	}
 	*a = amount(n)
 	return nil
@@ -100,11 +95,16 @@ func (v *version) UnmarshalYAML(node *yaml.Node) error {
 	return node.Decode((*plain)(v))
 }
 
+// typeError returns an error with the line and the value of a node.
+func typeError(node *yaml.Node, format string) error {
+	return &yaml.TypeError{Errors: []string{fmt.Sprintf("line %d: "+format, node.Line, node.Value)}}
+}
+
 // known fails if node has other fields, such as misspelled ones.
 func known(node *yaml.Node, fields ...string) error {
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		if key := node.Content[i]; !slices.Contains(fields, key.Value) {
-			return &yaml.TypeError{Errors: []string{fmt.Sprintf("line %d: there is no field %q", key.Line, key.Value)}}
+			return typeError(key, "there is no field %q")
 		}
 	}
 	return nil
@@ -127,24 +127,22 @@ func (f File) Environments() ([]hub.Environment, error) {
 			return offered(merge(own, changed)), nil
 		}
 	}
-	return offered(own), f.problem(err)
-}
-
-func (f File) problem(err error) error {
 	what := err.Error()
 	var typed *yaml.TypeError
 	if errors.As(err, &typed) && len(typed.Errors) > 0 {
 		what = typed.Errors[0]
 	}
-	return &session.Error{Code: session.CodeSettingsBroken, Message: fmt.Sprintf("%s cannot be used: %s.", f.path,
-		what),
-		Hint: "Mend it; until then Slipway offers its own environments.", Err: err}
+	return offered(own), session.WrapError(err, session.CodeSettingsBroken,
+		fmt.Sprintf("%s cannot be used: %s.", f.path, what),
+		"Mend it; until then Slipway offers its own environments.")
 }
 
 func read(data []byte) ([]family, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	decoder.KnownFields(true)
-	var c catalogue
+	var c struct {
+		Environments []family `yaml:"environments"`
+	}
 	if err := decoder.Decode(&c); err != nil && !errors.Is(err, io.EOF) { // an empty file changes nothing
 		return nil, err
 	}
@@ -210,11 +208,8 @@ func offered(families []family) []hub.Environment {
 		if f.Hidden {
 			continue
 		}
-		e := hub.Environment{ID: f.ID, Title: f.Title, Icon: f.Icon, Summary: f.Summary, Accelerator: f.Accelerator,
-			MinCPU: f.Minimum.CPU, MinMemory: gpu.Bytes(f.Minimum.Memory)}
-		if e.Icon == "" {
-			e.Icon = "image"
-		}
+		e := hub.Environment{ID: f.ID, Title: f.Title, Icon: cmp.Or(f.Icon, "image"), Summary: f.Summary,
+			Accelerator: f.Accelerator, MinCPU: f.Minimum.CPU, MinMemory: gpu.Bytes(f.Minimum.Memory)}
 		for _, v := range f.Versions {
 			e.Versions = append(e.Versions, hub.EnvironmentVersion{Title: v.Title, Image: v.Image,
 				Size: gpu.Bytes(v.Size)})

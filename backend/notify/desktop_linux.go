@@ -14,16 +14,16 @@ import (
 	"slipway/backend/session"
 )
 
-// Desktop shows notices by org.freedesktop.Notifications on the person's session bus. It is safe for concurrent use.
+// Desktop shows notices by org.freedesktop.Notifications on the session bus. It is safe for concurrent use.
 type Desktop struct {
 	address string // "": there is no bus
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	conn  *dbus.Conn
 	shown map[session.ID]uint32 // a later notice of a session replaces the earlier one
 }
 
-// NewDesktop finds the session bus by the environment; env is os.Getenv if nil. It starts none.
+// NewDesktop finds the session bus by the environment, but does not start one. env is os.Getenv if nil.
 func NewDesktop(env func(string) string) *Desktop {
 	if env == nil {
 		env = os.Getenv
@@ -39,15 +39,11 @@ func busAddress(env func(string) string) string {
 	if runtime == "" {
 		runtime = "/run/user/" + strconv.Itoa(os.Getuid())
 	}
-	if path := filepath.Join(runtime, "bus"); isSocket(path) {
+	path := filepath.Join(runtime, "bus")
+	if info, err := os.Stat(path); err == nil && info.Mode().Type() == os.ModeSocket {
 		return "unix:path=" + path
 	}
 	return ""
-}
-
-func isSocket(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().Type() == os.ModeSocket
 }
 
 const (
@@ -55,7 +51,7 @@ const (
 	object  = dbus.ObjectPath("/org/freedesktop/Notifications")
 )
 
-// Available tells whether somebody on this desktop shows notices.
+// Available reports whether this desktop shows notices.
 func (d *Desktop) Available(ctx context.Context) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -71,7 +67,7 @@ func (d *Desktop) Available(ctx context.Context) bool {
 	if owned {
 		return true
 	}
-	var names []string // one that is started when it is called
+	var names []string // of services that are started on demand
 	if err := conn.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.ListActivatableNames", 0).
 		Store(&names); err != nil {
 		return false
@@ -98,7 +94,7 @@ func (d *Desktop) Show(ctx context.Context, n Notice) error {
 		urgency = critical
 	}
 	hints := map[string]dbus.Variant{"urgency": dbus.MakeVariant(urgency), "desktop-entry": dbus.MakeVariant("slipway")}
-	// The text may be markup to whoever shows it.
+	// The desktop may interpret markup in the text.
 	text := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(n.Text)
 	var id uint32
 	call := conn.Object(service, object).CallWithContext(ctx, service+".Notify", 0, "Slipway", d.shown[n.Session],
@@ -110,12 +106,7 @@ func (d *Desktop) Show(ctx context.Context, n Notice) error {
 	return nil
 }
 
-func unavailable(err error) error {
-	return &session.Error{Code: session.CodeServerUnavailable, Message: "The desktop shows no notifications.",
-		Hint: "A browser may show them instead: allow it on the Settings page.", Err: err}
-}
-
-// connect needs mu. A bus that went away is dialled again.
+// connect connects to the bus, again if the connection was lost. It needs mu.
 func (d *Desktop) connect(ctx context.Context) (*dbus.Conn, error) {
 	if d.address == "" {
 		return nil, os.ErrNotExist
@@ -123,7 +114,7 @@ func (d *Desktop) connect(ctx context.Context) (*dbus.Conn, error) {
 	if d.conn != nil && d.conn.Connected() {
 		return d.conn, nil
 	}
-	// The connection outlives ctx, but a bus that does not answer the greeting is not waited for longer than ctx lasts.
+	// The connection outlives ctx, which limits only the time for the greeting.
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	greeted := context.AfterFunc(ctx, end)
 	conn, err := dbus.Connect(d.address, dbus.WithContext(life))
@@ -138,7 +129,7 @@ func (d *Desktop) connect(ctx context.Context) (*dbus.Conn, error) {
 	return conn, nil
 }
 
-// Close leaves the bus.
+// Close closes the connection to the bus.
 func (d *Desktop) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

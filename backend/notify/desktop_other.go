@@ -2,26 +2,19 @@
 
 package notify
 
-import (
-	"context"
+import "context"
 
-	"slipway/backend/session"
-)
-
-// Desktop shows nothing on this system: the pages of the user interface do.
+// Desktop shows nothing on this system. The user interface does.
 type Desktop struct{}
 
-// NewDesktop never finds a desktop.
+// NewDesktop returns a desktop that shows nothing.
 func NewDesktop(func(string) string) *Desktop { return &Desktop{} }
 
 // Available is always false.
 func (*Desktop) Available(context.Context) bool { return false }
 
 // Show fails with server_request_unavailable.
-func (*Desktop) Show(context.Context, Notice) error {
-	return session.NewError(session.CodeServerUnavailable, "The desktop shows no notifications.",
-		"A browser may show them instead: allow it on the Settings page.")
-}
+func (*Desktop) Show(context.Context, Notice) error { return unavailable(nil) }
 
-// Close has nothing to close.
+// Close does nothing.
 func (*Desktop) Close() error { return nil }

@@ -1,6 +1,5 @@
-// Package notify tells a person on their desktop what they wait for: that a batch session has ended, that one which
-// waited runs, that an idle one is about to be reclaimed. [Judge] decides what is worth it; [Desktop] shows it, where
-// there is a desktop.
+// Package notify shows notifications on the desktop: a batch session has ended, a session that waited runs, an idle one
+// is about to be reclaimed. [Judge] decides what to show, and [Desktop] shows it, if there is a desktop.
 package notify
 
 import (
@@ -11,8 +10,8 @@ import (
 	"slipway/backend/session"
 )
 
-// Notice tells a person what they wait for, in their language: a batch session has ended, one that waited runs, an idle
-// one is about to be reclaimed.
+// Notice is a notification in the user's language: a batch session has ended, one that waited runs, or an idle one is
+// about to be reclaimed.
 type Notice struct {
 	Session session.ID `json:"session"` // its id
 	Title   string     `json:"title"`
@@ -21,11 +20,8 @@ type Notice struct {
 	At      time.Time  `json:"at"`
 }
 
-// Names and reasons come from agents, and a notice takes a person's screen.
-const (
-	longestTitle = 120 // characters
-	longestText  = 500
-)
+// Limits in characters, because names and reasons come from agents.
+const longestTitle, longestText = 120, 500
 
 func clip(text string, most int) string {
 	if runes := []rune(text); len(runes) > most {
@@ -34,22 +30,22 @@ func clip(text string, most int) string {
 	return text
 }
 
-// longWait is how long a session has taken to run before its start is news.
+// longWait is how long a session must have waited for a notice that it runs.
 const longWait = 15 * time.Second
 
-// Judge follows sessions from one state to the next. It belongs to one goroutine.
+// Judge follows the states of sessions. It is not safe for concurrent use.
 type Judge struct {
 	known  map[session.ID]seen
 	korean bool
 }
 
-// seen is what is remembered of a session.
+// seen is the last known state of a session.
 type seen struct {
 	status session.Status
 	warned bool // that it is about to be reclaimed
 }
 
-// NewJudge begins with sessions that are no news.
+// NewJudge returns a judge that knows these sessions.
 func NewJudge(sessions []session.Session) *Judge {
 	j := &Judge{known: map[session.ID]seen{}}
 	for i := range sessions {
@@ -58,19 +54,19 @@ func NewJudge(sessions []session.Session) *Judge {
 	return j
 }
 
-// Speak has the notices in Korean or in English.
+// Speak sets the language of the notices: Korean for ko, else English.
 func (j *Judge) Speak(language string) { j.korean = language == "ko" }
 
-// Forget is for a session that was removed.
+// Forget forgets a session that was removed.
 func (j *Judge) Forget(id session.ID) { delete(j.known, id) }
 
-// See returns what is to be told of a session's new state; nil: nothing.
+// See returns a notice about the new state of a session, or nil.
 func (j *Judge) See(s *session.Session, now time.Time) *Notice {
 	before := j.known[s.ID]
 	deadline := expires(s)
 	j.known[s.ID] = seen{s.Status, deadline != nil}
 	if !s.Status.Live() {
-		delete(j.known, s.ID) // nothing of it is news any more
+		delete(j.known, s.ID)
 	}
 	notice := func(title, text string) *Notice {
 		title = clip(strings.ReplaceAll(session.Printable(title), "\n", " "), longestTitle)
@@ -78,7 +74,9 @@ func (j *Judge) See(s *session.Session, now time.Time) *Notice {
 	}
 	switch {
 	case s.Status == before.status && deadline != nil && !before.warned:
-		n := notice(j.say(`"%s" is idle and about to end`, "유휴 세션 %s이(가) 곧 종료됩니다", s.Name), j.idle(*deadline, now))
+		minutes := max(1, int(deadline.Sub(now).Round(time.Minute)/time.Minute))
+		n := notice(j.say(`"%s" is idle and about to end`, "유휴 세션 %s이(가) 곧 종료됩니다", s.Name),
+			j.say("It will be reclaimed in %d min unless you use or keep it.", "사용하거나 보호하지 않으면 %d분 뒤에 회수됩니다.", minutes))
 		n.Urgent = true
 		return n
 	case s.Status == before.status:
@@ -92,7 +90,7 @@ func (j *Judge) See(s *session.Session, now time.Time) *Notice {
 	return nil
 }
 
-// expires is when a session that idles is reclaimed; nil: it does not idle.
+// expires returns when an idle session is reclaimed, or nil if it is not idle.
 func expires(s *session.Session) *time.Time {
 	if s.Status != session.Running {
 		return nil
@@ -114,11 +112,6 @@ func (j *Judge) say(english, korean string, args ...any) string {
 	return fmt.Sprintf(english, args...)
 }
 
-func (j *Judge) idle(deadline, now time.Time) string {
-	minutes := max(1, int(deadline.Sub(now).Round(time.Minute)/time.Minute))
-	return j.say("It will be reclaimed in %d min unless you use or keep it.", "사용하거나 보호하지 않으면 %d분 뒤에 회수됩니다.", minutes)
-}
-
 func (j *Judge) ended(s *session.Session) string {
 	switch {
 	case s.Result == session.ResultSuccess:
@@ -137,4 +130,9 @@ func (j *Judge) why(s *session.Session) string {
 		return j.say("Exit code %d.", "종료 코드 %d.", *s.ExitCode)
 	}
 	return ""
+}
+
+func unavailable(err error) error {
+	return session.WrapError(err, session.CodeServerUnavailable, "The desktop shows no notifications.",
+		"A browser may show them instead: allow it on the Settings page.")
 }

@@ -1,6 +1,5 @@
-// Package pace is the clock that a machine lives by: that on the wall, or, for a demonstration, one that runs faster.
-// Whatever belongs to sessions goes by it: when they start and end, how often they are measured, what they are charged.
-// What belongs to this computer does not: connections, signs of life, and how long a call may take.
+// Package pace is the clock of a machine, which runs faster in a demonstration. Everything about sessions uses it, such
+// as starts, ends, samples and accounts, but nothing about this computer, such as connections and time limits of calls.
 package pace
 
 import (
@@ -8,31 +7,25 @@ import (
 	"time"
 )
 
-// Clock tells the time and waits. A nil one is the clock on the wall. It is safe for concurrent use.
+// Clock tells the time and waits. A nil clock shows the real time. It is safe for concurrent use.
 type Clock struct {
 	speed float64
-	real  time.Time // a moment on the clock on the wall
+	real  time.Time // a real time
 	shown time.Time // what this clock showed then
 }
 
-// Wall returns the clock on the wall.
+// Wall returns the clock of the real time.
 func Wall() *Clock { return nil }
 
-// New returns a clock that runs speed times as fast as the one on the wall, and showed one time when that showed
-// another.
+// New returns a clock that runs speed times as fast as the real time, and shows shown at the time real.
 func New(speed float64, real, shown time.Time) *Clock {
 	return &Clock{speed: speed, real: real, shown: shown.Round(0)}
 }
 
-// Now is what the clock shows.
-func (c *Clock) Now() time.Time {
-	if c == nil {
-		return time.Now()
-	}
-	return c.At(time.Now())
-}
+// Now returns the time of the clock.
+func (c *Clock) Now() time.Time { return c.At(time.Now()) }
 
-// At is what the clock shows when the one on the wall shows real. The zero time, which is none, stays so.
+// At returns the time of the clock at a real time. The zero time stays zero.
 func (c *Clock) At(real time.Time) time.Time {
 	if c == nil || real.IsZero() {
 		return real
@@ -40,18 +33,13 @@ func (c *Clock) At(real time.Time) time.Time {
 	return c.shown.Add(time.Duration(float64(real.Sub(c.real)) * c.speed))
 }
 
-// Since is how long ago a time was.
+// Since returns how long ago a time was.
 func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// Until is how far ahead a time is.
-func (c *Clock) Until(t time.Time) time.Duration {
-	if c == nil {
-		return time.Until(t)
-	}
-	return t.Sub(c.Now())
-}
+// Until returns how far ahead a time is.
+func (c *Clock) Until(t time.Time) time.Duration { return t.Sub(c.Now()) }
 
-// Speed is how much faster than the one on the wall it runs.
+// Speed returns the factor of its speed.
 func (c *Clock) Speed() float64 {
 	if c == nil {
 		return 1
@@ -59,7 +47,7 @@ func (c *Clock) Speed() float64 {
 	return c.speed
 }
 
-// Real is how long a length of time takes on the clock on the wall.
+// Real returns how long a length of time is in real time.
 func (c *Clock) Real(d time.Duration) time.Duration {
 	if c == nil {
 		return d
@@ -70,12 +58,11 @@ func (c *Clock) Real(d time.Duration) time.Duration {
 // Timer returns a timer that fires after d.
 func (c *Clock) Timer(d time.Duration) *time.Timer { return time.NewTimer(c.Real(d)) }
 
-// finest is how seldom, on the clock on the wall, something is done that is done again and again: a fast clock does not
-// make a computer busy with measuring.
+// finest is the shortest real time between repeated actions, so that a fast clock does not make a computer busy.
 const finest = 100 * time.Millisecond
 
-// Often returns a timer that fires after d, and on a fast clock no sooner than the computer can bear what is done again
-// and again.
+// Often returns a timer for repeated actions: it fires after d, but on a fast clock not before finest, or before d in
+// real time if that is shorter.
 func (c *Clock) Often(d time.Duration) *time.Timer {
 	if real := c.Real(d); c != nil && c.speed > 1 {
 		return time.NewTimer(max(real, min(d, finest)))
@@ -83,7 +70,7 @@ func (c *Clock) Often(d time.Duration) *time.Timer {
 	return c.Timer(d)
 }
 
-// Pause waits for d or until ctx ends, which it reports.
+// Pause waits for d. It fails if ctx ends before.
 func (c *Clock) Pause(ctx context.Context, d time.Duration) error {
 	timer := c.Timer(d)
 	defer timer.Stop()
@@ -95,8 +82,7 @@ func (c *Clock) Pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Signal tells whoever waits on c, which has room for one, that something changed. A signal that nobody has taken yet
-// is enough.
+// Signal wakes the receiver of c, which must have a buffer of one, unless a signal is already waiting.
 func Signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:

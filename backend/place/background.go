@@ -14,10 +14,7 @@ import (
 	"strings"
 )
 
-// excerptMost is how much of a log is quoted, in bytes.
-const excerptMost = 2 << 10
-
-// Program is path, or that of this program where path is empty.
+// Program returns path or, if that is empty, the path of this program.
 func Program(path string) (string, error) {
 	if path != "" {
 		return path, nil
@@ -25,16 +22,16 @@ func Program(path string) (string, error) {
 	return os.Executable()
 }
 
-// Background is a program that outlives whoever started it and writes to a log.
+// Background is a detached process that writes to a log.
 type Background struct {
-	Exited <-chan struct{} // closed when it has ended
+	Exited <-chan struct{} // closed after its end
 
 	process *os.Process
 	log     string
-	begin   int64 // length of the log before
+	begin   int64 // length of the log before its start
 }
 
-// Start runs a program in the folder, detached from the terminal, with its output at the end of a log.
+// Start runs a program in the folder, detached from the terminal. It appends the output to a log.
 func (h Home) Start(log string, env []string, program string, args ...string) (*Background, error) {
 	if err := h.Make(); err != nil {
 		return nil, err
@@ -43,7 +40,7 @@ func (h Home) Start(log string, env []string, program string, args ...string) (*
 	if err != nil {
 		return nil, err
 	}
-	defer output.Close() // the child has its own
+	defer output.Close() // the child has a copy
 	begin, err := output.Seek(0, io.SeekEnd)
 	if err != nil {
 		return nil, err
@@ -58,38 +55,39 @@ func (h Home) Start(log string, env []string, program string, args ...string) (*
 	exited := make(chan struct{})
 	go func() {
 		defer close(exited)
-		_ = cmd.Wait() // how it ended is in its log
+		_ = cmd.Wait() // the log has the reason
 	}()
 	return &Background{Exited: exited, process: cmd.Process, log: log, begin: begin}, nil
 }
 
-// PID is the id of the process.
+// PID returns the id of the process.
 func (b *Background) PID() int { return b.process.Pid }
 
-// Kill ends the process, if it has not ended, and waits for that.
+// Kill ends the process and waits for its end.
 func (b *Background) Kill() {
-	_ = b.process.Kill() // it fails where the process has ended already
+	_ = b.process.Kill() // fails if the process has ended
 	<-b.Exited
 }
 
-// Said is the end of what the program has written, at most 2 KiB.
-func (b *Background) Said() string { return logEnd(b.log, b.begin) }
+// excerptMost is how much of a log [Background.Said] returns, in bytes.
+const excerptMost = 2 << 10
 
-func logEnd(path string, from int64) string {
-	data, err := os.ReadFile(path)
-	if err != nil || int64(len(data)) < from {
+// Said returns the end of the output of the program.
+func (b *Background) Said() string {
+	data, err := os.ReadFile(b.log)
+	if err != nil || int64(len(data)) < b.begin {
 		return ""
 	}
-	data = data[max(from, int64(len(data))-excerptMost):]
+	data = data[max(b.begin, int64(len(data))-excerptMost):]
 	return strings.TrimSpace(string(bytes.ToValidUTF8(data, nil)))
 }
 
-// runtimeTries is how many directories among the temporary files are tried where somebody else has made those before.
+// runtimeTries is how many temporary directories are tried, because other users may have created some of them.
 const runtimeTries = 8
 
-// RuntimeDirs are the directories in which the sockets of this home may lie, best first. They are outside of everything
-// that a person mounts into a session as their own: the sockets of a home that is mounted could be connected to from
-// there. Windows has no such sessions and its sockets stay in the home.
+// RuntimeDirs returns the possible directories for the sockets of this home, best first. A home may be mounted into a
+// session, from which its sockets could be connected to, so they are elsewhere. Windows has no such sessions, and its
+// sockets are in the home.
 func (h Home) RuntimeDirs() []string {
 	if runtime.GOOS == "windows" {
 		return []string{h.Dir}
@@ -113,8 +111,8 @@ func (h Home) RuntimeDirs() []string {
 	return dirs
 }
 
-// MakeRuntimeDir makes the directory for the sockets of this home, for its owner alone, and returns it: the first of
-// [Home.RuntimeDirs] that can be made or is the owner's already.
+// MakeRuntimeDir creates the directory for the sockets of this home, for its owner alone: the first of
+// [Home.RuntimeDirs] that can be created or belongs to the owner.
 func (h Home) MakeRuntimeDir() (string, error) {
 	var errs []error
 	for _, dir := range h.RuntimeDirs() {
@@ -127,8 +125,7 @@ func (h Home) MakeRuntimeDir() (string, error) {
 	return "", errors.Join(errs...)
 }
 
-// makePrivate makes a directory for this user alone in one that exists. It fails for one that is a link or somebody
-// else's.
+// makePrivate creates a directory for this user alone. It fails if there is a link or a directory of another user.
 func makePrivate(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return err

@@ -1,7 +1,6 @@
-// Package place knows where Slipway's files are and how its programs find one another: the folder that holds
-// everything, the file by which a running control plane is found, the lock that keeps it the only one, and how it is
-// started in the background ([Home.Start]). The command line, the desktop shell and the control plane itself agree by
-// using it.
+// Package place defines where Slipway's files are and how its programs find each other: the folder with everything, the
+// file that describes a running control plane, the lock that keeps it the only one, and its start in the background
+// ([Home.Start]).
 package place
 
 import (
@@ -20,14 +19,14 @@ import (
 	"github.com/moby/sys/atomicwriter"
 )
 
-// Home is the folder that holds all of Slipway's files for one person.
+// Home is the folder with all of Slipway's files for one user.
 type Home struct {
 	Dir string // absolute
 }
 
-// FindHome returns the folder that SLIPWAY_HOME names, or else the one that the habits of the operating system give:
-// $XDG_DATA_HOME/slipway or ~/.local/share/slipway, ~/Library/Application Support/Slipway, or %LocalAppData%\Slipway.
-// It creates nothing. env is os.Getenv if nil.
+// FindHome returns the folder in SLIPWAY_HOME, or the usual one of the operating system: $XDG_DATA_HOME/slipway or
+// ~/.local/share/slipway, ~/Library/Application Support/Slipway, or %LocalAppData%\Slipway. It does not create it. env
+// is os.Getenv if nil.
 func FindHome(env func(string) string) (Home, error) {
 	if env == nil {
 		env = os.Getenv
@@ -42,7 +41,7 @@ func FindHome(env func(string) string) (Home, error) {
 		}
 		return Home{}, errors.New("neither SLIPWAY_HOME nor LocalAppData is set")
 	}
-	// The XDG specification says that a relative path is to be ignored.
+	// The XDG specification says to ignore a relative path.
 	if dir := env("XDG_DATA_HOME"); filepath.IsAbs(dir) && runtime.GOOS != "darwin" {
 		return Home{filepath.Join(dir, "slipway")}, nil
 	}
@@ -56,7 +55,7 @@ func FindHome(env func(string) string) (Home, error) {
 	return Home{filepath.Join(person, ".local", "share", "slipway")}, nil
 }
 
-// IsUsual reports whether h is the folder that is used without SLIPWAY_HOME.
+// IsUsual reports whether h is the folder that [FindHome] returns without SLIPWAY_HOME.
 func (h Home) IsUsual(env func(string) string) bool {
 	usual, err := FindHome(func(name string) string {
 		if name == "SLIPWAY_HOME" {
@@ -70,26 +69,24 @@ func (h Home) IsUsual(env func(string) string) bool {
 // Make creates the folder for its owner alone.
 func (h Home) Make() error { return os.MkdirAll(h.Dir, 0o700) }
 
-// Join is a path inside the folder.
-func (h Home) Join(elem ...string) string {
-	return filepath.Join(append([]string{h.Dir}, elem...)...)
-}
+// Join returns a path in the folder.
+func (h Home) Join(elem ...string) string { return filepath.Join(h.Dir, filepath.Join(elem...)) }
 
-// The files that several programs know. The rest is the control plane's own.
+// The files that several programs use. Only the control plane uses the others.
 func (h Home) tokenFile() string   { return h.Join("token") }
 func (h Home) servingFile() string { return h.Join("serve.json") }
 func (h Home) lockFile() string    { return h.Join("lock") }
 
-// LogFile is where a control plane that was started in the background writes.
+// LogFile returns the log of a control plane in the background.
 func (h Home) LogFile() string { return h.Join("slipway.log") }
 
-// Token reads the bearer token of the API. It is fs.ErrNotExist before the first start of a control plane.
+// Token reads the bearer token of the API. It fails with fs.ErrNotExist before the first start of a control plane.
 func (h Home) Token() (string, error) {
 	data, err := os.ReadFile(h.tokenFile())
 	return strings.TrimSpace(string(data)), err
 }
 
-// SaveToken writes the token for its owner alone.
+// SaveToken writes the token, for its owner alone.
 func (h Home) SaveToken(token string) error {
 	return atomicwriter.WriteFile(h.tokenFile(), []byte(token+"\n"), 0o600)
 }
@@ -101,24 +98,21 @@ var (
 	Commit  = "unknown"
 )
 
-// Serving says where a control plane answers. It is the content of serve.json, written when it begins to answer and
-// removed when it stops in good order.
+// Serving is the content of serve.json, which a control plane writes when it is ready and removes when it stops.
 type Serving struct {
 	PID     int    `json:"pid"`
 	Port    int    `json:"port"`
 	URL     string `json:"url"` // http://127.0.0.1:PORT
 	Engine  string `json:"engine"`
 	Version string `json:"version"`
-	Demo    bool   `json:"demo,omitempty"` // nothing of it is real
-	// Speed is how much faster than on the wall the time of a demo goes by, and Shown what its clock showed at the
-	// moment Real.
+	Demo    bool   `json:"demo,omitempty"`
+	// Speed is the factor of the speed of time in a demo. Its clock showed Shown at the time Real.
 	Speed float64   `json:"speed,omitempty"`
 	Real  time.Time `json:"real,omitzero"`
 	Shown time.Time `json:"shown,omitzero"`
 }
 
-// Serving reads serve.json; fs.ErrNotExist where no control plane has run since the last one stopped in good order. It
-// may tell of one that was killed.
+// Serving reads serve.json, which may be of a control plane that was killed. It fails with fs.ErrNotExist if none runs.
 func (h Home) Serving() (Serving, error) {
 	var s Serving
 	data, err := os.ReadFile(h.servingFile())
@@ -140,7 +134,7 @@ func (h Home) SaveServing(s Serving) error {
 	return atomicwriter.WriteFile(h.servingFile(), append(data, '\n'), 0o600)
 }
 
-// RemoveServing removes serve.json. It is no error that there is none.
+// RemoveServing removes serve.json, if it exists.
 func (h Home) RemoveServing() error {
 	if err := os.Remove(h.servingFile()); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -148,17 +142,17 @@ func (h Home) RemoveServing() error {
 	return nil
 }
 
-// ErrLocked means that another control plane holds the folder.
+// ErrLocked means that another control plane uses the folder.
 var ErrLocked = errors.New("another control plane holds this folder")
 
-// Lock makes the caller the only control plane of the folder until it is closed or the process ends, however it ends.
-// It fails with [ErrLocked].
+// Lock makes the caller the only control plane of the folder until the lock is closed or the process ends. It fails
+// with [ErrLocked].
 func (h Home) Lock() (*Lock, error) { return h.lock((*flock.Flock).TryLock) }
 
-// unlockedPause is how often it is looked whether a folder is free.
+// unlockedPause is the time between two attempts to lock a folder.
 const unlockedPause = 20 * time.Millisecond
 
-// WaitUnlocked waits until nobody holds the folder, or fails as ctx does.
+// WaitUnlocked waits until the folder is not in use, or fails as ctx does.
 func (h Home) WaitUnlocked(ctx context.Context) error {
 	lock, err := h.lock(func(file *flock.Flock) (bool, error) { return file.TryLockContext(ctx, unlockedPause) })
 	if err != nil {
@@ -182,8 +176,8 @@ func (h Home) lock(take func(*flock.Flock) (bool, error)) (*Lock, error) {
 	return &Lock{lock}, nil
 }
 
-// Lock is a held folder.
+// Lock is the lock of a folder.
 type Lock struct{ file *flock.Flock }
 
-// Close gives the folder up. The file stays: removing it would let two hold locks on two files of one name.
+// Close unlocks the folder. The file stays: if it were removed, two processes could lock two files of this name.
 func (l *Lock) Close() error { return l.file.Close() }

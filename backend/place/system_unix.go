@@ -8,8 +8,7 @@ import (
 	"syscall"
 )
 
-// Detached makes a process the leader of a session of its own, so that neither the end of the terminal nor Ctrl-C in it
-// reaches it.
+// Detached gives a process its own session, so that neither the end of the terminal nor Ctrl-C ends it.
 func Detached() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
 // ownedByUs reports whether a file belongs to the user of this process.

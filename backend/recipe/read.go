@@ -5,11 +5,14 @@ package recipe
 
 import (
 	"bytes"
+	"cmp"
 	"encoding"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"net/url"
 	"reflect"
 	"slices"
 	"strconv"
@@ -48,8 +51,8 @@ func (f *Fault) Error() string {
 	return f.Message
 }
 
-// Parse parses a spec as YAML, which includes JSON. The fields are those of the API; variables may also be a map, and
-// ports ranges. It fails with a *Fault.
+// Parse parses a spec in YAML or JSON. The fields are those of the API; variables may also be a map, and ports ranges.
+// It fails with a *Fault.
 func Parse(data []byte) (session.Spec, error) {
 	var spec session.Spec
 	if len(data) > maxSize {
@@ -120,7 +123,7 @@ func wrong(node *yaml.Node, path, what, hint string) error {
 // decode decodes node into a value of a wire type. Errors name it by path.
 func decode(node *yaml.Node, into reflect.Value, path string) error {
 	if node.Kind == yaml.AliasNode || node.Anchor != "" {
-		return wrong(node, named(path), "uses an anchor or an alias", "Write the value out.")
+		return wrong(node, cmp.Or(path, "The file"), "uses an anchor or an alias", "Write the value out.")
 	}
 	if node.Kind == yaml.ScalarNode && node.Tag == "!!null" {
 		return nil // like an absent field
@@ -128,10 +131,8 @@ func decode(node *yaml.Node, into reflect.Value, path string) error {
 	switch to := into.Addr().Interface().(type) {
 	case *gpu.Request:
 		if node.Kind != yaml.MappingNode {
-			return decodeUnit(node, to, path)
+			return decodeScalar(node, into, path)
 		}
-	case *session.Duration, *gpu.Bytes:
-		return decodeUnit(node, to.(encoding.TextUnmarshaler), path)
 	case **time.Time:
 		return decodeTime(node, to, path)
 	case *[]session.EnvVar:
@@ -154,16 +155,9 @@ func decode(node *yaml.Node, into reflect.Value, path string) error {
 	return decodeScalar(node, into, path)
 }
 
-func named(path string) string {
-	if path == "" {
-		return "The file"
-	}
-	return path
-}
-
 func decodeStruct(node *yaml.Node, into reflect.Value, path string) error {
 	if node.Kind != yaml.MappingNode {
-		return wrong(node, named(path), "is not a group of fields", "Write fields as name: value.")
+		return wrong(node, cmp.Or(path, "The file"), "is not a group of fields", "Write fields as name: value.")
 	}
 	members := map[string][]int{}
 	var names []string
@@ -207,42 +201,32 @@ func decodeScalar(node *yaml.Node, into reflect.Value, path string) error {
 	if node.Kind != yaml.ScalarNode {
 		return wrong(node, path, "is not a single value", "Write "+path+": and the value on one line.")
 	}
+	if unit, ok := into.Addr().Interface().(encoding.TextUnmarshaler); ok {
+		return faultOf(session.ReadUnit(path, node.Value, unit), node.Line)
+	}
+	ok, not, hint := true, "", "Write digits without quotes."
 	switch into.Kind() {
 	case reflect.String:
 		into.SetString(node.Value)
-		return nil
 	case reflect.Int:
 		n, err := strconv.Atoi(node.Value)
-		if err != nil || node.Tag != "!!int" {
-			return wrong(node, path, fmt.Sprintf("is %q, which is no whole number", node.Value),
-				"Write digits without quotes.")
-		}
+		ok, not = err == nil && node.Tag == "!!int", "no whole number"
 		into.SetInt(int64(n))
-		return nil
 	case reflect.Float64:
 		n, err := strconv.ParseFloat(node.Value, 64)
-		if err != nil || node.Tag != "!!int" && node.Tag != "!!float" || math.IsNaN(n) || math.IsInf(n, 0) {
-			return wrong(node, path, fmt.Sprintf("is %q, which is no number", node.Value),
-				"Write digits without quotes.")
-		}
+		finite := err == nil && !math.IsNaN(n) && !math.IsInf(n, 0)
+		ok, not = finite && (node.Tag == "!!int" || node.Tag == "!!float"), "no number"
 		into.SetFloat(n)
-		return nil
 	case reflect.Bool:
-		if node.Tag != "!!bool" {
-			return wrong(node, path, fmt.Sprintf("is %q, which is neither true nor false", node.Value),
-				"Write true or false.")
-		}
+		ok, not, hint = node.Tag == "!!bool", "neither true nor false", "Write true or false."
 		into.SetBool(strings.EqualFold(node.Value, "true"))
-		return nil
+	default:
+		return fmt.Errorf("%s has a type that recipes do not know: %s", path, into.Type())
 	}
-	return fmt.Errorf("%s has a type that recipes do not know: %s", path, into.Type())
-}
-
-func decodeUnit(node *yaml.Node, into encoding.TextUnmarshaler, path string) error {
-	if node.Kind != yaml.ScalarNode {
-		return wrong(node, path, "is not a single value", "Write "+path+": and the value on one line.")
+	if !ok {
+		return wrong(node, path, fmt.Sprintf("is %q, which is %s", node.Value, not), hint)
 	}
-	return faultOf(session.ReadUnit(path, node.Value, into), node.Line)
+	return nil
 }
 
 func decodeTime(node *yaml.Node, into **time.Time, path string) error {
@@ -356,4 +340,103 @@ func ParsePorts(text string) ([]int, error) {
 		ports = append(ports, port)
 	}
 	return ports, nil
+}
+
+// maxLink is the longest link, in bytes.
+const maxLink = 32 << 10
+
+// Link is the content of a slipway:// link. It has no effect until the user confirms it.
+type Link struct {
+	Kind    string        `json:"kind"`              // run or open
+	Spec    *session.Spec `json:"spec,omitempty"`    // of run
+	Session string        `json:"session,omitempty"` // of open: an id or the name of a live one
+}
+
+// ParseLink parses slipway://run?image=… with the fields of a recipe, or a whole one as recipe=BASE64URL, or
+// slipway://open/SESSION. It refuses a link with the value of a secret-looking variable, because links are kept in
+// histories. It fails with a *Fault.
+func ParseLink(text string) (Link, error) {
+	if len(text) > maxLink {
+		return Link{}, &Fault{Message: "the link is longer than 32 KiB.", Hint: "Send the recipe as a file."}
+	}
+	address, err := url.Parse(text)
+	const hint = "They begin with slipway://run? or slipway://open/."
+	if err != nil || address.Scheme != "slipway" {
+		return Link{}, &Fault{Message: "this is no link of Slipway.", Hint: hint}
+	}
+	switch address.Host {
+	case "open":
+		ref := strings.Trim(address.Path, "/")
+		if !session.ValidID(ref) && session.SessionNames.Check(ref) != nil {
+			return Link{}, &Fault{Message: fmt.Sprintf("the link names no session: %q.", ref),
+				Hint: "Write slipway://open/ and the id or name of a session."}
+		}
+		return Link{Kind: "open", Session: ref}, nil
+	case "run":
+		spec, err := linkSpec(address.RawQuery)
+		return Link{Kind: "run", Spec: &spec}, err
+	}
+	return Link{}, &Fault{Message: fmt.Sprintf("Slipway has no links to %q.", address.Host), Hint: hint}
+}
+
+func linkSpec(query string) (session.Spec, error) {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return session.Spec{}, &Fault{Message: "the link is not written as addresses are.",
+			Hint: "Encode signs such as & and % in its values."}
+	}
+	var spec session.Spec
+	if whole := values.Get("recipe"); whole != "" {
+		data, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(whole, "="))
+		if err != nil {
+			return spec, &Fault{Message: "the recipe in the link is no base64url.", Hint: "Copy the whole link."}
+		}
+		if spec, err = Parse(data); err != nil {
+			return spec, err
+		}
+		delete(values, "recipe")
+	}
+	for name, all := range values {
+		for _, value := range all {
+			if err := setField(&spec, name, value); err != nil {
+				return spec, err
+			}
+		}
+	}
+	if spec.Image == "" {
+		return spec, &Fault{Message: "the link names no image.", Hint: "Add image=NAME to it."}
+	}
+	for _, v := range spec.Env {
+		if v.Value != "" && session.SecretName(v.Name) {
+			return spec, &Fault{Message: fmt.Sprintf("the link holds a value of %s, which looks secret.", v.Name),
+				Hint: "Addresses are kept in histories: take the value out, and change it where it is used."}
+		}
+	}
+	return spec, nil
+}
+
+// setField sets one parameter of a link.
+func setField(spec *session.Spec, name, value string) error {
+	switch name {
+	case "name", "type", "image", "command", "agent", "group", "label", "timeout", "accelerator", "threads", "cluster":
+		return Set(spec, name, value)
+	case "memory", "shm", "cpu":
+		return Set(spec, "resources."+name, value)
+	case "env":
+		variable, content, _ := strings.Cut(value, "=")
+		spec.Env = append(spec.Env, session.EnvVar{Name: variable, Value: content})
+	case "port":
+		ports, err := ParsePorts(value)
+		if err != nil {
+			return &Fault{Message: fmt.Sprintf("port is %q, which is no port.", value), Hint: portHint}
+		}
+		spec.Ports = append(spec.Ports, ports...)
+	case "folder":
+		folder, target, _ := strings.Cut(value, ":")
+		spec.Mounts = append(spec.Mounts, session.Mount{Folder: folder, Target: target})
+	default:
+		return &Fault{Message: fmt.Sprintf("%q is nothing that a link may say.", name),
+			Hint: "Put the whole recipe into the link as recipe=, or send it as a file."}
+	}
+	return nil
 }

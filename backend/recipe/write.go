@@ -38,10 +38,8 @@ func encode(value reflect.Value) *yaml.Node {
 	switch v := value.Interface().(type) {
 	case gpu.Bytes:
 		return scalar(amount(v))
-	case gpu.Request:
-		return scalar(v.String())
-	case session.Duration:
-		return scalar(v.String())
+	case gpu.Request, session.Duration:
+		return scalar(fmt.Sprint(v))
 	case *time.Time:
 		if v == nil {
 			return nil
@@ -70,8 +68,7 @@ func encode(value reflect.Value) *yaml.Node {
 			list.Style = yaml.FlowStyle
 		}
 		return list
-	}
-	if value.Kind() == reflect.String {
+	case reflect.String:
 		return scalar(value.String())
 	}
 	return scalar(value.Interface())
@@ -145,7 +142,7 @@ func encodeEnv(env []session.EnvVar) *yaml.Node {
 	return group
 }
 
-// doubled encodes variables of which two have one name, so that the reader can refuse them.
+// doubled encodes variables as a list, because two have one name. The reader refuses them.
 func doubled(env []session.EnvVar) *yaml.Node {
 	list := &yaml.Node{Kind: yaml.SequenceNode}
 	for _, v := range env {
@@ -209,31 +206,31 @@ func Compare(left, right session.Spec) []Field {
 	return rows
 }
 
-// flatten returns every field of a spec that is set, as a text in Left.
+// flatten returns every field of a spec that is set, as text in Left.
 func flatten(spec session.Spec) []Field {
 	rows := []Field{}
-	tell := func(name, text string) { rows = append(rows, Field{Field: name, Left: text}) }
+	add := func(name, text string) { rows = append(rows, Field{Field: name, Left: text}) }
 	var walk func(node *yaml.Node, name string)
 	walk = func(node *yaml.Node, name string) {
 		switch {
 		case name == "env":
 			for _, one := range spec.Env {
-				tell("env."+one.Name, envText(one))
+				add("env."+one.Name, envText(one))
 			}
 		case name == "mounts":
 			for _, one := range spec.Mounts {
-				tell("mounts."+cmp.Or(one.Target, one.Folder, path.Base(one.Source)), mountText(one))
+				add("mounts."+cmp.Or(one.Target, one.Folder, path.Base(one.Source)), mountText(one))
 			}
 		case node.Kind == yaml.SequenceNode:
 			var items []string
 			for _, item := range node.Content {
 				items = append(items, item.Value)
 			}
-			tell(name, strings.Join(items, " "))
+			add(name, strings.Join(items, " "))
 		case node.Kind == yaml.ScalarNode:
-			tell(name, node.Value)
+			add(name, node.Value)
 		case len(node.Content) == 0:
-			tell(name, "{}")
+			add(name, "{}")
 		}
 		for i := 0; node.Kind == yaml.MappingNode && name != "env" && i < len(node.Content); i += 2 {
 			walk(node.Content[i+1], strings.TrimPrefix(name+"."+node.Content[i].Value, "."))

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os/exec"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -17,15 +19,15 @@ import (
 // checkTimeout is how long a check may take.
 const checkTimeout = 20 * time.Second
 
-// Check logs in over conn, which it closes, as ssh would, and runs a command that does nothing. It fails with
-// ssh_open_conflict, ssh_setup_failed, ssh_setup_failed, session_use_unavailable and session_use_unavailable.
+// Check logs in over conn as ssh would, runs a command that does nothing, and closes conn. It fails with
+// ssh_open_conflict, ssh_setup_failed or session_use_unavailable.
 func (c *Client) Check(ctx context.Context, conn net.Conn, host session.SSHHost) error {
-	defer conn.Close() //nolint:errcheck // it was only tried
+	defer conn.Close() //nolint:errcheck // it was only a test
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { conn.Close() }) //nolint:errcheck // see above
 	defer stop()
-	wanted, _, _, _, err := ssh.ParseAuthorizedKey([]byte(host.Key))
+	wanted, err := keyOf(host)
 	if err != nil {
 		return session.WrapError(err, session.CodeAgentReply, "The session told a key that is none.",
 			"Start the session again with this version of Slipway.")
@@ -85,7 +87,7 @@ func loginFailure(ctx context.Context, err error, refused bool) error {
 		"The connection to the session's ssh server was lost.", "Try again; it is made again by itself.")
 }
 
-// hearing is a connection that notes when it breaks.
+// hearing is a connection that records that it broke.
 type hearing struct {
 	net.Conn
 	lost atomic.Bool
@@ -97,4 +99,34 @@ func (h *hearing) Read(p []byte) (int, error) {
 		h.lost.Store(true)
 	}
 	return n, err
+}
+
+// CheckOwn logs in as the user would: with the ssh of this computer, the user's configuration and the shortest name of
+// the session. It reports whether it could try, which needs ssh and a configuration that includes ours. It fails with
+// ssh_setup_failed if the login does.
+func (c *Client) CheckOwn(ctx context.Context, id session.ID) (bool, error) {
+	installed, err := c.Installed()
+	names := c.Names(id)
+	if err != nil || !installed || len(names) == 0 {
+		return false, err
+	}
+	path, err := exec.LookPath("ssh")
+	if err != nil {
+		return false, nil //nolint:nilerr // there is nothing to try
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	var said bytes.Buffer
+	cmd := exec.CommandContext(ctx, path, "-F", c.PersonFile(), "-T", "-o", "BatchMode=yes", names[0], "exit 0")
+	cmd.Stderr = &said
+	if err = cmd.Run(); err == nil {
+		return true, nil
+	}
+	why := "it said nothing"
+	if lines := strings.FieldsFunc(said.String(), func(r rune) bool { return r == '\n' || r == '\r' }); len(lines) > 0 {
+		why = lines[len(lines)-1]
+	}
+	return true, session.WrapError(errors.Join(err, ctx.Err()), session.CodeSSHFailed,
+		fmt.Sprintf("The session lets this installation in, but ssh %s does not come through: %s", names[0], why),
+		"ssh -v "+names[0]+" says more. An entry of your own in "+c.PersonFile()+" may stand in the way.")
 }

@@ -1,10 +1,7 @@
-// Package sshclient makes sessions reachable by the ssh, scp, sftp, rsync and editors that a person has already. It
-// keeps one folder: the key by which this installation logs in to sessions, the keys by which sessions answer, and a
-// configuration for OpenSSH with one entry for each session, which is included from the person's own where they wish
-// so.
-//
-// It opens no connection. The entries make ssh run `slipway ssh-proxy`, which goes the way of everything else: through
-// the control plane and the agent.
+// Package sshclient makes sessions reachable by the user's own ssh, scp, sftp, rsync and editors. It manages a folder
+// with the key of this installation, the host keys of sessions, and a configuration for OpenSSH with an entry for each
+// session, which the user's own configuration can include. It opens no connection: the entries make ssh run `slipway
+// ssh-proxy`, which connects through the control plane and the agent.
 package sshclient
 
 import (
@@ -25,7 +22,7 @@ import (
 	"slipway/backend/session"
 )
 
-// User is the name that sessions are logged in to with.
+// User is the user name for logins to sessions.
 const User = "work"
 
 // The files in the folder.
@@ -35,12 +32,12 @@ const (
 	configFile = "config"
 )
 
-// Config says what a client stands on.
+// Config configures a client.
 type Config struct {
-	Dir     string // its folder, which it makes
-	Person  string // the person's own ~/.ssh
-	Program string // what the entries run: this program
-	Home    string // the folder of the control plane, which that program is told
+	Dir     string // its folder, which it creates
+	Person  string // the user's ~/.ssh
+	Program string // this program, which the entries run
+	Home    string // folder of the control plane, for that program
 }
 
 // Client is safe for concurrent use.
@@ -48,14 +45,14 @@ type Client struct {
 	config Config
 	signer ssh.Signer
 
-	mu       sync.Mutex // guards what follows and the files
-	told     []Session  // as Keep was given them
-	sessions []Session  // those of told that an entry can be written for
+	mu       sync.Mutex // guards the fields below and the files
+	told     []Session  // the arguments of Keep
+	sessions []Session  // those of them with an entry
 	aliases  map[session.ID][]string
-	written  bool // the configuration is as sessions say
+	written  bool // the files are up to date
 }
 
-// Open opens the folder and makes what is missing there.
+// Open opens the folder and creates what is missing.
 func Open(config Config) (*Client, error) {
 	if err := os.MkdirAll(config.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open the folder for ssh: %w", err)
@@ -67,7 +64,7 @@ func Open(config Config) (*Client, error) {
 	return &Client{config: config, signer: signer}, nil
 }
 
-// ownKey reads the key, or makes it at the first start. The public one is written beside it for people.
+// ownKey reads the key, or creates it and a file with the public key at the first start.
 func ownKey(path string) (ssh.Signer, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -105,18 +102,18 @@ func newKey(path string) (ssh.Signer, error) {
 	return signer, nil
 }
 
-// keyLine is a public key as a line of authorized_keys, without a comment.
+// keyLine returns a public key as a line of authorized_keys, without a comment.
 func keyLine(key ssh.PublicKey) string {
 	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))
 }
 
-// Key is the public key by which this installation logs in.
+// Key returns the public key of this installation.
 func (c *Client) Key() string { return keyLine(c.signer.PublicKey()) }
 
-// KeyFile is the path of the private key.
+// KeyFile returns the path of the private key.
 func (c *Client) KeyFile() string { return filepath.Join(c.config.Dir, keyFile) }
 
-// ConfigFile is the path of the configuration that has the entries.
+// ConfigFile returns the path of the configuration with the entries.
 func (c *Client) ConfigFile() string { return filepath.Join(c.config.Dir, configFile) }
 
 func (c *Client) knownFile() string { return filepath.Join(c.config.Dir, knownFile) }

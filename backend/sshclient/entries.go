@@ -2,6 +2,7 @@ package sshclient
 
 import (
 	"fmt"
+	"net/url"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -10,8 +11,8 @@ import (
 	"slipway/backend/session"
 )
 
-// Domain ends the names that are always ours.
-const Domain = ".slipway"
+// domain ends the names that are always ours.
+const domain = ".slipway"
 
 // Session is a session that can be reached.
 type Session struct {
@@ -21,7 +22,7 @@ type Session struct {
 	Kernels []string // besides the main one
 }
 
-// alias is how the keys of a kernel are kept apart from all others. Both are valid.
+// alias returns the name of a kernel in known_hosts. Both parts must be valid.
 func alias(id session.ID, kernel string) string {
 	if kernel == "" || kernel == session.MainKernel {
 		return "slipway-" + string(id)
@@ -29,7 +30,7 @@ func alias(id session.ID, kernel string) string {
 	return "slipway-" + string(id) + "-" + kernel
 }
 
-// plain is a name that has no meaning to ssh or to a shell, and is no longer than names are.
+// plain shortens a name and replaces characters that have a meaning to ssh or a shell.
 func plain(name string) string {
 	name = name[:min(len(name), session.SessionNames.Max)]
 	return strings.Trim(strings.Map(func(r rune) rune {
@@ -41,8 +42,8 @@ func plain(name string) string {
 	}, name), "-.")
 }
 
-// names returns the names of each session, the shortest first. Its bare name is among them only where nothing else can
-// be meant by it: no other session, no name with a domain, and none that taken knows.
+// names returns the names of each session, the shortest first. Its bare name is one of them only if it is unique, has
+// no domain and is not taken.
 func names(sessions []Session, taken func(string) bool) map[session.ID][]string {
 	count := map[string]int{}
 	for _, s := range sessions {
@@ -56,21 +57,21 @@ func names(sessions []Session, taken func(string) bool) map[session.ID][]string 
 		case name == "":
 		case count[strings.ToLower(name)] > 1:
 			if agent := plain(s.Agent); agent != "" {
-				own = append(own, name+"."+agent+Domain)
+				own = append(own, name+"."+agent+domain)
 			}
 		default:
-			if bare := name; !strings.Contains(bare, ".") && !strings.EqualFold(bare, "localhost") && !taken(bare) {
-				own = append(own, bare)
+			if !strings.Contains(name, ".") && !strings.EqualFold(name, "localhost") && !taken(name) {
+				own = append(own, name)
 			}
-			own = append(own, name+Domain)
+			own = append(own, name+domain)
 		}
-		all[s.ID] = append(own, string(s.ID)+Domain)
+		all[s.ID] = append(own, string(s.ID)+domain)
 	}
 	return unambiguous(sessions, all)
 }
 
-// unambiguous takes away what could mean two sessions, of two people with one name on one agent for example, or a
-// kernel of another session. An id always means the session that has it.
+// unambiguous removes names that could mean two sessions, such as those of two people on one agent, or a kernel of
+// another session. An id always means its session.
 func unambiguous(sessions []Session, all map[session.ID][]string) map[session.ID][]string {
 	used := map[string]int{}
 	for _, s := range sessions {
@@ -83,17 +84,17 @@ func unambiguous(sessions []Session, all map[session.ID][]string) map[session.ID
 	}
 	for id, own := range all {
 		all[id] = slices.DeleteFunc(own, func(name string) bool {
-			return used[strings.ToLower(name)] > 1 && name != string(id)+Domain
+			return used[strings.ToLower(name)] > 1 && name != string(id)+domain
 		})
 	}
 	return all
 }
 
-// head stands at the top of the configuration.
+// head is the comment at the top of the configuration.
 const head = "# The sessions of Slipway. This file is written anew whenever one starts, ends or\n# is renamed; what " +
 	"is changed here is lost.\n"
 
-// render writes the configuration. See ssh_config(5).
+// render returns the configuration. See ssh_config(5).
 func (c *Client) render(sessions []Session, names map[session.ID][]string) string {
 	var b strings.Builder
 	b.WriteString(head)
@@ -102,7 +103,7 @@ func (c *Client) render(sessions []Session, names map[session.ID][]string) strin
 		for _, kernel := range s.Kernels {
 			var own []string
 			for _, name := range names[s.ID] {
-				if strings.HasSuffix(name, Domain) {
+				if strings.HasSuffix(name, domain) {
 					own = append(own, kernel+"."+name)
 				}
 			}
@@ -113,7 +114,10 @@ func (c *Client) render(sessions []Session, names map[session.ID][]string) strin
 }
 
 func (c *Client) entry(b *strings.Builder, names []string, id session.ID, kernel string) {
-	key := alias(id, kernel)
+	key, noFile := alias(id, kernel), "/dev/null"
+	if runtime.GOOS == "windows" {
+		noFile = "none"
+	}
 	fmt.Fprintf(b, "\nHost %s\n", strings.Join(names, " "))
 	for _, option := range [][2]string{
 		{"HostName", key},
@@ -126,7 +130,7 @@ func (c *Client) entry(b *strings.Builder, names []string, id session.ID, kernel
 		{"IdentityAgent", "none"},
 		{"PreferredAuthentications", "publickey"},
 		{"UserKnownHostsFile", quoted(c.knownFile())},
-		{"GlobalKnownHostsFile", nowhere()},
+		{"GlobalKnownHostsFile", noFile},
 		{"StrictHostKeyChecking", "yes"},
 		{"UpdateHostKeys", "no"},
 		{"CheckHostIP", "no"},
@@ -138,7 +142,7 @@ func (c *Client) entry(b *strings.Builder, names []string, id session.ID, kernel
 	}
 }
 
-// proxy is the command that carries a connection. Nothing secret is in it: the token is read from the folder.
+// proxy returns the command that carries a connection. It has no secrets, because it reads the token from the folder.
 func (c *Client) proxy(id session.ID, kernel string) string {
 	args := []string{c.config.Program, "ssh-proxy", "--home", c.config.Home}
 	if kernel != "" {
@@ -152,7 +156,7 @@ func (c *Client) proxy(id session.ID, kernel string) string {
 	return strings.Join(words, " ")
 }
 
-// shellWord is a word of the shell that ssh runs a ProxyCommand with.
+// shellWord quotes a word for the shell that ssh runs a ProxyCommand with.
 func shellWord(text string) string {
 	if text != "" && strings.Trim(text,
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:@") == "" {
@@ -164,14 +168,41 @@ func shellWord(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// quoted is a path as an argument in the configuration, where % begins a token.
+// quoted quotes a path for the configuration, where % begins a token.
 func quoted(path string) string {
 	return `"` + strings.ReplaceAll(strings.ReplaceAll(filepath.ToSlash(path), "%", "%%"), `"`, `\"`) + `"`
 }
 
-func nowhere() string {
-	if runtime.GOOS == "windows" {
-		return "none"
+// Command is a command line for copying.
+type Command struct{ Name, Line string }
+
+// Commands returns examples for a session, or nil if it has no entry. If the user's configuration does not include
+// ours, the commands name it.
+func (c *Client) Commands(id session.ID, installed bool) []Command {
+	names := c.Names(id)
+	if len(names) == 0 {
+		return nil
 	}
-	return "/dev/null"
+	host, with, rsync := names[0], "", "rsync -av "
+	if !installed {
+		with = "-F " + shellWord(c.ConfigFile()) + " "
+		rsync += "-e " + shellWord("ssh "+strings.TrimSpace(with)) + " "
+	}
+	return []Command{
+		{"ssh", "ssh " + with + host},
+		{"scp", "scp " + with + "-r results " + host + ":"},
+		{"sftp", "sftp " + with + host},
+		{"rsync", rsync + "./ " + host + ":project/"},
+		{"forward", "ssh " + with + "-N -L 8080:localhost:8080 " + host},
+	}
+}
+
+// Editor returns the address that opens a session in Visual Studio Code, which reads the user's own configuration, or
+// "" if it has no entry.
+func (c *Client) Editor(id session.ID) string {
+	names := c.Names(id)
+	if len(names) == 0 {
+		return ""
+	}
+	return "vscode://vscode-remote/ssh-remote+" + url.PathEscape(names[0]) + session.Home
 }

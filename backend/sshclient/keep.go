@@ -15,8 +15,8 @@ import (
 	"slipway/backend/session"
 )
 
-// Keep has the configuration say what can be reached now. Keys of hosts that are gone are forgotten. Ids and kernels
-// that are not valid are left out, with agent_reply_invalid; all else is written.
+// Keep writes the configuration for these sessions and removes the keys of others. It omits invalid ids and kernels and
+// then fails with agent_reply_invalid, after it has written everything else.
 func (c *Client) Keep(sessions []Session) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -35,8 +35,8 @@ func (c *Client) Keep(sessions []Session) error {
 	return refused
 }
 
-// writable returns the sessions that an entry can be written for. Ids and kernels come from agents, and whatever the
-// configuration holds ssh acts on.
+// writable returns the sessions without invalid ids and kernels. These come from agents, and could add other options to
+// the configuration.
 func writable(sessions []Session) ([]Session, error) {
 	var good []Session
 	var bad []string // agents
@@ -91,19 +91,14 @@ func (c *Client) write() error {
 	})
 }
 
-// editKnown changes the file of the keys of hosts. It needs mu.
+// editKnown changes the file with the keys of hosts. It needs mu.
 func (c *Client) editKnown(edit func([]string) []string) error {
 	old, err := os.ReadFile(c.knownFile())
 	missing := errors.Is(err, fs.ErrNotExist)
 	if err != nil && !missing {
 		return err
 	}
-	var lines []string
-	for line := range strings.SplitSeq(string(old), "\n") {
-		if line != "" {
-			lines = append(lines, line)
-		}
-	}
+	lines := strings.FieldsFunc(string(old), func(r rune) bool { return r == '\n' })
 	content := strings.Join(edit(lines), "\n")
 	if content != "" {
 		content += "\n"
@@ -114,10 +109,10 @@ func (c *Client) editKnown(edit func([]string) []string) error {
 	return atomicwriter.WriteFile(c.knownFile(), []byte(content), 0o600)
 }
 
-// Pin has ssh accept a kernel by the key that its agent told of, and by no other for as long as the session lives;
-// ssh_open_conflict where it had another one before.
+// Pin makes ssh accept only the key of a kernel that its agent reported, as long as the session lives. It fails with
+// ssh_open_conflict if the kernel had another one.
 func (c *Client) Pin(id session.ID, kernel string, host session.SSHHost) error {
-	key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(host.Key))
+	key, err := keyOf(host)
 	if err != nil {
 		return session.WrapError(err, session.CodeSSHInvalid, "The session told a key that is none.",
 			"Start the session again with this version of Slipway.")
@@ -132,39 +127,43 @@ func (c *Client) Pin(id session.ID, kernel string, host session.SSHHost) error {
 	line := name + " " + keyLine(key)
 	var conflict error
 	err = c.editKnown(func(lines []string) []string {
-		for _, known := range lines {
-			if strings.HasPrefix(known, name+" ") {
-				if known != line {
-					conflict = session.NewError(session.CodeSSHConflict,
-						"The session proves who it is by another key than before.",
-						"Somebody may have put another container in its place. If you know why, remove the line "+
-							"of "+name+" from "+c.knownFile()+".")
-				}
-				return lines
-			}
+		i := slices.IndexFunc(lines, func(known string) bool { return strings.HasPrefix(known, name+" ") })
+		if i < 0 {
+			return append(lines, line)
 		}
-		return append(lines, line)
+		if lines[i] != line {
+			conflict = session.NewError(session.CodeSSHConflict,
+				"The session proves who it is by another key than before.",
+				fmt.Sprintf("Somebody may have put another container in its place. If you know why, remove the line "+
+					"of %s from %s.", name, c.knownFile()))
+		}
+		return lines
 	})
 	return errors.Join(err, conflict)
 }
 
-// Fingerprint is a host's key as ssh shows it to people.
-func Fingerprint(host session.SSHHost) string {
+func keyOf(host session.SSHHost) (ssh.PublicKey, error) {
 	key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(host.Key))
+	return key, err
+}
+
+// Fingerprint returns the key of a host as ssh displays it.
+func Fingerprint(host session.SSHHost) string {
+	key, err := keyOf(host)
 	if err != nil {
 		return ""
 	}
 	return ssh.FingerprintSHA256(key)
 }
 
-// Names returns the names by which ssh knows a session, the shortest first, and none where it is not kept.
+// Names returns the names of a session for ssh, the shortest first, or none if it has no entry.
 func (c *Client) Names(id session.ID) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.aliases[id])
 }
 
-// Sessions returns the sessions that are kept.
+// Sessions returns the sessions with entries.
 func (c *Client) Sessions() []Session {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1389,7 +1389,7 @@ export interface Limit {
   sessionsHeld: number;
 }
 
-/** Link is what a slipway:// link asks for. Nothing is done before a person confirms it. */
+/** Link is the content of a slipway:// link. It has no effect until the user confirms it. */
 export interface Link {
   /** Run or open. */
   kind: string;
@@ -1463,7 +1463,7 @@ export interface Mount {
   readOnly?: boolean;
 }
 
-/** Notice tells a person what they wait for, in their language: a batch session has ended, one that waited runs, an idle one is about to be reclaimed. */
+/** Notice is a notification in the user's language: a batch session has ended, one that waited runs, or an idle one is about to be reclaimed. */
 export interface Notice {
   /** Its id. */
   session: string;
