@@ -11,10 +11,9 @@ import (
 	"slipway/backend/vet"
 )
 
-// gate checks the output of programs on other machines.
+// gate checks the output of agent commands on other machines.
 var gate = sync.OnceValue(func() *vet.Gate { return vet.New(answers) })
 
-// answers are the rules for the output of agent commands.
 var answers = vet.Tables{
 	Fields: map[reflect.Type]vet.Fields{
 		reflect.TypeFor[session.PairCode](): {"Code": vet.Mark, "Address": vet.Mark, "Key": vet.Maybe(vet.Mark)},

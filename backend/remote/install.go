@@ -105,12 +105,10 @@ func (c *Connector) options(work *hub.Work, entry hub.Entry) provision.Options {
 	return provision.Options{Dir: entry.Dir, Programs: c.config.Programs, Version: place.Version, Report: report{work}}
 }
 
-// report reports provisioning to an operation.
-type report struct{ work *hub.Work }
+// report reports provisioning and checks to an operation.
+type report struct{ *hub.Work }
 
-func (r report) Tell(step provision.Step) {
-	r.work.Tell(hub.Step{Name: step.Name, Title: step.Title, State: hub.StepState(step.State), Detail: step.Detail,
-		Remedy: step.Remedy})
+func (r report) Tell(check session.Check) {
+	r.Work.Tell(hub.Step{Name: check.ID, Title: check.Title, State: hub.StepState(check.Result), Detail: check.Text,
+		Remedy: check.Remedy})
 }
-
-func (r report) Progress(done, total int64) { r.work.Progress(done, total) }

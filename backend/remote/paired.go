@@ -191,8 +191,7 @@ func (a *agent) examine(ctx context.Context, work *hub.Work) error {
 		return err
 	}
 	for _, check := range checks {
-		work.Tell(hub.Step{Name: check.ID, Title: check.Title, State: hub.StepState(check.Result), Detail: check.Text,
-			Remedy: check.Remedy})
+		report{work}.Tell(check)
 	}
 	return nil
 }
