@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,8 +26,7 @@ type agent struct {
 	ssh       *sshConnection // nil: this computer is a paired client
 	tls       *pinnedDialer  // nil: reached by ssh
 
-	// mu guards the following fields.
-	mu      sync.Mutex
+	mu      sync.Mutex // guards the following fields
 	link    hub.Link
 	changed chan struct{}
 	program string // last known version of the agent
@@ -35,20 +35,14 @@ type agent struct {
 
 var _ hub.Remote = (*agent)(nil)
 
-// looksEvery is how often the statistics of a connected line are read.
-const looksEvery = 2 * time.Second
-
-func (a *agent) bySSH(connection *sshConnection, err error) error {
-	if err != nil {
-		return err
-	}
-	a.ssh, a.transport = connection, "ssh"
-	a.begin(connection)
-	return nil
-}
+const (
+	looksEvery     = 2 * time.Second  // how often the statistics of a connected line are read
+	answerPatience = 20 * time.Second // how long Answer waits for the connection
+)
 
 // begin creates the line over a dialer.
-func (a *agent) begin(dialer tunnel.Dialer) {
+func (a *agent) begin(transport string, dialer tunnel.Dialer) {
+	a.transport = transport
 	log := a.connector.config.Log.With("agent", a.entry.ID)
 	if replace := a.connector.config.Dialer; replace != nil {
 		dialer = replace(a.entry, dialer)
@@ -130,10 +124,7 @@ func (a *agent) Reconnect(ctx context.Context, work *hub.Work) error {
 			}
 		}
 		if err != nil {
-			if ctx.Err() != nil {
-				return "", ctx.Err()
-			}
-			return "", connectError(err)
+			return "", cmp.Or(ctx.Err(), error(connectError(err)))
 		}
 		status, _ := a.line.Status()
 		if status.RTT == 0 {
@@ -177,6 +168,3 @@ func (a *agent) forgetHostKey(ctx context.Context) error {
 	}
 	return agentrpc.FaultError(a.ssh.Forget(ctx, changed))
 }
-
-// answerPatience is how long Answer waits for the connection.
-const answerPatience = 20 * time.Second

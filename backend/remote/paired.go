@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"sync"
 
 	"slipway/backend/agentrpc"
@@ -93,22 +94,22 @@ func (c *Connector) dialConfig(address hub.Address) (secure.DialConfig, error) {
 	return secure.DialConfig{Identity: identity, Address: at, Fallback: !at.Web}, nil
 }
 
-// byTLS makes a an agent that this computer is paired with.
+// byTLS creates the line to an agent that this computer is paired with.
 func (a *agent) byTLS(address hub.Address) error {
 	config, err := a.connector.dialConfig(address)
 	if err != nil {
 		return err
 	}
 	config.Moved = a.listed.Pin
-	a.transport = "tls"
+	transport := "tls"
 	if config.Address.Web {
-		a.transport = "wss"
+		transport = "wss"
 	}
 	a.tls = &pinnedDialer{config: config, identity: config.Identity}
 	if err := a.tls.expect(a.entry.Fingerprint); err != nil {
 		return err
 	}
-	a.begin(a.tls)
+	a.begin(transport, a.tls)
 	return nil
 }
 
@@ -118,6 +119,8 @@ func (c *Connector) pair(ctx context.Context, work *hub.Work, address hub.Addres
 	if err != nil {
 		return secure.Paired{}, err
 	}
+	name, _ := os.Hostname()
+	name = cmp.Or(name, c.config.User)
 	return paired, work.Do("pair", "Pair", func() (string, error) {
 		why := ""
 		for try := 1; ; try++ {
@@ -126,7 +129,7 @@ func (c *Connector) pair(ctx context.Context, work *hub.Work, address hub.Addres
 			if err != nil {
 				return "", err
 			}
-			paired, err = secure.Pair(ctx, secure.PairConfig{Dial: config, Code: code, Name: c.hostName()})
+			paired, err = secure.Pair(ctx, secure.PairConfig{Dial: config, Code: code, Name: name})
 			if err == nil {
 				return fmt.Sprintf("%s knows this computer now; its key is %s.", paired.Name,
 					secure.ShortFingerprint(paired.Key)), nil

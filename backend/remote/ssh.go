@@ -65,10 +65,6 @@ func (a *asker) Ask(ctx context.Context, q sshstdio.Question) (string, error) {
 	if work == nil {
 		return "", tunnel.ErrWouldAsk
 	}
-	kind := hub.PromptKind(q.Kind)
-	if q.Kind == sshstdio.KindNotice {
-		kind = hub.PromptNotice
-	}
-	return work.Ask(ctx, hub.Prompt{Kind: kind, Text: q.Text, Secret: q.Secret, Again: q.Again,
+	return work.Ask(ctx, hub.Prompt{Kind: hub.PromptKind(q.Kind), Text: q.Text, Secret: q.Secret, Again: q.Again,
 		Fingerprint: q.Fingerprint, Host: q.Host})
 }
