@@ -88,16 +88,15 @@ type Version struct {
 // FolderState says whether programs can be installed in a folder.
 type FolderState string
 
+// SocketState is the state of Docker's socket.
+type SocketState string
+
+// The states of a folder and of Docker's socket.
 const (
 	FolderOK       FolderState = "ok"
 	FolderNoexec   FolderState = "noexec"
 	FolderReadonly FolderState = "readonly"
-)
 
-// SocketState is the state of Docker's socket.
-type SocketState string
-
-const (
 	SocketOpen      SocketState = "open"
 	SocketForbidden SocketState = "forbidden"
 	SocketStopped   SocketState = "stopped" // Docker is installed but not running

@@ -129,7 +129,8 @@ type RemoveOptions = daemon.UninstallOptions
 
 // Remove removes the agent and its programs. It returns what is left: the data, if sessions keep running or if
 // requested.
-func Remove(ctx context.Context, remote Remote, opts Options, remove RemoveOptions) (left daemon.Uninstalled, err error) {
+func Remove(ctx context.Context, remote Remote, opts Options,
+	remove RemoveOptions) (left daemon.Uninstalled, err error) {
 	w := work{remote: remote, opts: opts}
 	found, err := w.probe(ctx)
 	if err != nil {

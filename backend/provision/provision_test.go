@@ -39,7 +39,8 @@ func TestInstallBringsAndStartsOnce(t *testing.T) {
 	if err != nil || !strings.HasSuffix(string(asked), " switch --env DOCKER_HOST=unix:///run/other docker.sock") {
 		t.Errorf("it was asked to %s, %v", asked, err)
 	}
-	if r.total == 0 || r.done != r.total || r.steps["upload"].Result != session.CheckOK || r.steps["start"].Result != session.CheckOK {
+	if r.total == 0 || r.done != r.total || r.steps["upload"].Result != session.CheckOK ||
+		r.steps["start"].Result != session.CheckOK {
 		t.Errorf("told %d of %d, %+v", r.done, r.total, r.steps)
 	}
 	t.Run("again, nothing goes over", func(t *testing.T) {

@@ -54,10 +54,9 @@ type base struct {
 // New returns an agent without sessions.
 func New(name string) *Agent {
 	b := &base{Name: name, epoch: "epoch-1", changed: make(chan struct{})}
-	images, machine := &images{base: b}, &machine{base: b}
+	images, machine, folders := &images{base: b}, &machine{base: b}, &folders{agent: name}
 	sessions := &sessions{base: b, images: images, machine: machine, keys: map[string]session.ID{},
 		refused: map[string]error{}}
-	folders := &folders{agent: name}
 	return &Agent{base: b, sessions: sessions, machine: machine, images: images,
 		inside: &inside{sessions: sessions, apps: map[session.ID][]session.App{}},
 		Files:  unanswered{}, Uploads: unanswered{}, ImageTransfers: unanswered{},
@@ -79,17 +78,17 @@ func (a *base) unavailable() error {
 // enter begins a call. It returns with mu held, unless it fails.
 func (a *base) enter(ctx context.Context) error {
 	a.mu.Lock()
-	for a.muted != nil {
-		if err := a.wait(ctx, a.muted); err != nil {
-			a.mu.Unlock()
-			return err
-		}
+	var err error
+	for a.muted != nil && err == nil {
+		err = a.wait(ctx, a.muted)
 	}
-	if a.down {
+	if err == nil && a.down {
+		err = a.unavailable()
+	}
+	if err != nil {
 		a.mu.Unlock()
-		return a.unavailable()
 	}
-	return nil
+	return err
 }
 
 // wait waits until something is closed. The caller holds mu, which is released meanwhile.
@@ -102,6 +101,13 @@ func (a *base) wait(ctx context.Context, something <-chan struct{}) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// read returns a value that mu guards.
+func read[T any](a *base, value *T) T {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return *value
 }
 
 // do calls change with mu held.

@@ -1,6 +1,7 @@
 package hubtest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -18,9 +19,6 @@ type inside struct {
 	// Wrap wraps the near end of a terminal; nil: it is the pipe itself.
 	Wrap func(net.Conn) net.Conn
 	Run  func(session.ExecRequest, net.Conn)
-	// SSH answers a connection to a session's ssh server, whose key is HostKey.
-	SSH     func(ctx context.Context, req session.SSHRequest) (net.Conn, error)
-	HostKey string
 	// Dial connects to a port of a session.
 	Dial func(ctx context.Context, id session.ID, port int) (net.Conn, error)
 
@@ -34,10 +32,7 @@ func (a *inside) SetApps(id session.ID, apps ...session.App) {
 }
 
 // Starts returns how many apps StartApp has started.
-func (a *inside) Starts() (n int) {
-	a.sessions.do(func() { n = a.starts })
-	return n
-}
+func (a *inside) Starts() int { return read(a.sessions.base, &a.starts) }
 
 // running fails if a session does not run.
 func (a *inside) running(ctx context.Context, id session.ID) error {
@@ -97,20 +92,6 @@ func (a *inside) exec(ctx context.Context, id session.ID, req session.ExecReques
 	return near, nil
 }
 
-func (a *inside) sshHost(ctx context.Context, id session.ID, _ string) (session.SSHHost, error) {
-	return session.SSHHost{Key: a.HostKey}, a.running(ctx, id)
-}
-
-func (a *inside) dialSSH(ctx context.Context, id session.ID, req session.SSHRequest) (net.Conn, error) {
-	if err := a.enterRunning(ctx, id); err != nil {
-		return nil, err
-	}
-	if a.SSH == nil {
-		return nil, failed(session.CodeSessionConflict, "The session was launched without ssh.")
-	}
-	return a.SSH(ctx, req)
-}
-
 func (a *inside) listApps(ctx context.Context, id session.ID) ([]session.App, error) {
 	return slices.Clone(a.apps[id]), a.running(ctx, id)
 }
@@ -134,13 +115,13 @@ func (a *inside) setApp(ctx context.Context, id session.ID, app string, state se
 		return session.App{}, failed(session.CodeAppNotInstalled, app+" is not installed in this image.")
 	}
 	known := &a.apps[id][i]
-	if state == session.AppReady && known.State != session.AppReady {
-		a.starts++
+	if state == session.AppReady {
+		if known.State != session.AppReady {
+			a.starts++
+		}
+		known.Port = cmp.Or(known.Port, 8888)
 	}
 	known.State = state
-	if state == session.AppReady && known.Port == 0 {
-		known.Port = 8888
-	}
 	return *known, nil
 }
 

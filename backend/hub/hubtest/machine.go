@@ -32,10 +32,7 @@ func (a *machine) SetBoard(board session.DeviceBoard) {
 func (a *machine) SetAccounts(rows ...session.Account) { a.do(func() { a.rows = rows }) }
 
 // Span returns the last span passed to Accounts.
-func (a *machine) Span() (span session.AccountSpan) {
-	a.do(func() { span = a.span })
-	return span
-}
+func (a *machine) Span() session.AccountSpan { return read(a.base, &a.span) }
 
 func (a *machine) devices(context.Context) (session.DeviceBoard, error) {
 	if a.board == nil {

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Shelf keeps values in memory, as JSON, so that what comes back is what a shelf on disk would give.
+// Shelf is a [hub.Shelf] in memory. Like one on a disk, it stores values as JSON.
 type Shelf struct {
 	mu     sync.Mutex // guards everything below
 	values map[string][]byte
@@ -19,7 +19,7 @@ func (s *Shelf) Fail(err error) {
 	s.fault = err
 }
 
-// SetRaw stores JSON as it is, however wrong.
+// SetRaw stores JSON, which may be invalid.
 func (s *Shelf) SetRaw(key string, data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,7 +36,6 @@ func (s *Shelf) Raw(key string) string {
 	return string(s.values[key])
 }
 
-// Load implements the hub's Shelf.
 func (s *Shelf) Load(key string, value any) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,18 +46,14 @@ func (s *Shelf) Load(key string, value any) (bool, error) {
 	return true, json.Unmarshal(data, value)
 }
 
-// Save implements the hub's Shelf.
 func (s *Shelf) Save(key string, value any) error {
 	s.mu.Lock()
-	fault := s.fault
+	err := s.fault
 	s.mu.Unlock()
-	if fault != nil {
-		return fault
-	}
-	data, err := json.Marshal(value)
 	if err != nil {
 		return err
 	}
+	data, err := json.Marshal(value)
 	s.SetRaw(key, data)
-	return nil
+	return err
 }
