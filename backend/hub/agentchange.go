@@ -184,7 +184,7 @@ func (d *directory) part(m *member) error {
 		stop()
 		m.done.Wait()
 	}
-	return d.follower.forgetMemory(m)
+	return d.shelf.Save(memoryKey+gone, nil)
 }
 
 // AnswerAgent answers the question of an agent that shows another key than before. found must be what the question

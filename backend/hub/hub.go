@@ -9,7 +9,6 @@ package hub
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"log/slog"
 	"sync"
 	"time"
@@ -38,8 +37,7 @@ type Config struct {
 	Connector Connector
 	Shelf     Shelf
 	Settings  SettingsFile
-	// Catalogue is what is offered before anything is installed; nil: nothing
-	Catalogue Catalogue
+	Catalogue Catalogue   // nil: nothing is offered before it is installed
 	Notifier  Notifier    // nil: no desktop
 	Autostart Autostarter // nil: Slipway is not started at login
 	Owner     string      // the person, written into every launch
@@ -137,20 +135,17 @@ type shared struct {
 	now     func() time.Time
 	began   time.Time
 
-	// saving orders writes to the shelf. It is locked before mu, never after.
-	saving sync.Mutex
-	// mu guards the stream and the fields that say so. No agent, shelf or channel is used with it held.
-	mu     sync.Mutex
+	saving sync.Mutex // orders writes to the shelf; locked before mu, never after
+	mu     sync.Mutex // guards the stream and the fields that say so; no agent, shelf or channel is used with it held
 	stream stream
 }
 
 func newShared(config Config) *shared {
 	s := &shared{shelf: config.Shelf, owner: config.Owner, version: config.Version, now: config.Now,
-		log: cmp.Or(config.Log, slog.New(slog.DiscardHandler))}
+		log: cmp.Or(config.Log, slog.New(slog.DiscardHandler)), stream: newStream()}
 	if s.now == nil {
 		s.now = time.Now
 	}
 	s.began = s.now()
-	s.stream.open(rand.Text())
 	return s
 }

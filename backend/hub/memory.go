@@ -18,11 +18,9 @@ type memory struct {
 }
 
 const (
-	memoryKey = "hub.known." // followed by the id of the entry
-	// keepEvery is how often changes are stored.
-	keepEvery = 10 * time.Second
-	// memoryFinished is how many finished sessions are stored for each agent.
-	memoryFinished = 50
+	memoryKey      = "hub.known."     // followed by the id of the entry
+	keepEvery      = 10 * time.Second // how often changes are stored
+	memoryFinished = 50               // finished sessions that are stored for each agent
 )
 
 // recall loads what was stored of an agent. It is called before the hub is shared.
@@ -78,25 +76,11 @@ func (f *follower) saveMemory(m *member) error {
 	}
 	m.dirty = false
 	kept := memory{LastHeard: m.lastHeard, Machine: m.machine}
-	finished := 0
-	for _, s := range f.sorted() {
-		if f.sessions[s.ID].member != m {
-			continue
-		}
-		if !s.Status.Live() {
-			if finished++; finished > memoryFinished {
-				continue
-			}
-		}
+	for _, s := range newest(f.sessionsOf(m), memoryFinished) {
 		s.Spec = s.Spec.Redacted("")
 		kept.Sessions = append(kept.Sessions, s)
 	}
 	id := m.entry.ID
 	f.mu.Unlock()
 	return f.shelf.Save(memoryKey+id, kept)
-}
-
-// forgetMemory deletes what was stored of an agent. The caller holds saving.
-func (f *follower) forgetMemory(m *member) error {
-	return f.shelf.Save(memoryKey+f.entryOf(m).ID, nil)
 }

@@ -131,18 +131,12 @@ type Operation struct {
 }
 
 const (
-	// operationsKept is how many operations are kept, besides those that run.
-	operationsKept = 50
-	// operationsMost is how many run at once.
-	operationsMost = 16
-	// stepsMost is the most steps of one operation.
-	stepsMost = 200
-	// askMost is how long a person may take to answer.
-	askMost = 10 * time.Minute
-	// tellEvery is how often progress is published.
-	tellEvery = 200 * time.Millisecond
-	// answerMost is the longest answer, in bytes.
-	answerMost = 4 << 10
+	operationsKept = 50                     // besides those that run
+	operationsMost = 16                     // that run at once
+	stepsMost      = 200                    // of one operation
+	askMost        = 10 * time.Minute       // how long a person may take to answer
+	tellEvery      = 200 * time.Millisecond // how often progress is published
+	answerMost     = 4 << 10                // bytes of an answer
 )
 
 // operations is the registry of long work.
@@ -192,25 +186,23 @@ func (o *operations) start(kind OperationKind, subject string,
 func (o *operations) startOn(key string, kind OperationKind, subject string,
 	do func(context.Context, *Work) error) (Operation, error) {
 	ctx, cancel := context.WithCancel(o.life())
-	one := &operation{key: key, cancel: cancel, Operation: Operation{
-		ID: newID(), Kind: kind, Subject: subject, State: OperationRunning, StartedAt: o.now(), Revision: 1,
-	}}
+	one := &operation{key: key, cancel: cancel, Operation: Operation{ID: newID(), Kind: kind, Subject: subject,
+		State: OperationRunning, StartedAt: o.now()}}
 	o.mu.Lock()
+	defer o.mu.Unlock()
 	if err := o.mayStart(key, subject); err != nil {
-		o.mu.Unlock()
 		cancel()
 		return Operation{}, err
 	}
 	o.all = append(o.all, one)
 	o.trim()
+	o.publish(one)
 	view := one.view()
 	o.group.Go(func() {
 		defer cancel()
 		work := &Work{registry: o, operation: one}
 		work.end(do(ctx, work))
 	})
-	o.stream.publish(Event{Operation: &view})
-	o.mu.Unlock()
 	return view, nil
 }
 
@@ -245,12 +237,16 @@ func newID() string { return strings.ToLower(rand.Text()[:12]) }
 func (o *operations) trim() {
 	excess := len(o.all) - operationsKept
 	o.all = slices.DeleteFunc(o.all, func(one *operation) bool {
-		if excess <= 0 || !one.State.Ended() {
-			return false
-		}
-		excess--
-		return true
+		drop := excess > 0 && one.State.Ended()
+		excess -= truth(drop)
+		return drop
 	})
+}
+
+// publish publishes a change of an operation. The caller holds mu.
+func (o *operations) publish(one *operation) {
+	one.Revision++
+	o.stream.publish(Event{Operation: new(one.view())})
 }
 
 // view is called with mu held.
@@ -269,18 +265,6 @@ func (o *operations) views() []Operation {
 	return views
 }
 
-// byID is called with mu held.
-func (o *operations) byID(id string) (*operation, error) {
-	for _, one := range o.all {
-		if one.ID == id {
-			return one, nil
-		}
-	}
-	return nil, session.NewError(session.CodeOperationNotFound,
-		fmt.Sprintf("There is no operation %q.", session.Clip(id)),
-		fmt.Sprintf("The last %d are kept.", operationsKept))
-}
-
 // Operations returns the operations, newest first.
 func (o *operations) Operations() []Operation {
 	o.mu.Lock()
@@ -292,14 +276,16 @@ func (o *operations) Operations() []Operation {
 func (o *operations) with(id string, do func(*operation) error) (Operation, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	one, err := o.byID(id)
-	if err == nil {
-		err = do(one)
+	i := slices.IndexFunc(o.all, func(one *operation) bool { return one.ID == id })
+	if i < 0 {
+		return Operation{}, session.NewError(session.CodeOperationNotFound,
+			fmt.Sprintf("There is no operation %q.", session.Clip(id)),
+			fmt.Sprintf("The last %d are kept.", operationsKept))
 	}
-	if err != nil {
+	if err := do(o.all[i]); err != nil {
 		return Operation{}, err
 	}
-	return one.view(), nil
+	return o.all[i].view(), nil
 }
 
 // Operation returns one operation. It fails with operation_read_not-found.
@@ -321,8 +307,7 @@ func (o *operations) AnswerOperation(id, prompt, text string) (Operation, error)
 		}
 		one.answer <- text // has room, since each prompt is answered once
 		one.Prompt, one.State = nil, OperationRunning
-		one.Revision++
-		o.stream.publish(Event{Operation: new(one.view())})
+		o.publish(one)
 		return nil
 	})
 }
@@ -340,11 +325,10 @@ func (o *operations) CancelOperation(id string) (Operation, error) {
 
 // problemOf returns err as an operation reports it.
 func problemOf(err error, kind OperationKind) *session.Error {
-	var e *session.Error
-	switch {
-	case errors.As(err, &e):
+	if e, ok := errors.AsType[*session.Error](err); ok {
 		return e
-	case errors.Is(err, context.DeadlineExceeded):
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
 		return session.WrapError(err, session.CodeOperationTimeout, "It took too long.", "Try again.")
 	}
 	return session.WrapError(err, session.CodeOperationFailed, fmt.Sprintf("Internal error in Slipway (%s).", kind),

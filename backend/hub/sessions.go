@@ -174,8 +174,8 @@ func (f *finder) listOf(ctx context.Context, m *member, filter session.Filter) (
 	if m.lastHeard.IsZero() {
 		return nil, err
 	}
-	remembered := slices.DeleteFunc(f.sorted(), func(s session.Session) bool {
-		return f.sessions[s.ID].member != m || filter.Live && !s.Status.Live() || filter.Finished && s.Status.Live()
+	remembered := slices.DeleteFunc(f.sessionsOf(m), func(s session.Session) bool {
+		return filter.Live && !s.Status.Live() || filter.Finished && s.Status.Live()
 	})
 	return page(remembered, filter), nil
 }

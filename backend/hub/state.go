@@ -109,6 +109,20 @@ func (st *state) sorted() []session.Session {
 	return all
 }
 
+// sessionsOf returns the known sessions of an agent, newest first. The caller holds mu.
+func (st *state) sessionsOf(m *member) []session.Session {
+	return slices.DeleteFunc(st.sorted(), func(s session.Session) bool { return st.sessions[s.ID].member != m })
+}
+
+// newest removes the finished sessions after the first most ones from a list.
+func newest(all []session.Session, most int) []session.Session {
+	finished := 0
+	return slices.DeleteFunc(all, func(s session.Session) bool {
+		finished += truth(!s.Status.Live())
+		return finished > most && !s.Status.Live()
+	})
+}
+
 func sortNewest(all []session.Session) {
 	slices.SortFunc(all, func(a, b session.Session) int {
 		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(a.ID, b.ID))
@@ -165,8 +179,8 @@ func (st *state) publishLive(m *member) {
 	if m.remote == nil {
 		return
 	}
-	for _, s := range st.sorted() {
-		if st.sessions[s.ID].member == m && s.Status.Live() {
+	for _, s := range st.sessionsOf(m) {
+		if s.Status.Live() {
 			st.publishSession(m, s)
 		}
 	}
@@ -193,7 +207,7 @@ func (st *state) publishAgent(m *member) {
 
 // boards returns the boards of all agents that have sent one. The caller holds mu.
 func (st *state) boards() []Board {
-	all := make([]Board, 0, len(st.members))
+	all := []Board{}
 	for _, m := range st.members {
 		if m.board != nil {
 			all = append(all, boardView(*m.board, m.Name(), m.online))

@@ -2,7 +2,7 @@ package hub
 
 import (
 	"context"
-	"slices"
+	"crypto/rand"
 	"time"
 
 	"slipway/backend/notify"
@@ -65,18 +65,14 @@ type Cursor struct {
 }
 
 const (
-	// kept is how many events the stream has. A watcher further behind gets a snapshot. One ring serves all, so a slow
-	// watcher costs the others nothing.
-	kept = 1024
-	// finishedSlack is how many finished sessions beyond those of a snapshot are known before the oldest are dropped.
-	finishedSlack = 20
-	// flushEvery is how often merged usage samples are published.
-	flushEvery = time.Second
-	// windowsKept is how many window requests wait for a slow shell.
-	windowsKept = 8
+	kept          = 1024        // events in the stream; a watcher further behind gets a snapshot
+	finishedSlack = 20          // finished sessions beyond those of a snapshot that are known until the oldest are dropped
+	flushEvery    = time.Second // how often merged usage samples are published
+	windowsKept   = 8           // window requests that wait for a slow shell
 )
 
-// stream is a ring of numbered events that each watcher reads at its own pace. It is guarded by shared.mu.
+// stream is a ring of numbered events that each watcher reads at its own pace, so a slow one costs the others nothing.
+// It is guarded by shared.mu.
 type stream struct {
 	epoch    string
 	first    uint64 // number of ring[0]
@@ -89,13 +85,10 @@ type stream struct {
 	sampled  chan struct{}                // holds a token while samples, boards or links is not empty
 }
 
-func (s *stream) open(epoch string) {
-	s.epoch, s.first = epoch, 1
-	s.watchers = map[*Watcher]struct{}{}
-	s.samples = map[session.ID]session.Usage{}
-	s.boards = map[*member]struct{}{}
-	s.links = map[*member]struct{}{}
-	s.sampled = make(chan struct{}, 1)
+func newStream() stream {
+	return stream{epoch: rand.Text(), first: 1, watchers: map[*Watcher]struct{}{},
+		samples: map[session.ID]session.Usage{}, boards: map[*member]struct{}{}, links: map[*member]struct{}{},
+		sampled: make(chan struct{}, 1)}
 }
 
 // last returns the number of the newest event, or 0 if there was none.
@@ -122,11 +115,6 @@ func (s *stream) wake() {
 	for w := range s.watchers {
 		pace.Signal(w.wake)
 	}
-}
-
-func (s *stream) close() {
-	s.closed = true
-	s.wake()
 }
 
 // sample stores the newest sample of each session for the next flush.
@@ -160,11 +148,11 @@ type watching struct {
 func (wa *watching) close() {
 	wa.mu.Lock()
 	defer wa.mu.Unlock()
-	wa.stream.close()
+	wa.stream.closed = true
+	wa.stream.wake()
 }
 
-// flush publishes merged usage samples, the newest boards and agents at most once every flushEvery, and sleeps while
-// there are none.
+// flush publishes merged usage samples, the newest boards and agents at most once every flushEvery.
 func (wa *watching) flush(ctx context.Context) {
 	for {
 		select {
@@ -172,39 +160,38 @@ func (wa *watching) flush(ctx context.Context) {
 			return
 		case <-wa.stream.sampled:
 		}
-		wa.mu.Lock()
-		if merged := wa.takeSamples(); len(merged) > 0 {
-			wa.stream.publish(Event{Usage: merged})
-		}
-		for _, m := range wa.members {
-			if _, waits := wa.stream.boards[m]; waits && m.board != nil {
-				wa.stream.publish(Event{Devices: new(boardView(*m.board, m.Name(), m.online))})
-			}
-		}
-		for _, m := range wa.members {
-			if _, waits := wa.stream.links[m]; waits {
-				wa.publishAgent(m)
-			}
-		}
-		clear(wa.stream.boards)
-		clear(wa.stream.links)
-		wa.mu.Unlock()
+		wa.publishMerged()
 		if pace.Wall().Pause(ctx, flushEvery) != nil {
 			return
 		}
 	}
 }
 
-// takeSamples returns the samples of live sessions. The caller holds mu.
-func (wa *watching) takeSamples() []session.Usage {
-	merged := make([]session.Usage, 0, len(wa.stream.samples))
-	for id, u := range wa.stream.samples {
+// publishMerged publishes the samples of live sessions, and the boards and agents that wait for the next flush.
+func (wa *watching) publishMerged() {
+	wa.mu.Lock()
+	defer wa.mu.Unlock()
+	s := &wa.stream
+	var merged []session.Usage
+	for id, u := range s.samples {
 		if k, ok := wa.sessions[id]; ok && k.session.Status.Live() {
 			merged = append(merged, u)
 		}
 	}
-	clear(wa.stream.samples)
-	return merged
+	if len(merged) > 0 {
+		s.publish(Event{Usage: merged})
+	}
+	for _, m := range wa.members {
+		if _, waits := s.boards[m]; waits && m.board != nil {
+			s.publish(Event{Devices: new(boardView(*m.board, m.Name(), m.online))})
+		}
+		if _, waits := s.links[m]; waits {
+			wa.publishAgent(m)
+		}
+	}
+	clear(s.samples)
+	clear(s.boards)
+	clear(s.links)
 }
 
 // Watcher reads the stream. It must be used and closed by one goroutine.
@@ -293,17 +280,8 @@ func (wa *watching) OpenWindow(window Window) bool {
 
 // snapshot is called with mu held.
 func (wa *watching) snapshot() *Snapshot {
-	sessions := wa.sorted()
-	finished := 0
-	sessions = slices.DeleteFunc(sessions, func(s session.Session) bool {
-		if s.Status.Live() {
-			return false
-		}
-		finished++
-		return finished > session.ResetFinished
-	})
 	return &Snapshot{
-		Sessions: each(sessions, func(s session.Session) Session {
+		Sessions: each(newest(wa.sorted(), session.ResetFinished), func(s session.Session) Session {
 			return wa.sessionView(s, wa.sessions[s.ID].member.stale())
 		}),
 		Machines: each(wa.members, (*member).view), Devices: wa.boards(), Presets: wa.person.allPresets(),

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -24,13 +25,7 @@ func (w *Work) change(fn func(*operation)) {
 		return
 	}
 	fn(w.operation)
-	w.operation.Revision++
-	w.tellOn()
-}
-
-// tellOn is called with the lock held.
-func (w *Work) tellOn() {
-	w.registry.stream.publish(Event{Operation: new(w.operation.view())})
+	w.registry.publish(w.operation)
 }
 
 // Plan announces steps before they begin.
@@ -60,25 +55,20 @@ func (w *Work) Begin(name, title string) { w.Tell(Step{Name: name, Title: title,
 func (w *Work) Tell(step Step) {
 	now := w.registry.now()
 	w.change(func(one *operation) {
+		if one.step(step.Name) == nil && len(one.Steps) < stepsMost {
+			one.Steps = append(one.Steps, Step{Name: step.Name})
+		}
 		known := one.step(step.Name)
 		if known == nil {
-			if len(one.Steps) == stepsMost {
-				return
-			}
-			one.Steps = append(one.Steps, Step{Name: step.Name})
-			known = &one.Steps[len(one.Steps)-1]
+			return
 		}
-		if step.Title != "" {
-			known.Title = step.Title
-		}
-		known.State, known.Detail, known.Remedy = step.State, step.Detail, step.Remedy
-		if known.StartedAt == nil && step.State != StepPending {
-			known.StartedAt = &now
-		}
+		known.Title = cmp.Or(step.Title, known.Title)
+		known.State, known.Detail, known.Remedy, known.EndedAt = step.State, step.Detail, step.Remedy, &now
 		if step.State == StepPending || step.State == StepRunning {
 			known.EndedAt = nil
-		} else {
-			known.EndedAt = &now
+		}
+		if step.State != StepPending {
+			known.StartedAt = cmp.Or(known.StartedAt, &now)
 		}
 	})
 }
@@ -119,8 +109,7 @@ func (w *Work) Progress(done, total int64) {
 	progress, due := one.meter.take(now, done, total)
 	one.Progress = &progress
 	if due {
-		one.Revision++
-		w.tellOn()
+		w.registry.publish(one)
 	}
 }
 
@@ -134,17 +123,22 @@ func (w *Work) Ask(ctx context.Context, prompt Prompt) (string, error) {
 	})
 	timer := time.NewTimer(askMost)
 	defer timer.Stop()
+	var err error
 	select {
 	case text := <-answer:
 		return text, nil
 	case <-ctx.Done():
-		w.unask(prompt.ID)
-		return "", context.Cause(ctx)
+		err = context.Cause(ctx)
 	case <-timer.C:
-		w.unask(prompt.ID)
-		return "", session.NewError(session.CodeOperationTimeout, "No answer: "+prompt.Text,
+		err = session.NewError(session.CodeOperationTimeout, "No answer: "+prompt.Text,
 			"Start again and answer the question.")
 	}
+	w.change(func(one *operation) {
+		if one.Prompt != nil && one.Prompt.ID == prompt.ID {
+			one.Prompt, one.State = nil, OperationRunning
+		}
+	})
+	return "", err
 }
 
 // cancelled reports whether a person cancelled the operation, rather than Slipway shutting down.
@@ -152,14 +146,6 @@ func (w *Work) cancelled() bool {
 	w.registry.mu.Lock()
 	defer w.registry.mu.Unlock()
 	return w.operation.asked
-}
-
-func (w *Work) unask(id string) {
-	w.change(func(one *operation) {
-		if one.Prompt != nil && one.Prompt.ID == id {
-			one.Prompt, one.State = nil, OperationRunning
-		}
-	})
 }
 
 // end records how the work ended, and ends its steps.
@@ -175,14 +161,14 @@ func (w *Work) end(err error) {
 			one.State, one.Error = OperationFailed, problemOf(err, one.Kind)
 		}
 		for i := range one.Steps {
-			switch one.Steps[i].State {
+			switch step := &one.Steps[i]; step.State {
 			case StepRunning:
-				one.Steps[i].State, one.Steps[i].EndedAt = StepSkipped, &now
-				if err != nil && one.State == OperationFailed {
-					one.Steps[i].State = StepFailed
+				step.State, step.EndedAt = StepSkipped, &now
+				if one.State == OperationFailed {
+					step.State = StepFailed
 				}
 			case StepPending:
-				one.Steps[i].State = StepSkipped
+				step.State = StepSkipped
 			}
 		}
 	})
