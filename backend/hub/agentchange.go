@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"slipway/backend/pace"
 	"slipway/backend/session"
 )
 
@@ -72,10 +73,8 @@ func (d *directory) checkUpdate(m *member, update AgentUpdate) error {
 				fmt.Sprintf("The agent of this computer is always called %s.", m.Name()),
 				"Only its resource group can be chosen.")
 		}
-		for _, other := range d.list() {
-			if other != m && other.Name() == *update.Name {
-				return taken(*update.Name)
-			}
+		if other, err := d.member(*update.Name); err == nil && other != m {
+			return taken(*update.Name)
 		}
 	}
 	if update.Group != nil {
@@ -124,7 +123,10 @@ func (d *directory) UpgradeAgent(name string) (Operation, error) {
 // ReconnectAgent starts to reconnect an agent now. It may ask the user.
 func (d *directory) ReconnectAgent(name string) (Operation, error) {
 	return d.about(AgentReconnect, name, func(ctx context.Context, work *Work, m *member, _ Entry) error {
-		d.follower.forgive(m)
+		d.mu.Lock()
+		d.forgive(m) // because a person tries it again
+		d.mu.Unlock()
+		pace.Signal(m.again)
 		return m.remote.Reconnect(ctx, work)
 	})
 }
@@ -158,9 +160,10 @@ func (d *directory) part(m *member) error {
 	d.saving.Lock()
 	defer d.saving.Unlock()
 	gone := d.entryOf(m).ID
-	if err := d.saveDirectory(func(entries []Entry) []Entry {
+	err := d.saveDirectory(func(entries []Entry) []Entry {
 		return slices.DeleteFunc(entries, func(e Entry) bool { return e.ID == gone })
-	}); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	d.mu.Lock()
@@ -195,13 +198,11 @@ func (d *directory) AnswerAgent(ctx context.Context, name string, accept bool, f
 		return Agent{}, err
 	}
 	pinned, err := m.remote.Answer(ctx, accept, found)
+	if err == nil && accept {
+		err = d.pin(m, pinned)
+	}
 	if err != nil {
 		return Agent{}, err
-	}
-	if accept {
-		if err := d.pin(m, pinned); err != nil {
-			return Agent{}, err
-		}
 	}
 	return d.Agent(m.Name())
 }
@@ -231,10 +232,10 @@ func (d *directory) refuseDuplicate(itself *member, instance string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, m := range d.members {
-		if m == itself || instance == "" || m.machine.Instance != instance {
+		switch {
+		case m == itself || instance == "" || m.machine.Instance != instance:
 			continue
-		}
-		if m.remote == nil {
+		case m.remote == nil:
 			return session.NewError(session.CodeAgentConflict, "That is the agent of this computer.",
 				"It is here already, as "+m.Name()+".")
 		}

@@ -48,9 +48,8 @@ func (f *follower) start(ctx context.Context) {
 func (f *follower) wait() {
 	f.mu.Lock()
 	f.running = nil
-	members := f.members
 	f.mu.Unlock()
-	for _, m := range members {
+	for _, m := range f.list() {
 		m.done.Wait()
 	}
 }
@@ -159,7 +158,9 @@ func (f *follower) apply(m *member, e session.Event) {
 		return
 	}
 	m.lastHeard, m.dirty = now, true
-	f.trustAgain(m, now)
+	if m.distrust != nil && now.Sub(m.distrust.Last) > distrustFor {
+		f.forgive(m)
+	}
 	cameBack := !m.online
 	m.online = true
 	if cameBack {
@@ -172,7 +173,10 @@ func (f *follower) apply(m *member, e session.Event) {
 	case e.Session != nil:
 		f.tell(m, *e.Session)
 	case e.Removed != nil:
-		f.removed(m, *e.Removed)
+		if f.claims(m, *e.Removed) {
+			f.drop(*e.Removed)
+			f.stream.publish(Event{Removed: string(*e.Removed)})
+		}
 	case e.Machine != nil:
 		m.machine = *e.Machine
 		if !cameBack {
@@ -192,26 +196,16 @@ func (f *follower) apply(m *member, e session.Event) {
 	}
 }
 
-// removed forgets a session that its agent has purged. The caller holds mu.
-func (f *follower) removed(m *member, id session.ID) {
-	if f.claims(m, id) {
-		f.drop(id)
-		f.stream.publish(Event{Removed: string(id)})
-	}
-}
-
 // sampled stores and publishes samples of an agent's own sessions. The caller holds mu.
 func (f *follower) sampled(m *member, usage []session.Usage) {
-	own := make([]session.Usage, 0, len(usage))
 	for _, u := range usage {
 		if k := f.sessions[u.Session]; k != nil && k.member == m {
 			f.usage[u.Session] = u
-			own = append(own, u)
-			continue
+			f.stream.sample(u)
+		} else {
+			f.claims(m, u.Session)
 		}
-		f.claims(m, u.Session)
 	}
-	f.stream.sample(own)
 }
 
 // reset replaces what is known of the agent's sessions. Every watcher then takes a snapshot, which is simpler than
@@ -238,8 +232,8 @@ func (f *follower) reset(m *member, r session.Reset) {
 	f.stream.forget()
 	if !m.told {
 		m.told = true
-		if slices.Contains(f.first, m) &&
-			!slices.ContainsFunc(f.first, func(other *member) bool { return !other.told }) {
+		waiting := slices.ContainsFunc(f.first, func(other *member) bool { return !other.told })
+		if !waiting && slices.Contains(f.first, m) {
 			close(f.heard)
 		}
 	}

@@ -187,7 +187,7 @@ func (l *launches) RecentRecipe(ctx context.Context, id string) (Recipe, error) 
 	recents := l.person.Recents()
 	i := slices.IndexFunc(recents, func(r Recent) bool { return r.ID == id })
 	if i < 0 {
-		return Recipe{}, recentNotFound(session.CodeRecipeNotFound, id)
+		return Recipe{}, recentNotFound(id)
 	}
 	r := recents[i]
 	pinned, agent := "", r.Spec.Agent

@@ -171,13 +171,13 @@ func (ms *machines) Boards(ctx context.Context, agent string) ([]Board, error) {
 		return nil, err
 	}
 	asked, errs := askAll(ctx, members, ms.askBoard)
-	boards := make([]Board, 0, len(asked))
+	var boards []Board
 	for i, board := range asked {
 		if errs[i] == nil {
 			boards = append(boards, board)
 		}
 	}
-	if len(boards) == 0 {
+	if boards == nil {
 		return nil, firstError(errs)
 	}
 	return boards, nil

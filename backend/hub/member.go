@@ -58,10 +58,9 @@ type signals struct {
 }
 
 func newMember(name string, local bool, agent session.Agent) *member {
-	m := &member{Local: local, Agent: agent}
-	m.signals = signals{up: make(chan struct{}, 1), again: make(chan struct{}, 1), changed: make(chan struct{})}
+	m := &member{Local: local, Agent: agent, entry: Entry{Name: name, Group: DefaultGroup},
+		signals: signals{up: make(chan struct{}, 1), again: make(chan struct{}, 1), changed: make(chan struct{})}}
 	m.machine.Agent = name
-	m.entry = Entry{Name: name, Group: DefaultGroup}
 	m.called.Store(&name)
 	return m
 }
@@ -93,7 +92,9 @@ func (st *state) member(name string) (*member, error) {
 			return m, nil
 		}
 	}
-	return nil, noSuchAgent(name)
+	return nil, session.NewError(session.CodeAgentNotFound,
+		fmt.Sprintf("There is no agent named %q.", session.Clip(name)),
+		"slipway agent list shows those that are known.")
 }
 
 // memberOrLocal is member, but an empty name means this computer's agent.

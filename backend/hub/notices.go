@@ -109,9 +109,9 @@ func (nt *notices) TryNotice(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, showTime)
 	defer cancel()
-	title, text := "Slipway", "This is how Slipway tells you what you wait for."
+	text := "This is how Slipway tells you what you wait for."
 	if nt.person.Settings().Language == "ko" {
 		text = "기다리는 일이 생기면 이렇게 알려 드립니다."
 	}
-	return nt.notifier.Show(ctx, notify.Notice{Title: title, Text: text, At: nt.now()})
+	return nt.notifier.Show(ctx, notify.Notice{Title: "Slipway", Text: text, At: nt.now()})
 }

@@ -69,7 +69,8 @@ func (pl *placement) named(spec session.Spec) (m *member, candidates []*member, 
 		wrong = append(wrong, session.Fault(field, session.KindNotFound, said))
 	}
 	if spec.Group != "" {
-		if candidates = pl.inGroup(slices.Clone(all), spec.Group); len(candidates) == 0 {
+		candidates = pl.without(all, func(m *member) bool { return m.entry.Group != spec.Group })
+		if len(candidates) == 0 {
 			refuse("group", session.Say("groupGone", session.Fill("group", session.Clip(spec.Group))))
 			candidates = all
 		}
@@ -81,63 +82,60 @@ func (pl *placement) named(spec session.Spec) (m *member, candidates []*member, 
 			}
 		}
 		name := session.Fill("agent", session.Clip(spec.Agent))
-		if said := session.Say("machineGone", name); len(candidates) == len(all) {
-			refuse("agent", said)
+		if len(candidates) == len(all) {
+			refuse("agent", session.Say("machineGone", name))
 		} else {
 			refuse("agent", session.Say("machineOutside", name, session.Fill("group", spec.Group)))
 		}
 	}
-	if candidates = pl.trusted(candidates); len(candidates) == 1 {
+	// agents whose data is refused are asked only if there is no other
+	if trusted := pl.without(candidates, func(m *member) bool { return m.distrust != nil }); len(trusted) > 0 {
+		candidates = trusted
+	}
+	if len(candidates) == 1 {
 		m = candidates[0]
 	}
 	return m, candidates, wrong
 }
 
-func (pl *placement) inGroup(members []*member, group string) []*member {
+// without returns the members for which drop is false. It calls drop with mu held.
+func (pl *placement) without(members []*member, drop func(*member) bool) []*member {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
-	return slices.DeleteFunc(members, func(m *member) bool { return m.entry.Group != group })
+	return slices.DeleteFunc(slices.Clone(members), drop)
 }
 
 // best asks every candidate and returns the best: no errors, then no wait, then no pull, then the most free CPUs.
 func (pl *placement) best(ctx context.Context, owner string, spec session.Spec,
 	candidates []*member) (*member, Preview, error) {
 	type offer struct {
-		member *member
+		member   *member
+		freeCPUs int
 		Preview
 	}
 	previews, errs := askAll(ctx, candidates, func(ctx context.Context, m *member) (session.Preview, error) {
 		return m.Agent.Preview(ctx, owner, spec)
 	})
 	var offers []offer
+	pl.mu.Lock()
 	for i, m := range candidates {
 		if errs[i] == nil {
-			offers = append(offers, offer{m, Preview{previews[i], m.Name()}})
+			offers = append(offers, offer{m, m.machine.CPUs - m.machine.UsedCPUs, Preview{previews[i], m.Name()}})
 		}
 	}
+	pl.mu.Unlock()
 	if len(offers) == 0 {
 		return nil, Preview{}, firstError(errs)
 	}
-	free := pl.freeCPUs()
-	slices.SortStableFunc(offers, func(a, b offer) int {
+	best := slices.MinFunc(offers, func(a, b offer) int {
 		return cmp.Or(
 			cmp.Compare(len(a.Errors), len(b.Errors)),
 			cmp.Compare(truth(a.Wait != nil), truth(b.Wait != nil)),
 			cmp.Compare(truth(a.Image == nil), truth(b.Image == nil)),
-			cmp.Compare(free[b.member], free[a.member]),
+			cmp.Compare(b.freeCPUs, a.freeCPUs),
 		)
 	})
-	return offers[0].member, offers[0].Preview, nil
-}
-
-func (pl *placement) freeCPUs() map[*member]int {
-	pl.mu.Lock()
-	defer pl.mu.Unlock()
-	free := map[*member]int{}
-	for _, m := range pl.members {
-		free[m] = m.machine.CPUs - m.machine.UsedCPUs
-	}
-	return free
+	return best.member, best.Preview, nil
 }
 
 // each returns what turn makes of every item.
@@ -227,22 +225,13 @@ func (pl *placement) ownerAt(m *member, asked string) (string, error) {
 	return asked, nil
 }
 
-// trusted removes agents whose data is refused, unless no other is left.
-func (pl *placement) trusted(members []*member) []*member {
-	pl.mu.Lock()
-	defer pl.mu.Unlock()
-	left := slices.DeleteFunc(slices.Clone(members), func(m *member) bool { return m.distrust != nil })
-	if len(left) == 0 {
-		return members
-	}
-	return left
-}
-
 // keyring remembers the agents of the newest launch keys. It is guarded by shared.mu.
 type keyring struct {
 	turns map[string]*turn
 	order []string
 }
+
+const keysKept = 512
 
 // turn is the choice of an agent for one key. Its member may be read once decided is closed; nil means that none was
 // found and the next request chooses again.
@@ -250,8 +239,6 @@ type turn struct {
 	decided chan struct{}
 	member  *member
 }
-
-const keysKept = 512
 
 // claim returns the turn of a key, and whether the caller must settle it.
 func (k *keyring) claim(key string) (t *turn, first bool) {

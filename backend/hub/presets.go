@@ -44,8 +44,7 @@ const (
 // builtinPresets are offered to everybody.
 func builtinPresets() []Preset {
 	preset := func(id, name string, cpu int, memory gpu.Bytes) Preset {
-		return Preset{ID: id, Builtin: true,
-			PresetContent: PresetContent{Name: name, Resources: session.Resources{CPU: cpu, Memory: memory}}}
+		return Preset{id, PresetContent{Name: name, Resources: session.Resources{CPU: cpu, Memory: memory}}, true}
 	}
 	return []Preset{preset("small", "Small", 1, 2*gpu.GiB), preset("medium", "Medium", 2, 4*gpu.GiB),
 		preset("large", "Large", 4, 16*gpu.GiB)}
@@ -117,10 +116,11 @@ func (ps *person) DeletePreset(id string) error {
 }
 
 func findPreset(own []Preset, id string) (int, error) {
-	if i := slices.IndexFunc(own, func(p Preset) bool { return p.ID == id }); i >= 0 {
+	isIt := func(p Preset) bool { return p.ID == id }
+	if i := slices.IndexFunc(own, isIt); i >= 0 {
 		return i, nil
 	}
-	if slices.ContainsFunc(builtinPresets(), func(p Preset) bool { return p.ID == id }) {
+	if slices.ContainsFunc(builtinPresets(), isIt) {
 		return -1, session.NewError(session.CodeSettingsConflict, "This preset is built in.",
 			"Save one of your own beside it.")
 	}

@@ -43,10 +43,8 @@ const (
 func (ps *person) Recents() []Recent {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	return cloneRecents(ps.recents)
+	return append([]Recent{}, ps.recents...)
 }
-
-func cloneRecents(recents []Recent) []Recent { return append([]Recent{}, recents...) }
 
 // pushRecent returns recents with entry on top. It takes the id, the pin and the chosen name of an entry of the same
 // launch.
@@ -76,11 +74,8 @@ func alike(a, b session.Spec) bool {
 func pruneRecents(recents []Recent) []Recent {
 	others := 0
 	return slices.DeleteFunc(recents, func(r Recent) bool {
-		if r.Pinned {
-			return false
-		}
-		others++
-		return others > recentsKept
+		others += truth(!r.Pinned)
+		return !r.Pinned && others > recentsKept
 	})
 }
 
@@ -90,31 +85,25 @@ func (ps *person) UpdateRecent(id string, update RecentUpdate) (Recent, error) {
 	err := ps.changeRecents(func(recents []Recent) ([]Recent, error) {
 		i := slices.IndexFunc(recents, func(r Recent) bool { return r.ID == id })
 		if i < 0 {
-			return nil, recentNotFound(session.CodeRecipeNotFound, id)
+			return nil, recentNotFound(id)
 		}
-		if err := updateRecent(&recents[i], update); err != nil {
-			return nil, err
+		r := &recents[i]
+		if update.Name != nil {
+			name := strings.TrimSpace(*update.Name)
+			if !validTitle(name, MaxRecentName) {
+				return nil, wrongField(session.CodeSessionInvalid, "name", session.KindInvalid,
+					fmt.Sprintf("A name has 1 to %d characters, all of them printable.", MaxRecentName),
+					"Choose a shorter name.")
+			}
+			r.Name, r.Renamed = name, true
 		}
-		updated = recents[i]
+		if update.Pinned != nil {
+			r.Pinned = *update.Pinned
+		}
+		updated = *r
 		return recents, nil
 	})
 	return updated, err
-}
-
-func updateRecent(r *Recent, update RecentUpdate) error {
-	if update.Name != nil {
-		name := strings.TrimSpace(*update.Name)
-		if !validTitle(name, MaxRecentName) {
-			return wrongField(session.CodeSessionInvalid, "name", session.KindInvalid,
-				fmt.Sprintf("A name has 1 to %d characters, all of them printable.", MaxRecentName),
-				"Choose a shorter name.")
-		}
-		r.Name, r.Renamed = name, true
-	}
-	if update.Pinned != nil {
-		r.Pinned = *update.Pinned
-	}
-	return nil
 }
 
 // DeleteRecent deletes an entry. It fails with recipe_read_not-found.
@@ -122,14 +111,14 @@ func (ps *person) DeleteRecent(id string) error {
 	return ps.changeRecents(func(recents []Recent) ([]Recent, error) {
 		rest := slices.DeleteFunc(recents, func(r Recent) bool { return r.ID == id })
 		if len(rest) == len(recents) {
-			return nil, recentNotFound(session.CodeRecipeNotFound, id)
+			return nil, recentNotFound(id)
 		}
 		return rest, nil
 	})
 }
 
-func recentNotFound(code session.Code, id string) error {
-	return session.NewError(code, fmt.Sprintf("The launch history has no entry %q.", id),
+func recentNotFound(id string) error {
+	return session.NewError(session.CodeRecipeNotFound, fmt.Sprintf("The launch history has no entry %q.", id),
 		"It may have been removed; look at the list again.")
 }
 
@@ -198,15 +187,14 @@ func (ps *person) load() {
 
 // sane drops entries without an id, duplicates, and secrets that an older version may have stored.
 func sane(recents []Recent) []Recent {
-	seen := map[string]bool{}
+	seen := map[string]bool{"": true}
 	kept := make([]Recent, 0, len(recents))
 	for _, r := range recents {
-		if r.ID == "" || seen[r.ID] {
-			continue
+		if !seen[r.ID] {
+			seen[r.ID] = true
+			r.Spec, r.Count = r.Spec.Redacted(""), max(r.Count, 1)
+			kept = append(kept, r)
 		}
-		seen[r.ID] = true
-		r.Spec, r.Count = r.Spec.Redacted(""), max(r.Count, 1)
-		kept = append(kept, r)
 	}
 	return kept
 }

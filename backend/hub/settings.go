@@ -47,7 +47,6 @@ type Autostarter interface {
 // settingsPause is how often the file is checked for changes by others.
 const settingsPause = 2 * time.Second
 
-// defaultSettings returns the defaults.
 func defaultSettings() Settings {
 	defaults := map[string]any{}
 	for _, field := range settings.Fields() {

@@ -117,11 +117,9 @@ func (s *stream) wake() {
 	}
 }
 
-// sample stores the newest sample of each session for the next flush.
-func (s *stream) sample(usage []session.Usage) {
-	for _, u := range usage {
-		s.samples[u.Session] = u
-	}
+// sample stores a sample for the next flush, in place of an earlier one of its session.
+func (s *stream) sample(u session.Usage) {
+	s.samples[u.Session] = u
 	pace.Signal(s.sampled)
 }
 
@@ -285,7 +283,7 @@ func (wa *watching) snapshot() *Snapshot {
 			return wa.sessionView(s, wa.sessions[s.ID].member.stale())
 		}),
 		Machines: each(wa.members, (*member).view), Devices: wa.boards(), Presets: wa.person.allPresets(),
-		Recents: cloneRecents(wa.person.recents), Settings: wa.person.settings, Version: wa.version,
+		Recents: append([]Recent{}, wa.person.recents...), Settings: wa.person.settings, Version: wa.version,
 		Agents: each(wa.members, wa.agentView), Operations: wa.operations.views(),
 	}
 }
