@@ -114,12 +114,9 @@ func mergeEnvironments(families []Environment, images []Image) []Environment {
 
 // imageNames returns the references to launch an image by, or its id if it has none.
 func imageNames(image Image) []string {
-	names := make([]string, 0, len(image.Refs))
-	for _, ref := range image.Refs {
-		if !strings.Contains(ref, "<none>") && !strings.Contains(ref, "@") {
-			names = append(names, ref)
-		}
-	}
+	names := slices.DeleteFunc(slices.Clone(image.Refs), func(ref string) bool {
+		return strings.Contains(ref, "<none>") || strings.Contains(ref, "@")
+	})
 	if len(names) == 0 {
 		return []string{cmp.Or(strings.TrimSpace(image.ID), "unknown")}
 	}
@@ -146,24 +143,15 @@ func (e *Environment) install(ref, tag string, image Image) {
 // foundFamily returns a family for an installed image that is not in the catalogue. Labels of the image may name and
 // describe it.
 func foundFamily(repository string, image Image) Environment {
-	label := func(names ...string) string {
-		for _, name := range names {
-			if text := strings.TrimSpace(image.Labels[name]); text != "" {
-				return text
-			}
-		}
-		return ""
-	}
-	title := label("slipway.title", "org.opencontainers.image.title")
-	if title == "" {
-		title = strings.TrimPrefix(repository, "docker.io/library/")
-		title = strings.TrimPrefix(title, "docker.io/")
-	}
+	label := func(name string) string { return strings.TrimSpace(image.Labels[name]) }
+	title := cmp.Or(label("slipway.title"), label("org.opencontainers.image.title"),
+		strings.TrimPrefix(strings.TrimPrefix(repository, "docker.io/library/"), "docker.io/"))
 	if id, ok := strings.CutPrefix(title, "sha256:"); ok {
 		title = "Image " + id[:min(12, len(id))]
 	}
 	return Environment{ID: "image-" + slug(repository), Title: title, Icon: cmp.Or(label("slipway.icon"), "image"),
-		Summary: cmp.Or(label("slipway.summary", "org.opencontainers.image.description"), "An image on this machine.")}
+		Summary: cmp.Or(label("slipway.summary"), label("org.opencontainers.image.description"),
+			"An image on this machine.")}
 }
 
 func slug(text string) string {

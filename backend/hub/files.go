@@ -2,6 +2,7 @@ package hub
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -13,14 +14,11 @@ import (
 )
 
 const (
-	// uploadPiece is how many bytes are kept until the agent has them, to send them again after a cut.
-	uploadPiece = 8 << 20
-	// uploadsAtOnce bounds the memory of all uploads.
-	uploadsAtOnce = 16
+	uploadPiece   = 8 << 20 // bytes that are kept until the agent has them, to send them again after a cut
+	uploadsAtOnce = 16      // bounds the memory of all uploads
 	// transferPatience is how long a transfer waits for an agent that is not reached. The caller can resume it later.
-	transferPatience = 10 * time.Minute
-	// transferPause is the shortest pause before a new attempt.
-	transferPause     = 100 * time.Millisecond
+	transferPatience  = 10 * time.Minute
+	transferPause     = 100 * time.Millisecond // before the second attempt; doubles up to transferPauseMost
 	transferPauseMost = 3 * time.Second
 )
 
@@ -106,10 +104,7 @@ func (f *Files) wait(ctx context.Context, o *outage, cause error) error {
 		return err
 	}
 	if err := f.transfers.awaitPlace(limited, f.Place); err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		return cause
+		return cmp.Or(context.Cause(ctx), cause)
 	}
 	return nil
 }

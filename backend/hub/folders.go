@@ -68,8 +68,8 @@ func (fs *folders) findFolder(ctx context.Context, ref, agent string) (*member, 
 		return nil, session.Folder{}, err
 	}
 	type candidate struct {
-		member *member
-		folder session.Folder
+		*member
+		session.Folder
 	}
 	var found, own []candidate
 	for i, list := range lists {
@@ -94,8 +94,8 @@ func (fs *folders) findFolder(ctx context.Context, ref, agent string) (*member, 
 	case 0:
 		return nil, session.Folder{}, session.NoFolder(ref)
 	case 1:
-		fs.settleFolder(found[0].folder.ID, found[0].member)
-		return found[0].member, found[0].folder, nil
+		fs.settleFolder(found[0].ID, found[0].member)
+		return found[0].member, found[0].Folder, nil
 	}
 	return nil, session.Folder{}, session.NewError(session.CodeFolderConflict,
 		fmt.Sprintf("There are %d folders named %s.", len(found), ref), "Use the id: slipway folder ls shows it.")

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -159,16 +160,12 @@ func goesOn(err error) string {
 }
 
 func (f *following) show(now session.ImageWork) {
-	switch now.Kind {
-	case session.WorkPull:
-		if now.Pull.Total > 0 || now.Pull.Layers > 0 {
-			f.work.Progress(int64(now.Pull.Current), int64(now.Pull.Total))
-			f.work.Tell(Step{Name: f.step, State: StepRunning, Detail: f.detail(now)})
-		}
-	case session.WorkCommit:
-		if now.Size > 0 {
-			f.work.Tell(Step{Name: f.step, State: StepRunning, Detail: f.detail(now)})
-		}
+	pulling := now.Kind == session.WorkPull && (now.Pull.Total > 0 || now.Pull.Layers > 0)
+	if pulling {
+		f.work.Progress(int64(now.Pull.Current), int64(now.Pull.Total))
+	}
+	if pulling || now.Kind == session.WorkCommit && now.Size > 0 {
+		f.work.Tell(Step{Name: f.step, State: StepRunning, Detail: f.detail(now)})
 	}
 }
 
@@ -216,11 +213,8 @@ func removeImages(ctx context.Context, work *Work, agent session.Agent, refs []s
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		err := work.Do(fmt.Sprintf("image-%d", i), "",
-			func() (string, error) { return "", agent.RemoveImage(ctx, ref) })
-		if err != nil && failure == nil {
-			failure = err
-		}
+		failure = cmp.Or(failure, work.Do(fmt.Sprintf("image-%d", i), "",
+			func() (string, error) { return "", agent.RemoveImage(ctx, ref) }))
 	}
 	if after := roomOf(ctx, agent); before > 0 && after > 0 {
 		work.Tell(Step{Name: "room", Title: "Room on the disk", State: StepOK,

@@ -39,12 +39,9 @@ func (im *images) SendImage(req ImageSending) (Operation, error) {
 		return Operation{}, session.NewError(session.CodeImageInvalid,
 			"The image would go from "+req.From+" to itself.", "Choose another agent.")
 	}
-	from, err := im.member(req.From)
-	if err != nil {
-		return Operation{}, err
-	}
+	from, unknown := im.member(req.From)
 	to, err := im.member(req.To)
-	if err != nil {
+	if err := cmp.Or(unknown, err); err != nil {
 		return Operation{}, err
 	}
 	kind := ImageSend
@@ -72,8 +69,7 @@ func (s *sending) run(ctx context.Context) error {
 	s.work.Plan(Step{Name: "describe", Title: "Look at the image"}, Step{Name: "send", Title: "Send what is missing"},
 		Step{Name: "install", Title: "Put it together"})
 	var parts session.ImageParts
-	err := s.work.Do("describe", "", func() (string, error) {
-		var err error
+	err := s.work.Do("describe", "", func() (_ string, err error) {
 		if parts, err = s.from.Agent.DescribeImage(ctx, s.image); err != nil {
 			return "", err
 		}
@@ -87,8 +83,7 @@ func (s *sending) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = s.carry(ctx, parts)
-	if err == nil {
+	if err = s.carry(ctx, parts); err == nil {
 		err = s.install(ctx, parts.ID)
 	}
 	if ctx.Err() != nil {

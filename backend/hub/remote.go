@@ -90,18 +90,12 @@ type Link struct {
 
 // same reports whether two links differ in nothing that must be shown at once.
 func (l Link) same(other Link) bool {
+	asked, otherAsked := l.Question, other.Question
 	return l.State == other.State && l.Transport == other.Transport && l.Carriers == other.Carriers &&
-		l.Waits == other.Waits &&
-		l.NextTry.Equal(other.NextTry) && session.CodeOf(l.Err) == session.CodeOf(other.Err) &&
-		l.Version == other.Version && l.Upgrade == other.Upgrade &&
-		sameQuestion(l.Question, other.Question)
-}
-
-func sameQuestion(a, b *Question) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return a.Found == b.Found && a.Kind == b.Kind
+		l.Waits == other.Waits && l.NextTry.Equal(other.NextTry) &&
+		session.CodeOf(l.Err) == session.CodeOf(other.Err) && l.Version == other.Version && l.Upgrade == other.Upgrade &&
+		(asked == otherAsked || asked != nil && otherAsked != nil && asked.Found == otherAsked.Found &&
+			asked.Kind == otherAsked.Kind)
 }
 
 // QuestionKind is what a question is about.

@@ -39,9 +39,7 @@ func (f *finder) find(ctx context.Context, ref string) (*member, session.ID, err
 	var found []*member
 	var id session.ID
 	for i, live := range lists {
-		if errs[i] != nil {
-			trouble = errs[i]
-		}
+		trouble = cmp.Or(errs[i], trouble)
 		if at := slices.IndexFunc(live, func(s session.Session) bool { return s.Name == ref }); at >= 0 {
 			found, id = append(found, members[i]), live[at].ID
 		}
@@ -80,8 +78,7 @@ func (f *finder) Get(ctx context.Context, ref string) (session.Session, *time.Ti
 	if !ok || m.remote == nil {
 		return session.Session{}, nil, err
 	}
-	at := m.lastHeard
-	return k.session, &at, nil
+	return k.session, new(m.lastHeard), nil
 }
 
 // unreached reports whether err says that an agent was not reached or did not answer in time.
@@ -145,18 +142,15 @@ func (f *finder) List(ctx context.Context, agent string, filter session.Filter) 
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	all := []session.Session{}
-	failed := 0
-	for i := range members {
-		all = append(all, lists[i]...)
-		failed += truth(errs[i] != nil)
-		if errs[i] != nil && session.CodeOf(errs[i]).Detail() != session.DetailUnavailable && members[i].remote == nil {
-			return nil, errs[i]
+	for i, err := range errs {
+		if err != nil && session.CodeOf(err).Detail() != session.DetailUnavailable && members[i].remote == nil {
+			return nil, err
 		}
 	}
-	if failed == len(members) {
+	if !slices.Contains(errs, nil) {
 		return nil, firstError(errs)
 	}
+	all := append([]session.Session{}, slices.Concat(lists...)...)
 	sortNewest(all)
 	return page(all, filter), nil
 }
@@ -182,8 +176,8 @@ func (f *finder) listOf(ctx context.Context, m *member, filter session.Filter) (
 
 func page(all []session.Session, filter session.Filter) []session.Session {
 	all = all[min(max(filter.Offset, 0), len(all)):]
-	if filter.Limit > 0 && len(all) > filter.Limit {
-		all = all[:filter.Limit]
+	if filter.Limit > 0 {
+		all = all[:min(filter.Limit, len(all))]
 	}
 	return all
 }
@@ -203,11 +197,10 @@ func (f *finder) View(s session.Session) Session {
 func (f *finder) Keeper(id session.ID) (Agent, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	m := f.homes[id]
-	if m == nil {
-		return Agent{}, false
+	if m := f.homes[id]; m != nil {
+		return f.agentView(m), true
 	}
-	return f.agentView(m), true
+	return Agent{}, false
 }
 
 // AwaitKeeper waits until the agent of a session is reached. It returns false at once if that agent is in this process
