@@ -95,7 +95,6 @@ func (d *pairedClients) address() string {
 	return net.JoinHostPort(host, fmt.Sprint(at.Port))
 }
 
-// key returns the fingerprint of the agent's current key.
 func (d *pairedClients) key() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -123,7 +122,6 @@ func (d *pairedClients) rotate() (session.KeyRotation, error) {
 	return session.KeyRotation{Before: before.Fingerprint(), Key: next.Fingerprint(), Clients: d.list.Disconnect()}, nil
 }
 
-// offer creates a pairing code.
 func (d *pairedClients) offer(request session.PairRequest, user string) (session.PairCode, error) {
 	grant, err := granted(request, user)
 	if err != nil {
@@ -177,7 +175,6 @@ func (d *pairedClients) close() error {
 	return d.listener.Close()
 }
 
-// find returns the client with a key.
 func (d *pairedClients) find(key string) (secure.Client, bool) {
 	if d == nil || key == "" {
 		return secure.Client{}, false

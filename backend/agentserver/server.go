@@ -21,7 +21,6 @@ import (
 	"slipway/tunnel"
 )
 
-// auditName is the name of the audit log in the agent's folder.
 const auditName = "audit.jsonl"
 
 // Inner is what the server needs from the agent beyond what it serves.

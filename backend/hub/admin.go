@@ -29,7 +29,6 @@ type PairedClient struct {
 	This bool
 }
 
-// PairedClients lists the clients that are paired with an agent.
 func (a *administration) PairedClients(ctx context.Context, name string) ([]PairedClient, error) {
 	admin, err := a.Admin(name)
 	if err != nil {

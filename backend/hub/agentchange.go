@@ -103,14 +103,12 @@ func (d *directory) saveEntry(m *member, changed Entry) error {
 	})
 }
 
-// ProbeAgent starts to probe an agent's machine again.
 func (d *directory) ProbeAgent(name string) (Operation, error) {
 	return d.about(AgentProbe, name, func(ctx context.Context, work *Work, _ *member, entry Entry) error {
 		return d.connector.Probe(ctx, work, entry)
 	})
 }
 
-// UpgradeAgent starts to upgrade an agent to this version.
 func (d *directory) UpgradeAgent(name string) (Operation, error) {
 	return d.about(AgentUpgrade, name, func(ctx context.Context, work *Work, m *member, entry Entry) error {
 		if err := d.connector.Upgrade(ctx, work, entry); err != nil {
@@ -142,7 +140,6 @@ func (d *directory) RemoveAgent(name string, uninstall bool) (Operation, error) 
 	})
 }
 
-// about starts an operation with an agent on another machine.
 func (d *directory) about(kind OperationKind, name string,
 	do func(context.Context, *Work, *member, Entry) error) (Operation, error) {
 	m, entry, err := d.remoteOf(name)
@@ -207,7 +204,6 @@ func (d *directory) AnswerAgent(ctx context.Context, name string, accept bool, f
 	return d.Agent(m.Name())
 }
 
-// pin stores the key of an agent.
 func (d *directory) pin(m *member, fingerprint string) error {
 	d.saving.Lock()
 	defer d.saving.Unlock()

@@ -118,7 +118,6 @@ func (d *directory) ProbeAddress(address, dir string) (Operation, error) {
 	})
 }
 
-// reachable checks the address of an agent and the folder for its files.
 func (d *directory) reachable(address, dir string) (Address, error) {
 	parsed, err := ParseAddress(address)
 	switch {
@@ -131,7 +130,6 @@ func (d *directory) reachable(address, dir string) (Address, error) {
 	return parsed, checkDir(parsed, dir)
 }
 
-// newEntry checks a request and returns its entry.
 func (d *directory) newEntry(req AgentRequest) (Entry, error) {
 	parsed, err := d.reachable(req.Address, req.Dir)
 	if err != nil {
@@ -290,7 +288,6 @@ func (d *directory) loadEntries() {
 	}
 }
 
-// loadGroups loads the resource groups of the agents of the [Config].
 func (d *directory) loadGroups() {
 	groups := read[map[string]string](d.shared, groupsKey, "the resource groups cannot be read")
 	for _, m := range d.members {

@@ -41,7 +41,6 @@ func (im *images) CatalogueFile() (path string, problem error) {
 	return im.catalogue.Path(), problem
 }
 
-// offered returns the families of the catalogue.
 func (im *images) offered() []Environment {
 	if im.catalogue == nil {
 		return nil

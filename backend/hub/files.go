@@ -22,7 +22,6 @@ const (
 	transferPauseMost = 3 * time.Second
 )
 
-// transfers sends files to the agents and reads them.
 type transfers struct {
 	*state
 	finder  *finder
@@ -77,7 +76,6 @@ func (t *transfers) awaitPlace(ctx context.Context, place session.Place) error {
 // away reports whether an agent, or the session on it, was not reached.
 func away(err error) bool { return session.CodeOf(err).Detail() == session.DetailUnavailable }
 
-// outage is a time without a connection.
 type outage struct {
 	began time.Time
 	pause time.Duration
@@ -183,7 +181,6 @@ func (f *Files) Read(ctx context.Context, req session.ReadRequest) (io.ReadClose
 	return r, nil
 }
 
-// download is a file being read.
 type download struct {
 	files *Files
 	ctx   context.Context //nolint:containedctx // of the whole download
@@ -239,5 +236,4 @@ func (r *download) resume(cause error) error {
 	}
 }
 
-// Close ends the download.
 func (r *download) Close() error { return r.from.Close() }

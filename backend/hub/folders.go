@@ -9,7 +9,6 @@ import (
 	"slipway/backend/session"
 )
 
-// folders finds, creates and deletes the folders of the agents.
 type folders struct {
 	*state
 	operations *operations

@@ -34,7 +34,6 @@ func newFollower(s *state, members []Member) *follower {
 	return f
 }
 
-// start starts to follow every agent.
 func (f *follower) start(ctx context.Context) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -44,7 +43,6 @@ func (f *follower) start(ctx context.Context) {
 	}
 }
 
-// wait ends following and returns when no agent is followed.
 func (f *follower) wait() {
 	f.mu.Lock()
 	f.running = nil
@@ -149,7 +147,6 @@ func (f *follower) offline(m *member) {
 	}
 }
 
-// apply takes in one event of an agent and publishes it.
 func (f *follower) apply(m *member, e session.Event) {
 	now := f.now()
 	f.mu.Lock()
@@ -254,7 +251,6 @@ func (f *follower) begin(m *member) {
 	m.done.Go(func() { f.followLink(ctx, m) })
 }
 
-// followLink takes in the state of an agent's link until ctx ends.
 func (f *follower) followLink(ctx context.Context, m *member) {
 	for {
 		link, changed := m.remote.Link()

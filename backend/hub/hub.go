@@ -119,7 +119,6 @@ func (h *Hub) Run(ctx context.Context) {
 	h.watching.close()
 }
 
-// Version returns the running version.
 func (h *Hub) Version() Version { return h.state.version }
 
 // Owner returns the name that is written into every launch.

@@ -146,7 +146,6 @@ func (f *following) run(ctx context.Context, begin func(context.Context) (sessio
 	}
 }
 
-// cancelWork cancels work on an image at its agent.
 func cancelWork(ctx context.Context, m *member, work session.ImageWork) error {
 	ending, cancel := afterwards(ctx)
 	defer cancel()
@@ -154,7 +153,6 @@ func cancelWork(ctx context.Context, m *member, work session.ImageWork) error {
 	return errors.Join(ctx.Err(), err)
 }
 
-// goesOn is the text that says that an agent continues while it is not reached.
 func goesOn(err error) string {
 	return session.AsError(err, session.CodeOperationFailed).Message + " It continues there by itself."
 }

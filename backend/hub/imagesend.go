@@ -23,8 +23,7 @@ type ImageSending struct {
 	Replace bool `json:"replace,omitempty"`
 }
 
-// corruptMost is how often a transfer may start again because what arrived was damaged.
-const corruptMost = 3
+const corruptMost = 3 // attempts after damaged data arrived
 
 // SendImage starts to send an image from one agent to another without a registry. Only missing layers are sent. The
 // operation waits while an agent is not reached. When cancelled, it drops what has arrived; when failed, it keeps that
@@ -56,7 +55,6 @@ func (im *images) SendImage(req ImageSending) (Operation, error) {
 	})
 }
 
-// sending is the transfer of an image between two agents.
 type sending struct {
 	retries
 	image    string

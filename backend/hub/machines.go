@@ -138,7 +138,6 @@ func (r *Resources) addDevice(d session.DeviceState, mine gpu.Share) {
 // machines describes the agents' machines and their use.
 type machines struct{ *state }
 
-// Machines returns every agent's machine as it was last heard of.
 func (ms *machines) Machines() []Machine {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
@@ -154,7 +153,6 @@ func (ms *machines) Doctor(ctx context.Context, agent string) ([]session.Check, 
 	return m.Agent.Doctor(ctx)
 }
 
-// ListDirectories lists the directories in a directory of an agent's machine.
 func (ms *machines) ListDirectories(ctx context.Context, agent, path string) (session.DirectoryListing, error) {
 	m, err := ms.member(agent)
 	if err != nil {

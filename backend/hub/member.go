@@ -40,7 +40,6 @@ type member struct {
 	bulk     int        // of their largest texts, in bytes
 }
 
-// heard is what was last heard of an agent.
 type heard struct {
 	machine   session.Machine
 	board     *session.DeviceBoard // nil: none was received
@@ -68,7 +67,6 @@ func newMember(name string, local bool, agent session.Agent) *member {
 // Name returns the name of the agent here, which may change at any time.
 func (m *member) Name() string { return *m.called.Load() }
 
-// list returns the current members.
 func (st *state) list() []*member {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -126,7 +124,6 @@ func (st *state) remoteOf(name string) (*member, Entry, error) {
 	return m, st.entryOf(m), nil
 }
 
-// entryOf returns the entry of an agent as it is now.
 func (st *state) entryOf(m *member) Entry {
 	st.mu.Lock()
 	defer st.mu.Unlock()

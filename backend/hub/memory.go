@@ -57,7 +57,6 @@ func (f *follower) saveMemoriesOften(ctx context.Context) {
 	f.saveMemories()
 }
 
-// saveMemories stores what is known of each remote agent that has changed.
 func (f *follower) saveMemories() {
 	for _, m := range f.list() {
 		if err := f.saveMemory(m); err != nil {

@@ -63,7 +63,6 @@ type allowed map[string]struct {
 	count int
 }
 
-// more counts a notice and reports whether to show it.
 func (a allowed) more(agent string, now time.Time) bool {
 	of := a[agent]
 	if now.Sub(of.since) >= time.Minute {
@@ -74,7 +73,6 @@ func (a allowed) more(agent string, now time.Time) bool {
 	return of.count <= mostNotices
 }
 
-// isLocal reports whether a session belongs to an agent in this process.
 func (nt *notices) isLocal(id session.ID) bool {
 	nt.mu.Lock()
 	defer nt.mu.Unlock()

@@ -45,7 +45,6 @@ const (
 	OperationCancelled OperationState = "cancelled"
 )
 
-// Ended reports whether the operation is over.
 func (s OperationState) Ended() bool {
 	return s == OperationDone || s == OperationFailed || s == OperationCancelled
 }
@@ -139,7 +138,6 @@ const (
 	answerMost     = 4 << 10                // bytes of an answer
 )
 
-// operations is the registry of long work.
 type operations struct {
 	*shared
 	all    []*operation // mu guards them, each of them, and closed
@@ -166,7 +164,6 @@ func newOperations(common *shared) *operations {
 	return &operations{shared: common, life: func() context.Context { return ctx }, stop: stop}
 }
 
-// close cancels what runs and waits for it.
 func (o *operations) close() {
 	o.mu.Lock()
 	o.closed = true
@@ -230,7 +227,6 @@ func (o *operations) mayStart(key, subject string) error {
 	return nil
 }
 
-// newID returns a random id.
 func newID() string { return strings.ToLower(rand.Text()[:12]) }
 
 // trim drops the oldest operations that have ended. The caller holds mu.
@@ -323,7 +319,6 @@ func (o *operations) CancelOperation(id string) (Operation, error) {
 	})
 }
 
-// problemOf returns err as an operation reports it.
 func problemOf(err error, kind OperationKind) *session.Error {
 	if e, ok := errors.AsType[*session.Error](err); ok {
 		return e

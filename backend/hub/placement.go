@@ -9,7 +9,6 @@ import (
 	"slipway/backend/session"
 )
 
-// placement chooses the agent for a launch.
 type placement struct{ *state }
 
 // Preview is the preview of a launch by the chosen agent.
@@ -138,7 +137,6 @@ func (pl *placement) best(ctx context.Context, owner string, spec session.Spec,
 	return best.member, best.Preview, nil
 }
 
-// each returns what turn makes of every item.
 func each[A, B any](items []A, turn func(A) B) []B {
 	out := make([]B, len(items))
 	for i, item := range items {

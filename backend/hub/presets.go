@@ -164,7 +164,7 @@ func (ps *person) changePresets(change func([]Preset) ([]Preset, error)) error {
 	return changeList(ps, presetsKey, &ps.presets, change, func() Event { return Event{Presets: new(ps.allPresets())} })
 }
 
-// loadPresets loads the presets. It drops invalid ones.
+// loadPresets drops invalid presets.
 func (ps *person) loadPresets() {
 	var own []Preset
 	for _, p := range read[[]Preset](ps.shared, presetsKey, "the presets cannot be read; starting with none") {

@@ -42,7 +42,6 @@ func (fs *folders) PurgeFolder(ctx context.Context, ref, agent string) (Operatio
 	return operation, <-first
 }
 
-// purging shows an agent's progress in deleting a folder.
 type purging struct {
 	following
 	folder session.Folder
@@ -77,7 +76,6 @@ func (p *purging) run(ctx context.Context) error {
 	}
 }
 
-// gone reports whether err says that the folder no longer exists.
 func gone(err error) bool { return session.CodeOf(err).Detail() == session.DetailNotFound }
 
 func (p *purging) show(now session.Folder) {
@@ -87,7 +85,6 @@ func (p *purging) show(now session.Folder) {
 	}
 }
 
-// removedOf says how much of a folder is deleted.
 func removedOf(r session.FolderRemoval) string {
 	if r.OfFiles == 0 {
 		return fmt.Sprintf("%d files", r.Files)

@@ -14,12 +14,10 @@ type renamed struct {
 	name func() string
 }
 
-// underName returns an agent under the name that it has here.
 func underName(agent session.Agent, name func() string) session.Agent {
 	return session.AgentOf(&renamed{agent, name}, agent.Admin)
 }
 
-// there returns spec as the agent gets it.
 func there(spec session.Spec) session.Spec {
 	spec.Agent, spec.Group = "", ""
 	return spec

@@ -10,7 +10,6 @@ import (
 	"slipway/backend/session"
 )
 
-// finder finds and lists the sessions of the agents.
 type finder struct{ *state }
 
 // Find returns the agent and the id of a session. Ref is an id, or the name of a live session. It fails with
@@ -240,7 +239,6 @@ func position(s session.Session) int {
 	return s.Wait.Position
 }
 
-// own removes the sessions of other agents from a list.
 func (f *finder) own(m *member, sessions []session.Session) []session.Session {
 	if m.remote == nil {
 		return sessions

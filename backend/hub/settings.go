@@ -44,8 +44,7 @@ type Autostarter interface {
 	Set(on bool) error
 }
 
-// settingsPause is how often the file is checked for changes by others.
-const settingsPause = 2 * time.Second
+const settingsPause = 2 * time.Second // between looks for changes of the file by others
 
 func defaultSettings() Settings {
 	defaults := map[string]any{}
@@ -73,7 +72,6 @@ func (s Settings) values() map[string]any {
 	return values
 }
 
-// Settings returns the current settings.
 func (ps *person) Settings() Settings {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -113,7 +111,6 @@ func (ps *person) SaveSetting(changes map[string]any) (settings.State, error) {
 	return state, nil
 }
 
-// startAtLogin sets whether Slipway starts at login, if that changes.
 func (ps *person) startAtLogin(on bool) error {
 	if ps.autostart == nil || ps.Settings().Autostart == on {
 		return nil

@@ -28,7 +28,6 @@ func newState(common *shared) *state {
 		homes: map[session.ID]*member{}, folderHomes: map[session.FolderID]*member{}, waiting: dependents{}}
 }
 
-// reported is a session as its agent last reported it.
 type reported struct {
 	session session.Session
 	member  *member

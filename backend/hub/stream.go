@@ -123,26 +123,22 @@ func (s *stream) sample(u session.Usage) {
 	pace.Signal(s.sampled)
 }
 
-// board marks an agent's devices for the next flush.
 func (s *stream) board(m *member) {
 	s.boards[m] = struct{}{}
 	pace.Signal(s.sampled)
 }
 
-// link marks an agent for the next flush.
 func (s *stream) link(m *member) {
 	s.links[m] = struct{}{}
 	pace.Signal(s.sampled)
 }
 
-// watching serves the watchers of the stream.
 type watching struct {
 	*state
 	person     *person
 	operations *operations
 }
 
-// close ends every watcher.
 func (wa *watching) close() {
 	wa.mu.Lock()
 	defer wa.mu.Unlock()
@@ -215,7 +211,6 @@ func (wa *watching) Watch(cursor Cursor, shell bool) *Watcher {
 	return w
 }
 
-// Close ends the watcher.
 func (w *Watcher) Close() {
 	w.from.mu.Lock()
 	defer w.from.mu.Unlock()

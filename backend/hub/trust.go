@@ -82,7 +82,6 @@ func (st *state) claimsFolder(m *member, id session.FolderID) bool {
 	return false
 }
 
-// foreign returns the error of an agent that reports what belongs to another.
 func foreign(m *member, what, id string, home *member) *session.Error {
 	return session.NewError(session.CodeAgentReply,
 		fmt.Sprintf("The agent %s claims the %s %s, which belongs to %s.", m.Name(), what, id, home.Name()),
@@ -104,7 +103,6 @@ func (st *state) fits(m *member, s session.Session) bool {
 	return false
 }
 
-// bulkOf returns the size of a session's largest texts, in bytes.
 func bulkOf(s session.Session) int {
 	bulk := len(s.Spec.Command)
 	for _, variable := range s.Spec.Env {

@@ -28,7 +28,6 @@ func (w *Work) change(fn func(*operation)) {
 	w.registry.publish(w.operation)
 }
 
-// Plan announces steps before they begin.
 func (w *Work) Plan(steps ...Step) {
 	w.change(func(one *operation) {
 		for _, step := range steps {
@@ -84,7 +83,6 @@ func (w *Work) Do(name, title string, do func() (detail string, err error)) erro
 	return nil
 }
 
-// fail ends a step with an error, which it returns.
 func (w *Work) fail(name string, err error) error {
 	e := session.AsError(err, session.CodeOperationFailed)
 	w.Tell(Step{Name: name, State: StepFailed, Detail: e.Message, Remedy: e.Hint})
@@ -174,7 +172,6 @@ func (w *Work) end(err error) {
 	})
 }
 
-// meter computes rates over the last seconds.
 type meter struct {
 	at    []time.Time
 	done  []int64
@@ -182,8 +179,7 @@ type meter struct {
 	total int64
 }
 
-// rateOver is the time over which a rate is measured.
-const rateOver = 5 * time.Second
+const rateOver = 5 * time.Second // how long a rate is measured
 
 // take returns the progress and whether to publish it.
 func (m *meter) take(now time.Time, done, total int64) (Progress, bool) {

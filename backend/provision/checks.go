@@ -16,7 +16,6 @@ const (
 	mostSkew  = 30 * time.Second // between the clocks
 )
 
-// finding is a check with its error code.
 type finding struct {
 	session.Check
 	code session.Code
@@ -135,7 +134,6 @@ func (f Findings) docker() finding {
 	return c
 }
 
-// old reports whether a version of Docker is before 20.10.
 func old(version string) bool {
 	var major, minor int
 	n, _ := fmt.Sscanf(version, "%d.%d", &major, &minor)

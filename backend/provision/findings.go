@@ -168,7 +168,6 @@ func unreadable(why string) error {
 		"Look at what its login shell prints when nobody is at a terminal; ~/.bashrc should print nothing then.")
 }
 
-// facts returns the parser of each fact.
 func (f *Findings) facts(now time.Time) map[string]func(string) error {
 	text := func(into *string) func(string) error {
 		return func(value string) error { *into = value; return nil }
@@ -287,7 +286,6 @@ func oneOf[T ~string](into *T, all ...T) func(string) error {
 	}
 }
 
-// goArch converts an architecture of uname to Go's name.
 func goArch(machine string) string {
 	switch machine {
 	case "x86_64", "amd64":

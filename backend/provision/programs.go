@@ -69,7 +69,6 @@ func fits(path, system, arch string) error {
 	return nil
 }
 
-// program is a program to install.
 type program struct {
 	here  string
 	name  string // on the machine, with version and hash
@@ -80,7 +79,6 @@ type program struct {
 
 var odd = regexp.MustCompile(`[^A-Za-z0-9.+-]+`)
 
-// choose finds the program for a machine.
 func (w *work) choose(found Findings) (program, error) {
 	if w.opts.Programs == nil {
 		self, err := os.Executable()
@@ -214,7 +212,6 @@ func (w *work) progress(done, total int64) {
 	}
 }
 
-// counted reports how much was read.
 type counted struct {
 	io.Reader
 	done, total int64

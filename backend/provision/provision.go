@@ -172,7 +172,6 @@ func Command(dir, name string, args ...string) []string {
 // Bridge returns the command that carries a tunnel to the agent of a folder.
 func Bridge(dir string) []string { return Command(dir, "", "agent", "--stdio") }
 
-// work is one operation.
 type work struct {
 	remote Remote
 	opts   Options
@@ -185,7 +184,6 @@ func (w *work) tell(id, title string, result session.CheckResult, text, remedy s
 	}
 }
 
-// fail reports that a step failed.
 func (w *work) fail(id, title string, err error) {
 	told := session.AsError(err, "")
 	w.tell(id, title, session.CheckFailed, told.Message, told.Hint)

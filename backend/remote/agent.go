@@ -15,7 +15,6 @@ import (
 	"slipway/tunnel/sshstdio"
 )
 
-// agent is an agent on another machine and the line to it.
 type agent struct {
 	connector *Connector
 	entry     hub.Entry
@@ -73,7 +72,6 @@ func (a *agent) Run(ctx context.Context) {
 	}
 }
 
-// look follows the status of the line until ctx ends.
 func (a *agent) look(ctx context.Context) {
 	ticker := time.NewTicker(looksEvery)
 	defer ticker.Stop()
@@ -96,7 +94,6 @@ func (a *agent) look(ctx context.Context) {
 	}
 }
 
-// greet asks a connected agent for its version.
 func (a *agent) greet(ctx context.Context) {
 	hello, err := a.client.Hello(ctx)
 	a.mu.Lock()

@@ -166,14 +166,12 @@ func (c *Connector) login(entry hub.Entry) (*sshConnection, error) {
 	return c.openSSH(entry)
 }
 
-// forget removes an agent that Open registered.
 func (c *Connector) forget(one *agent) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	maps.DeleteFunc(c.agents, func(_ string, other *agent) bool { return other == one })
 }
 
-// of returns the opened agent of an entry, or nil.
 func (c *Connector) of(entry hub.Entry) *agent {
 	c.mu.Lock()
 	defer c.mu.Unlock()

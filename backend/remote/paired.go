@@ -15,8 +15,7 @@ import (
 	"slipway/tunnel/secure"
 )
 
-// pairTries is how often a person may enter a code in one operation.
-const pairTries = 3
+const pairTries = 3 // codes that a person may enter in one operation
 
 // pinnedDialer dials an agent that this computer is paired with. Both keys can be replaced.
 type pinnedDialer struct {
@@ -28,14 +27,12 @@ type pinnedDialer struct {
 	now      *secure.Dialer
 }
 
-// expect sets the expected key of the agent.
 func (d *pinnedDialer) expect(key string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.set(d.identity, key)
 }
 
-// become sets the key of this computer.
 func (d *pinnedDialer) become(identity *secure.Identity) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -12,7 +12,6 @@ import (
 	"slipway/tunnel/sshstdio"
 )
 
-// sshConnection is a connection to a machine behind ssh, and who answers its prompts.
 type sshConnection struct {
 	*sshstdio.Remote
 	asker *asker

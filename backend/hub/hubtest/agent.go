@@ -30,7 +30,6 @@ type Agent struct {
 // rest has the methods that Agent has nowhere else.
 type rest struct{ unanswered }
 
-// Agent returns the agent as its callers see it.
 func (a *Agent) Agent() session.Agent { return session.AgentOf(a, nil) }
 
 // base is what all parts of an agent share: whether it is reached, and its events.
@@ -160,7 +159,6 @@ func (a *base) Restart(epoch string) {
 	})
 }
 
-// Tell sends an event.
 func (a *base) Tell(e session.Event) { a.do(func() { a.tell(e) }) }
 
 // Machine always answers, since the hub calls it while it connects.

@@ -25,7 +25,6 @@ func (f *folders) ListFolders(_ context.Context, filter session.FolderFilter) ([
 	}), nil
 }
 
-// change changes the folder of an id.
 func (f *folders) change(id session.FolderID, do func(*session.Folder)) (session.Folder, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

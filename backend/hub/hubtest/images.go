@@ -9,7 +9,6 @@ import (
 	"slipway/backend/session"
 )
 
-// images are the images of an agent.
 type images struct {
 	*base
 	all   []session.Image // guarded by mu, like the field below
@@ -72,7 +71,6 @@ func (a *images) beginWork(w session.ImageWork) (session.ImageWork, error) {
 	return w, nil
 }
 
-// work returns the work with that id.
 func (a *images) work(id string) (*session.ImageWork, error) {
 	for i := range a.works {
 		if a.works[i].ID == id {

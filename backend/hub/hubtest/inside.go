@@ -11,7 +11,6 @@ import (
 	"slipway/backend/session"
 )
 
-// inside is what runs in the sessions of an agent.
 type inside struct {
 	sessions *sessions
 	// Attach and Run get the far end of a terminal or a command.
@@ -26,7 +25,6 @@ type inside struct {
 	starts int
 }
 
-// SetApps sets the apps of a session.
 func (a *inside) SetApps(id session.ID, apps ...session.App) {
 	a.sessions.do(func() { a.apps[id] = apps })
 }
@@ -34,7 +32,6 @@ func (a *inside) SetApps(id session.ID, apps ...session.App) {
 // Starts returns how many apps StartApp has started.
 func (a *inside) Starts() int { return read(a.sessions.base, &a.starts) }
 
-// running fails if a session does not run.
 func (a *inside) running(ctx context.Context, id session.ID) error {
 	s, err := a.sessions.get(ctx, id)
 	if err == nil && s.Status != session.Running {

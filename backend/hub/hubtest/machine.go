@@ -9,7 +9,6 @@ import (
 	"slipway/gpu"
 )
 
-// machine is the machine of an agent.
 type machine struct {
 	*base
 	// Probe fails if the machine cannot be checked.

@@ -28,7 +28,6 @@ type Connector struct {
 
 var _ hub.Connector = (*Connector)(nil)
 
-// Machine puts an agent at an address.
 func (r *Connector) Machine(address string, agent *Agent) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -128,7 +127,6 @@ func (r *Remote) do(change func()) {
 	change()
 }
 
-// SetUp connects or cuts the link.
 func (r *Remote) SetUp(up bool) { r.do(func() { r.move(up) }) }
 
 // move is called with mu held.
@@ -156,7 +154,6 @@ func (r *Remote) setLink(link hub.Link) {
 	r.changed = make(chan struct{})
 }
 
-// SetLink sets the state of the link.
 func (r *Remote) SetLink(link hub.Link) { r.do(func() { r.setLink(link) }) }
 
 func (r *Remote) Link() (hub.Link, <-chan struct{}) {
@@ -180,7 +177,6 @@ func (r *Remote) Answer(_ context.Context, accept bool, found string) (string, e
 	return found, nil
 }
 
-// SetClients sets the clients of the agent.
 func (r *Remote) SetClients(clients ...session.PairedClient) { r.do(func() { r.clients = clients }) }
 
 func (r *Remote) PairedClients(context.Context) (clients []session.PairedClient, err error) {
@@ -199,7 +195,6 @@ func (r *Remote) RotateKey(context.Context) (session.KeyRotation, error) {
 	return session.KeyRotation{Before: "print-of-lab", Key: "new-print"}, nil
 }
 
-// Key returns the fingerprint of this computer's key.
 func (r *Connector) Key() string { return "print-of-here" }
 
 func (r *Connector) Rotate(context.Context) (hub.Rotation, error) {

@@ -12,7 +12,6 @@ import (
 	"slipway/gpu"
 )
 
-// sessions are the sessions of an agent.
 type sessions struct {
 	*base
 	images  *images
@@ -45,7 +44,6 @@ func (a *sessions) index(id session.ID) int {
 	return slices.IndexFunc(a.all, func(s session.Session) bool { return s.ID == id })
 }
 
-// Put stores a session and sends an event.
 func (a *sessions) Put(s session.Session) (stored session.Session) {
 	a.do(func() { stored = a.put(s) })
 	return stored
@@ -137,7 +135,6 @@ func (a *sessions) list(_ context.Context, filter session.Filter) ([]session.Ses
 	return found, nil
 }
 
-// change changes a session and sends an event.
 func (a *sessions) change(ctx context.Context, id session.ID, do func(*session.Session)) (session.Session, error) {
 	s, err := a.get(ctx, id)
 	if err != nil {

@@ -29,7 +29,6 @@ func (s *Shelf) SetRaw(key string, data []byte) {
 	s.values[key] = data
 }
 
-// Raw returns the JSON under key.
 func (s *Shelf) Raw(key string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
