@@ -71,23 +71,19 @@ func (a *images) beginWork(w session.ImageWork) (session.ImageWork, error) {
 	return w, nil
 }
 
-func (a *images) work(id string) (*session.ImageWork, error) {
-	for i := range a.works {
-		if a.works[i].ID == id {
-			return &a.works[i], nil
-		}
-	}
-	return &session.ImageWork{}, failed(session.CodeOperationNotFound, "There is no such work.")
+// work returns the work with an id, which must exist.
+func (a *images) work(id string) *session.ImageWork {
+	return &a.works[slices.IndexFunc(a.works, func(w session.ImageWork) bool { return w.ID == id })]
 }
 
 func (a *images) awaitImageWork(ctx context.Context, id string, after uint64) (session.ImageWork, error) {
 	for {
-		w, err := a.work(id)
-		if err == nil && a.down {
-			err = a.unavailable()
+		w := a.work(id)
+		if a.down {
+			return *w, a.unavailable()
 		}
-		if err != nil || w.Revision > after || w.State != session.WorkRunning {
-			return *w, err
+		if w.Revision > after || w.State != session.WorkRunning {
+			return *w, nil
 		}
 		if err := a.wait(ctx, a.changed); err != nil {
 			return *w, err
@@ -96,10 +92,8 @@ func (a *images) awaitImageWork(ctx context.Context, id string, after uint64) (s
 }
 
 func (a *images) cancelImageWork(_ context.Context, id string) (session.ImageWork, error) {
-	w, err := a.work(id)
-	if err == nil {
-		w.State, w.Revision = session.WorkCancelled, w.Revision+1
-		a.wake()
-	}
-	return *w, err
+	w := a.work(id)
+	w.State, w.Revision = session.WorkCancelled, w.Revision+1
+	a.wake()
+	return *w, nil
 }

@@ -18,8 +18,6 @@ type Connector struct {
 	Adding func(context.Context, *hub.Work, hub.Entry) error
 	// Found is the instance of the agent that Add finds.
 	Found string
-	// Removing is called by Remove.
-	Removing func(context.Context, hub.Entry, bool) error
 
 	mu      sync.Mutex // guards everything below
 	agents  map[string]*Agent
@@ -49,11 +47,8 @@ func (r *Connector) Open(entry hub.Entry, _ hub.Listed) (hub.Remote, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	agent := r.agents[entry.Address]
-	if agent == nil {
-		return nil, session.NewError(session.CodeAgentNotFound, "There is no such machine.", "Choose another.")
-	}
-	remote := &Remote{id: entry.ID, agent: agent, changed: make(chan struct{}), up: true}
-	remote.link = hub.Link{State: hub.LinkOff, Transport: "ssh"}
+	remote := &Remote{id: entry.ID, agent: agent, changed: make(chan struct{}), up: true,
+		link: hub.Link{State: hub.LinkOff, Transport: "ssh"}}
 	agent.SetDown(true)
 	r.remotes[entry.Address] = remote
 	return remote, nil
@@ -82,12 +77,7 @@ func (r *Connector) Add(ctx context.Context, work *hub.Work, entry hub.Entry,
 
 func (r *Connector) Upgrade(context.Context, *hub.Work, hub.Entry) error { return nil }
 
-func (r *Connector) Remove(ctx context.Context, _ *hub.Work, entry hub.Entry, uninstall bool) error {
-	if r.Removing == nil {
-		return nil
-	}
-	return r.Removing(ctx, entry, uninstall)
-}
+func (r *Connector) Remove(context.Context, *hub.Work, hub.Entry, bool) error { return nil }
 
 // Remote is a [hub.Remote] that a test connects and cuts.
 type Remote struct {
