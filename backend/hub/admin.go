@@ -8,15 +8,9 @@ import (
 	"slipway/backend/session"
 )
 
-// administration does what only the admins of a remote agent may, and changes keys.
-type administration struct {
-	*state
-	connector Connector // nil: the hub reaches no other machines
-}
-
 // Admin returns the operations that only the admins of a remote agent may use.
-func (a *administration) Admin(name string) (session.Admin, error) {
-	m, _, err := a.remoteOf(name)
+func (d *directory) Admin(name string) (session.Admin, error) {
+	m, _, err := d.remoteOf(name)
 	if err != nil {
 		return nil, err
 	}
@@ -29,22 +23,22 @@ type PairedClient struct {
 	This bool
 }
 
-func (a *administration) PairedClients(ctx context.Context, name string) ([]PairedClient, error) {
-	admin, err := a.Admin(name)
+func (d *directory) PairedClients(ctx context.Context, name string) ([]PairedClient, error) {
+	admin, err := d.Admin(name)
 	if err != nil {
 		return nil, err
 	}
 	paired, err := admin.PairedClients(ctx)
-	own := a.connector.Key()
+	own := d.connector.Key()
 	return each(paired, func(c session.PairedClient) PairedClient {
 		return PairedClient{c, own != "" && c.Key == own}
 	}), err
 }
 
 // PairCode creates a code that pairs one client with an agent.
-func (a *administration) PairCode(ctx context.Context, name string,
+func (d *directory) PairCode(ctx context.Context, name string,
 	request session.PairRequest) (session.PairCode, error) {
-	m, _, err := a.remoteOf(name)
+	m, _, err := d.remoteOf(name)
 	if err != nil {
 		return session.PairCode{}, err
 	}
@@ -68,8 +62,8 @@ type Rotation struct {
 
 // RotateAgentKey has an agent change its key. It fails with agent_call_unavailable if that must be done on the agent's
 // own machine.
-func (a *administration) RotateAgentKey(ctx context.Context, name string) (Rotation, error) {
-	m, _, err := a.remoteOf(name)
+func (d *directory) RotateAgentKey(ctx context.Context, name string) (Rotation, error) {
+	m, _, err := d.remoteOf(name)
 	if err != nil {
 		return Rotation{}, err
 	}
@@ -78,18 +72,18 @@ func (a *administration) RotateAgentKey(ctx context.Context, name string) (Rotat
 }
 
 // RotateOwnKey changes the key by which agents know this computer.
-func (a *administration) RotateOwnKey(ctx context.Context) (Rotation, error) {
-	if a.connector == nil {
+func (d *directory) RotateOwnKey(ctx context.Context) (Rotation, error) {
+	if d.connector == nil {
 		return Rotation{}, session.NewError(session.CodeAgentUnavailable,
 			"This Slipway reaches no other machines, so it has no key.", "Use the slipway program.")
 	}
-	rotation, err := a.connector.Rotate(ctx)
+	rotation, err := d.connector.Rotate(ctx)
 	if err != nil {
 		return Rotation{}, err
 	}
 	names := map[string]string{}
-	for _, m := range a.list() {
-		names[a.entryOf(m).ID] = m.Name()
+	for _, m := range d.list() {
+		names[d.entryOf(m).ID] = m.Name()
 	}
 	for _, list := range [][]string{rotation.Told, rotation.Later} {
 		for i, id := range list {

@@ -23,8 +23,7 @@ const (
 )
 
 type transfers struct {
-	*state
-	finder  *finder
+	*finder
 	folders *folders
 	uploads chan struct{} // one token for each upload in progress
 }
@@ -40,7 +39,7 @@ type Files struct {
 
 // FilesOf returns the files of a session's kernel, main1 if kernel is empty. It fails like [Hub.Find].
 func (t *transfers) FilesOf(ctx context.Context, ref, kernel string) (*Files, error) {
-	agent, id, err := t.finder.Find(ctx, ref)
+	agent, id, err := t.Find(ctx, ref)
 	if err != nil {
 		return nil, err
 	}

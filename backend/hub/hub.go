@@ -67,9 +67,7 @@ type Hub struct {
 	*finder
 	*follower
 	*directory
-	*administration
 	*machines
-	*placement
 	*launches
 	*images
 	*folders
@@ -82,21 +80,18 @@ func Open(config Config) (*Hub, error) {
 	state, operations := newState(common), newOperations(common)
 	person := &person{shared: common, file: config.Settings, autostart: config.Autostart, settings: defaultSettings()}
 	watching := &watching{state: state, person: person, operations: operations}
-	finder, placement := &finder{state: state}, &placement{state: state}
+	finder := &finder{state: state}
 	follower := newFollower(state, config.Members)
-	images := &images{state: state, operations: operations, finder: finder, catalogue: config.Catalogue}
+	images := &images{finder: finder, operations: operations, catalogue: config.Catalogue}
 	folders := &folders{state: state, operations: operations}
 	h := &Hub{
 		operations: operations, person: person, watching: watching, state: state, finder: finder, follower: follower,
 		notices: &notices{state: state, watching: watching, person: person, notifier: config.Notifier},
 		directory: &directory{state: state, operations: operations, person: person, follower: follower,
 			connector: config.Connector},
-		administration: &administration{state: state, connector: config.Connector},
-		machines:       &machines{state: state},
-		placement:      placement, images: images, folders: folders,
-		launches: &launches{state: state, placement: placement, finder: finder, person: person, images: images},
-		transfers: &transfers{state: state, finder: finder, folders: folders,
-			uploads: make(chan struct{}, uploadsAtOnce)},
+		machines: &machines{state: state}, images: images, folders: folders,
+		launches:  &launches{finder: finder, person: person, images: images},
+		transfers: &transfers{finder: finder, folders: folders, uploads: make(chan struct{}, uploadsAtOnce)},
 	}
 	person.load()
 	h.directory.loadGroups()

@@ -24,9 +24,8 @@ func subjectAt(subject string, m *member) string {
 
 // images lists, pulls, commits, removes and sends the images of the agents.
 type images struct {
-	*state
+	*finder
 	operations *operations
-	finder     *finder
 	catalogue  Catalogue // nil: only what is installed is offered
 }
 
@@ -82,7 +81,7 @@ func (im *images) PullImage(agent, ref string) (Operation, error) {
 // CommitSession starts to create an image from a running session. It fails at once if the request is invalid, as
 // described in [session.Images].
 func (im *images) CommitSession(ctx context.Context, ref, name string) (Operation, error) {
-	m, id, err := im.finder.find(ctx, ref)
+	m, id, err := im.find(ctx, ref)
 	if err != nil {
 		return Operation{}, err
 	}

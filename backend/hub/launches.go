@@ -20,13 +20,11 @@ type Launched struct {
 	Err     error
 }
 
-// launches launches sessions, adds them to the recents, and returns recipes of both.
+// launches chooses the agents for launches, launches there, adds launches to the recents, and returns recipes.
 type launches struct {
-	*state
-	placement *placement
-	finder    *finder
-	person    *person
-	images    *images
+	*finder
+	person *person
+	images *images
 }
 
 // LaunchRequest launches one session. With a key it can be sent again safely.
@@ -49,11 +47,11 @@ func (l *launches) Launch(ctx context.Context, req LaunchRequest) (session.Sessi
 }
 
 func (l *launches) launch(ctx context.Context, req LaunchRequest) (session.Session, error) {
-	m, err := l.placement.agentFor(ctx, req)
+	m, err := l.agentFor(ctx, req)
 	if err != nil {
 		return session.Session{}, err
 	}
-	owner, err := l.placement.ownerAt(m, req.Owner)
+	owner, err := l.ownerAt(m, req.Owner)
 	if err != nil {
 		return session.Session{}, err
 	}
@@ -62,7 +60,7 @@ func (l *launches) launch(ctx context.Context, req LaunchRequest) (session.Sessi
 	if err != nil {
 		return session.Session{}, err
 	}
-	if !l.finder.settle(s.ID, m) {
+	if !l.settle(s.ID, m) {
 		return session.Session{}, session.NewError(session.CodeAgentReply,
 			fmt.Sprintf("The agent %s answered with a session of another agent.", m.Name()),
 			"Look at the agents: "+m.Name()+" is not to be trusted.")
@@ -127,7 +125,7 @@ func (l *launches) checkMany(ctx context.Context, owner string, spec session.Spe
 		}
 	}
 	spec.Name = ""
-	p, err := l.placement.Preview(ctx, owner, spec)
+	p, err := l.Preview(ctx, owner, spec)
 	if err != nil {
 		return err
 	}
@@ -158,7 +156,7 @@ func (l *launches) again(ctx context.Context, spec session.Spec) session.Spec {
 		if !session.ValidID(ref) {
 			continue
 		}
-		if s, _, err := l.finder.Get(ctx, ref); err == nil {
+		if s, _, err := l.Get(ctx, ref); err == nil {
 			spec.After[i] = s.Name
 		}
 	}
@@ -175,7 +173,7 @@ type Recipe struct {
 
 // SessionRecipe returns the recipe of a session, by id or by the name of a live one. It fails like [Hub.Get].
 func (l *launches) SessionRecipe(ctx context.Context, ref string) (Recipe, error) {
-	s, _, err := l.finder.Get(ctx, ref)
+	s, _, err := l.Get(ctx, ref)
 	if err != nil {
 		return Recipe{}, err
 	}
@@ -191,7 +189,7 @@ func (l *launches) RecentRecipe(ctx context.Context, id string) (Recipe, error) 
 	}
 	r := recents[i]
 	pinned, agent := "", r.Spec.Agent
-	if s, _, err := l.finder.Get(ctx, string(r.Session)); r.Session != "" && err == nil {
+	if s, _, err := l.Get(ctx, string(r.Session)); r.Session != "" && err == nil {
 		pinned, agent = s.Pinned, cmp.Or(agent, s.Agent)
 	}
 	return l.recipe(ctx, r.Name, r.Spec, pinned, agent), nil

@@ -9,8 +9,6 @@ import (
 	"slipway/backend/session"
 )
 
-type placement struct{ *state }
-
 // Preview is the preview of a launch by the chosen agent.
 type Preview struct {
 	session.Preview
@@ -18,8 +16,8 @@ type Preview struct {
 }
 
 // Preview returns what a launch for an owner would do; an empty owner is the user. It fails only if no agent answers.
-func (pl *placement) Preview(ctx context.Context, owner string, spec session.Spec) (Preview, error) {
-	m, candidates, wrong := pl.named(spec)
+func (l *launches) Preview(ctx context.Context, owner string, spec session.Spec) (Preview, error) {
+	m, candidates, wrong := l.named(spec)
 	if len(candidates) == 0 {
 		return Preview{}, firstError(nil)
 	}
@@ -30,7 +28,7 @@ func (pl *placement) Preview(ctx context.Context, owner string, spec session.Spe
 			spec.Agent = m.Name()
 		}
 	}
-	p, err := pl.previewAt(ctx, m, owner, spec, candidates)
+	p, err := l.previewAt(ctx, m, owner, spec, candidates)
 	if err != nil {
 		return Preview{}, err
 	}
@@ -42,13 +40,13 @@ func (pl *placement) Preview(ctx context.Context, owner string, spec session.Spe
 }
 
 // previewAt asks one agent, or all candidates if m is nil.
-func (pl *placement) previewAt(ctx context.Context, m *member, owner string, spec session.Spec,
+func (l *launches) previewAt(ctx context.Context, m *member, owner string, spec session.Spec,
 	candidates []*member) (Preview, error) {
 	if m == nil {
-		_, p, err := pl.best(ctx, owner, spec, candidates)
+		_, p, err := l.best(ctx, owner, spec, candidates)
 		return p, err
 	}
-	owner, refused := pl.ownerAt(m, owner) // if refused, the preview is for the user
+	owner, refused := l.ownerAt(m, owner) // if refused, the preview is for the user
 	p, err := m.Agent.Preview(ctx, owner, spec)
 	if err != nil {
 		return Preview{}, err
@@ -61,14 +59,14 @@ func (pl *placement) previewAt(ctx context.Context, m *member, owner string, spe
 
 // named returns the agent that a spec names, or the only candidate; nil if there is a choice. An unknown agent or group
 // is wrong and otherwise ignored.
-func (pl *placement) named(spec session.Spec) (m *member, candidates []*member, wrong []session.FieldError) {
-	all := pl.list()
+func (l *launches) named(spec session.Spec) (m *member, candidates []*member, wrong []session.FieldError) {
+	all := l.list()
 	candidates = all
 	refuse := func(field string, said session.Phrase) {
 		wrong = append(wrong, session.Fault(field, session.KindNotFound, said))
 	}
 	if spec.Group != "" {
-		candidates = pl.without(all, func(m *member) bool { return m.entry.Group != spec.Group })
+		candidates = l.without(all, func(m *member) bool { return m.entry.Group != spec.Group })
 		if len(candidates) == 0 {
 			refuse("group", session.Say("groupGone", session.Fill("group", session.Clip(spec.Group))))
 			candidates = all
@@ -88,7 +86,7 @@ func (pl *placement) named(spec session.Spec) (m *member, candidates []*member, 
 		}
 	}
 	// agents whose data is refused are asked only if there is no other
-	if trusted := pl.without(candidates, func(m *member) bool { return m.distrust != nil }); len(trusted) > 0 {
+	if trusted := l.without(candidates, func(m *member) bool { return m.distrust != nil }); len(trusted) > 0 {
 		candidates = trusted
 	}
 	if len(candidates) == 1 {
@@ -98,14 +96,14 @@ func (pl *placement) named(spec session.Spec) (m *member, candidates []*member, 
 }
 
 // without returns the members for which drop is false. It calls drop with mu held.
-func (pl *placement) without(members []*member, drop func(*member) bool) []*member {
-	pl.mu.Lock()
-	defer pl.mu.Unlock()
+func (l *launches) without(members []*member, drop func(*member) bool) []*member {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(members), drop)
 }
 
 // best asks every candidate and returns the best: no errors, then no wait, then no pull, then the most free CPUs.
-func (pl *placement) best(ctx context.Context, owner string, spec session.Spec,
+func (l *launches) best(ctx context.Context, owner string, spec session.Spec,
 	candidates []*member) (*member, Preview, error) {
 	type offer struct {
 		member   *member
@@ -116,13 +114,13 @@ func (pl *placement) best(ctx context.Context, owner string, spec session.Spec,
 		return m.Agent.Preview(ctx, owner, spec)
 	})
 	var offers []offer
-	pl.mu.Lock()
+	l.mu.Lock()
 	for i, m := range candidates {
 		if errs[i] == nil {
 			offers = append(offers, offer{m, m.machine.CPUs - m.machine.UsedCPUs, Preview{previews[i], m.Name()}})
 		}
 	}
-	pl.mu.Unlock()
+	l.mu.Unlock()
 	if len(offers) == 0 {
 		return nil, Preview{}, firstError(errs)
 	}
@@ -163,19 +161,19 @@ func firstError(errs []error) error {
 }
 
 // agentFor returns the agent for a launch. All requests with one key get the same agent, even if they arrive at once.
-func (pl *placement) agentFor(ctx context.Context, req LaunchRequest) (*member, error) {
+func (l *launches) agentFor(ctx context.Context, req LaunchRequest) (*member, error) {
 	if req.Key == "" {
-		return pl.pick(ctx, req.Owner, req.Spec)
+		return l.pick(ctx, req.Owner, req.Spec)
 	}
 	for {
-		pl.mu.Lock()
-		turn, first := pl.keys.claim(req.Key)
-		pl.mu.Unlock()
+		l.mu.Lock()
+		turn, first := l.keys.claim(req.Key)
+		l.mu.Unlock()
 		if first {
-			m, err := pl.pick(ctx, req.Owner, req.Spec)
-			pl.mu.Lock()
-			pl.keys.settle(req.Key, turn, m)
-			pl.mu.Unlock()
+			m, err := l.pick(ctx, req.Owner, req.Spec)
+			l.mu.Lock()
+			l.keys.settle(req.Key, turn, m)
+			l.mu.Unlock()
 			return m, err
 		}
 		select {
@@ -189,10 +187,10 @@ func (pl *placement) agentFor(ctx context.Context, req LaunchRequest) (*member, 
 	}
 }
 
-func (pl *placement) pick(ctx context.Context, owner string, spec session.Spec) (*member, error) {
-	m, candidates, wrong := pl.named(spec)
+func (l *launches) pick(ctx context.Context, owner string, spec session.Spec) (*member, error) {
+	m, candidates, wrong := l.named(spec)
 	if len(wrong) > 0 {
-		if p, err := pl.Preview(ctx, owner, spec); err == nil {
+		if p, err := l.Preview(ctx, owner, spec); err == nil {
 			wrong = p.Errors // includes whatever else is wrong
 		}
 		return nil, session.Invalid(wrong)
@@ -200,21 +198,21 @@ func (pl *placement) pick(ctx context.Context, owner string, spec session.Spec) 
 	if m != nil {
 		return m, nil
 	}
-	m, _, err := pl.best(ctx, owner, spec, candidates)
+	m, _, err := l.best(ctx, owner, spec, candidates)
 	return m, err
 }
 
 // ownerAt returns the owner of a launch at an agent. The agent decides the user's own name there; those who are not its
 // admins can launch only for themselves.
-func (pl *placement) ownerAt(m *member, asked string) (string, error) {
-	pl.mu.Lock()
+func (l *launches) ownerAt(m *member, asked string) (string, error) {
+	l.mu.Lock()
 	owner, role := m.machine.Owner, m.machine.Role
-	pl.mu.Unlock()
+	l.mu.Unlock()
 	switch {
 	case asked != "" && !userRule.MatchString(asked):
 		return "", wrongOwner(session.CodeInvalid, asked)
 	case m.remote == nil:
-		return cmp.Or(asked, pl.owner), nil
+		return cmp.Or(asked, l.owner), nil
 	case asked != "" && asked != owner && role == session.RoleUser:
 		return "", wrongField(session.CodeInvalid, "owner", session.KindForbidden,
 			fmt.Sprintf("You are not an admin of %s, so you can launch there only for yourself.", m.Name()),
