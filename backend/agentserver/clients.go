@@ -14,8 +14,7 @@ import (
 	"slipway/tunnel/secure"
 )
 
-// pairedClients admits paired computers from the network. Its methods are safe for concurrent use; a nil one admits
-// none.
+// pairedClients admits paired computers. It is safe for concurrent use; a nil one admits none.
 type pairedClients struct {
 	keyFile  string
 	list     *secure.Clients
@@ -101,8 +100,7 @@ func (d *pairedClients) key() string {
 	return d.identity.Fingerprint()
 }
 
-// rotate replaces the agent's key. Connections are closed; when clients reconnect, a signature of the old key proves
-// that the agent is the same.
+// rotate replaces the agent's key and closes the connections. The old key signs the new one, so clients accept it.
 func (d *pairedClients) rotate() (session.KeyRotation, error) {
 	d.mu.Lock()
 	before := d.identity

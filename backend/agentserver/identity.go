@@ -9,8 +9,7 @@ import (
 	"slipway/tunnel/secure"
 )
 
-// resolve returns the agent as a peer may see it: everything for the person's own account, and for a client what it was
-// paired for.
+// resolve returns the agent as a peer may see it: all of it for the person's own account, else what it was paired for.
 func (s *Server) resolve(peer tunnel.Peer) (session.Agent, error) {
 	who, known := s.identify(peer)
 	if !known {

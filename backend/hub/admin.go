@@ -60,8 +60,7 @@ type Rotation struct {
 	Later       []string `json:"later"`       // agents that learn it when they are next reached
 }
 
-// RotateAgentKey has an agent change its key. It fails with agent_call_unavailable if that must be done on the agent's
-// own machine.
+// RotateAgentKey has an agent change its key. It fails with agent_call_unavailable if it is not reached by ssh.
 func (d *directory) RotateAgentKey(ctx context.Context, name string) (Rotation, error) {
 	m, _, err := d.remoteOf(name)
 	if err != nil {

@@ -16,8 +16,7 @@ type AgentUpdate struct {
 	Group *string `json:"group,omitempty"`
 }
 
-// UpdateAgent renames an agent or moves it to another resource group. It fails with agent_call_invalid or
-// agent_call_conflict.
+// UpdateAgent renames or regroups an agent. It fails with agent_call_invalid or agent_call_conflict.
 func (d *directory) UpdateAgent(name string, update AgentUpdate) (Agent, error) {
 	m, err := d.member(name)
 	if err != nil {
@@ -129,8 +128,7 @@ func (d *directory) ReconnectAgent(name string) (Operation, error) {
 	})
 }
 
-// RemoveAgent starts to remove an agent. With uninstall it first ends the agent's sessions and removes its files, and
-// an agent that cannot be reached is not removed.
+// RemoveAgent starts to remove an agent. Uninstall also ends its sessions and removes its files, or fails.
 func (d *directory) RemoveAgent(name string, uninstall bool) (Operation, error) {
 	return d.about(AgentRemove, name, func(ctx context.Context, work *Work, m *member, entry Entry) error {
 		if err := d.connector.Remove(ctx, work, entry, uninstall); err != nil {
@@ -187,8 +185,7 @@ func (d *directory) part(m *member) error {
 	return d.shelf.Save(memoryKey+gone, nil)
 }
 
-// AnswerAgent answers the question of an agent that shows another key than before. found must be what the question
-// named.
+// AnswerAgent answers the question of an agent that shows an unexpected key. found is what the question named.
 func (d *directory) AnswerAgent(ctx context.Context, name string, accept bool, found string) (Agent, error) {
 	m, _, err := d.remoteOf(name)
 	if err != nil {
@@ -222,8 +219,7 @@ func (d *directory) pin(m *member, fingerprint string) error {
 	return nil
 }
 
-// refuseDuplicate fails with agent_call_conflict if another agent than itself, which may be nil, has the instance, at
-// whatever address.
+// refuseDuplicate fails with agent_call_conflict if an agent other than itself has the instance. itself may be nil.
 func (d *directory) refuseDuplicate(itself *member, instance string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

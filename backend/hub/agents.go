@@ -78,8 +78,7 @@ type directory struct {
 	connector  Connector // nil: the hub reaches no other machines
 }
 
-// AddAgent starts to add an agent. It fails with agent_call_invalid and Fields, agent_call_conflict or
-// agent_call_unavailable.
+// AddAgent starts to add an agent. It fails with agent_call_invalid, agent_call_conflict or agent_call_unavailable.
 func (d *directory) AddAgent(req AgentRequest) (Operation, error) {
 	entry, err := d.newEntry(req)
 	if err != nil {
@@ -145,8 +144,7 @@ func (d *directory) newEntry(req AgentRequest) (Entry, error) {
 	return entry, d.mayJoin(entry)
 }
 
-// checkDir checks a folder for an agent's files. It is read on another machine, so only what every machine reads alike
-// is allowed.
+// checkDir checks a folder on another machine, so it allows only what every machine understands alike.
 func checkDir(address Address, dir string) error {
 	var message string
 	switch {

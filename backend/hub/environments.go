@@ -25,8 +25,7 @@ type Environment struct {
 
 // Catalogue is what is offered before anything is installed.
 type Catalogue interface {
-	// Environments returns the families. If the user's own file cannot be used, it returns Slipway's families and an
-	// error that says why.
+	// Environments returns the families: Slipway's, with an error, if the user's own file cannot be used.
 	Environments() ([]Environment, error)
 	// Path is the path of the user's own file.
 	Path() string
@@ -64,8 +63,7 @@ type EnvironmentVersion struct {
 	Agents []string             `json:"agents"`
 }
 
-// Environments lists the catalogue and every installed image, installed families and versions first. If no agent
-// answers, it returns only the catalogue.
+// Environments lists the catalogue and, if an agent answers, every installed image. Installed ones come first.
 func (im *images) Environments(ctx context.Context) []Environment {
 	images, err := im.Images(ctx, "")
 	if err != nil {
@@ -74,8 +72,7 @@ func (im *images) Environments(ctx context.Context) []Environment {
 	return mergeEnvironments(im.offered(), images)
 }
 
-// mergeEnvironments marks what is installed and adds each installed image that is not in the catalogue, to the family
-// of its repository or to a new one.
+// mergeEnvironments marks what is installed and adds each other installed image to a family of its repository.
 func mergeEnvironments(families []Environment, images []Image) []Environment {
 	at := map[string]int{} // repository → family
 	for i, f := range families {
@@ -139,8 +136,7 @@ func (e *Environment) install(ref, tag string, image Image) {
 		Custom: image.Origin, Agents: []string{image.Agent}})
 }
 
-// foundFamily returns a family for an installed image that is not in the catalogue. Labels of the image may name and
-// describe it.
+// foundFamily returns the family of an image that is not in the catalogue. Labels of the image may describe it.
 func foundFamily(repository string, image Image) Environment {
 	label := func(name string) string { return strings.TrimSpace(image.Labels[name]) }
 	title := cmp.Or(label("slipway.title"), label("org.opencontainers.image.title"),
@@ -162,8 +158,7 @@ func slug(text string) string {
 	}, strings.ToLower(text)), "-")
 }
 
-// splitRef returns the full repository and the tag of an image reference, completed as Docker does: python:3.12 is
-// docker.io/library/python and 3.12.
+// splitRef splits a reference as Docker completes it: python:3.12 is docker.io/library/python and 3.12.
 func splitRef(ref string) (repository, tag string) {
 	if strings.HasPrefix(ref, "sha256:") {
 		return ref, ref[:min(len("sha256:")+12, len(ref))]

@@ -140,8 +140,7 @@ func (f *Files) Upload(ctx context.Context, up session.Upload, from io.Reader) (
 	}
 }
 
-// sendPiece sends one piece of an upload over as many connections as necessary, and reports whether it took more than
-// one.
+// sendPiece sends a piece of an upload over as many connections as necessary. again: it took more than one.
 func (f *Files) sendPiece(ctx context.Context, up session.Upload, piece []byte, there *int64) (again bool, err error) {
 	var gone outage
 	for {

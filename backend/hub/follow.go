@@ -263,8 +263,7 @@ func (f *follower) followLink(ctx context.Context, m *member) {
 	}
 }
 
-// linked stores the state of an agent's link and publishes it: at once if the state changed, with the next flush if
-// only figures did.
+// linked stores and publishes the state of an agent's link, at once unless only figures changed.
 func (f *follower) linked(m *member, link Link) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

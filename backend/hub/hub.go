@@ -14,8 +14,7 @@ import (
 	"time"
 )
 
-// Shelf stores a few small values permanently. Load leaves value unchanged and returns false if nothing is stored under
-// key.
+// Shelf stores a few small values permanently. Load returns false and leaves value unchanged if key has none.
 type Shelf interface {
 	Load(key string, value any) (bool, error)
 	Save(key string, value any) error
@@ -30,8 +29,7 @@ type Version struct {
 	Arch    string `json:"arch"`
 }
 
-// Config configures a hub. Members are always there; Connector reaches the agents that a person adds, and is nil if
-// there can be none. Log and Now may be nil.
+// Config configures a hub. Connector is nil if the hub reaches no other machines. Log and Now may be nil.
 type Config struct {
 	Members   []Member
 	Connector Connector
@@ -119,8 +117,7 @@ func (h *Hub) Version() Version { return h.state.version }
 // Owner returns the name that is written into every launch.
 func (h *Hub) Owner() string { return h.state.owner }
 
-// shared is what all parts of the hub have in common. One lock guards their state together with the stream: a snapshot
-// equals the events up to its number.
+// shared is what all parts of the hub have in common. A snapshot of their state equals the events up to its number.
 type shared struct {
 	shelf   Shelf
 	owner   string

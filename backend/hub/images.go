@@ -35,8 +35,7 @@ type Image struct {
 	Agent string `json:"agent"`
 }
 
-// Images lists the images of one agent, or of all if none is named. It leaves out agents that are not reached, and
-// fails if no agent answers.
+// Images lists the images of one agent, or of all if none is named. It fails only if no agent answers.
 func (im *images) Images(ctx context.Context, agent string) ([]Image, error) {
 	members, err := im.on(agent)
 	if err != nil {
@@ -78,8 +77,7 @@ func (im *images) PullImage(agent, ref string) (Operation, error) {
 	})
 }
 
-// CommitSession starts to create an image from a running session. It fails at once if the request is invalid, as
-// described in [session.Images].
+// CommitSession starts to create an image from a running session. It fails at once if the request is invalid.
 func (im *images) CommitSession(ctx context.Context, ref, name string) (Operation, error) {
 	m, id, err := im.find(ctx, ref)
 	if err != nil {
@@ -176,8 +174,7 @@ func (f *following) detail(now session.ImageWork) string {
 	return ""
 }
 
-// RemoveImages starts to remove images from an agent's machine, each with all its names. Images that cannot be removed
-// stay, and the operation says why.
+// RemoveImages starts to remove images with all their names. The operation says why an image cannot be removed.
 func (im *images) RemoveImages(agent string, refs []string) (Operation, error) {
 	refs = slices.Compact(slices.Clone(refs))
 	if len(refs) == 0 || len(refs) > stepsMost ||

@@ -35,8 +35,7 @@ type LaunchRequest struct {
 	Owner string `json:"owner,omitempty"`
 }
 
-// Launch chooses an agent, launches there, and adds the spec to the recents. A repeated request with the same key goes
-// to the same agent, which returns the session of the first.
+// Launch launches a session and adds it to the recents. A repeated request with the same key returns the same session.
 func (l *launches) Launch(ctx context.Context, req LaunchRequest) (session.Session, error) {
 	s, err := l.launch(ctx, req)
 	if err != nil {
@@ -69,8 +68,7 @@ func (l *launches) launch(ctx context.Context, req LaunchRequest) (session.Sessi
 	return s, nil
 }
 
-// learn stores a session that was just launched on another machine, since the connection may be lost before its event
-// arrives.
+// learn stores a new session of another machine, since the connection may be lost before its event arrives.
 func (l *launches) learn(m *member, s session.Session) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -115,8 +113,7 @@ func numbered(text, separator string, i, count int) string {
 	return text + separator + strconv.Itoa(i+1)
 }
 
-// checkMany checks what all launches have in common. Each launch checks whether its name is taken, since on a repeated
-// request it is, by itself.
+// checkMany checks all but the free name, since on a repeated request it is taken by the request's own session.
 func (l *launches) checkMany(ctx context.Context, owner string, spec session.Spec, count int) error {
 	var wrong []session.FieldError
 	if name := numbered(spec.Name, "-", count-1, count); name != "" {
@@ -136,8 +133,7 @@ func (l *launches) checkMany(ctx context.Context, owner string, spec session.Spe
 	return session.Invalid(wrong)
 }
 
-// addRecent puts a launch on top of the history with its first session. A repeated launch moves up. A failure to save
-// it is only logged.
+// addRecent puts a launch on top of the history. It only logs if that cannot be saved.
 func (l *launches) addRecent(ctx context.Context, req LaunchRequest, count int, first session.Session) {
 	entry := Recent{ID: newID(), Name: cmp.Or(req.Spec.Name, first.Name),
 		Spec: l.again(ctx, req.Spec), Owner: req.Owner, LaunchedAt: l.now(), Session: first.ID, Count: count}
@@ -195,8 +191,7 @@ func (l *launches) RecentRecipe(ctx context.Context, id string) (Recipe, error) 
 	return l.recipe(ctx, r.Name, r.Spec, pinned, agent), nil
 }
 
-// recipe returns a recipe without a start time that has passed, which could never be launched. Pinned is the image as
-// it was used; empty if it never was.
+// recipe returns a recipe without a start time that has passed. Pinned is the image as it was used, if it was.
 func (l *launches) recipe(ctx context.Context, name string, spec session.Spec, pinned, agent string) Recipe {
 	spec = l.again(ctx, spec)
 	var passed *time.Time
@@ -211,8 +206,7 @@ func (l *launches) recipe(ctx context.Context, name string, spec session.Spec, p
 		Passed: passed}
 }
 
-// pinImage returns the image by its current digest on an agent, or on any if none is named. It returns ref if no agent
-// has the image.
+// pinImage returns the image by its digest on an agent, or on any if none is named, or ref if no agent has it.
 func (l *launches) pinImage(ctx context.Context, ref, agent string) string {
 	images, err := l.images.Images(ctx, agent)
 	if err != nil {

@@ -96,8 +96,7 @@ func (ms *machines) resourcesOf(m *member) Resources {
 	return r
 }
 
-// mine reports whether a session belongs to the hub's owner, under the name that they have at the agent. The caller
-// holds mu.
+// mine reports whether a session is of the hub's owner, by their name here or there. The caller holds mu.
 func (ms *machines) mine(m *member, s session.Session) bool {
 	return s.Owner == ms.owner || m.machine.Owner != "" && s.Owner == m.machine.Owner || m.entry.Owner != "" &&
 		s.Owner == m.entry.Owner

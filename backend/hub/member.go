@@ -109,8 +109,7 @@ func (st *state) on(name string) ([]*member, error) {
 	return []*member{m}, err
 }
 
-// remoteOf returns an agent on another machine. It fails with agent_find_not-found, or with agent_call_conflict for the
-// local one.
+// remoteOf returns an agent on another machine. It fails with agent_find_not-found or agent_call_conflict.
 func (st *state) remoteOf(name string) (*member, Entry, error) {
 	m, err := st.member(name)
 	if err != nil {

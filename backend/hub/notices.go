@@ -53,8 +53,7 @@ func (nt *notices) followNotices(ctx context.Context) {
 	}
 }
 
-// mostNotices is how many notices per minute are shown for one agent on another machine, which decides what its
-// sessions do.
+// mostNotices is how many notices per minute are shown for an agent of another machine, which somebody else controls.
 const mostNotices = 30
 
 // allowed counts the notices of each agent in its current minute.

@@ -172,8 +172,7 @@ func (o *operations) close() {
 	o.group.Wait()
 }
 
-// start starts an operation and returns its first state. A subject has one operation at a time:
-// operation_answer_conflict.
+// start starts an operation on a subject. It fails with operation_answer_conflict if the subject has one already.
 func (o *operations) start(kind OperationKind, subject string,
 	do func(context.Context, *Work) error) (Operation, error) {
 	return o.startOn(subject, kind, subject, do)
@@ -289,8 +288,7 @@ func (o *operations) Operation(id string) (Operation, error) {
 	return o.with(id, func(*operation) error { return nil })
 }
 
-// AnswerOperation answers the prompt of an operation. It fails with operation_answer_conflict if that is no longer its
-// prompt. The answer goes to the asker and is not stored.
+// AnswerOperation answers the current prompt of an operation, or fails with operation_answer_conflict.
 func (o *operations) AnswerOperation(id, prompt, text string) (Operation, error) {
 	if len(text) > answerMost {
 		return Operation{}, session.NewError(session.CodeRequestInvalid, "The answer is too long.",
@@ -330,8 +328,7 @@ func problemOf(err error, kind OperationKind) *session.Error {
 		"The log file says more: slipway doctor names it.")
 }
 
-// Accompany runs the work of one request as an operation, so that people see its progress and can cancel it. It ends
-// with ctx or when it is cancelled, and returns when do has.
+// Accompany runs the work of one request as an operation, until ctx ends or a person cancels it.
 func (o *operations) Accompany(ctx context.Context, kind OperationKind, subject string,
 	do func(context.Context, *Work) error) error {
 	ended := make(chan error, 1)

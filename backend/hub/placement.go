@@ -57,8 +57,7 @@ func (l *launches) previewAt(ctx context.Context, m *member, owner string, spec 
 	return Preview{Preview: p, Agent: m.Name()}, nil
 }
 
-// named returns the agent that a spec names, or the only candidate; nil if there is a choice. An unknown agent or group
-// is wrong and otherwise ignored.
+// named returns the agent that a spec names, or the only candidate, or nil. An unknown agent or group is wrong.
 func (l *launches) named(spec session.Spec) (m *member, candidates []*member, wrong []session.FieldError) {
 	all := l.list()
 	candidates = all
@@ -202,8 +201,7 @@ func (l *launches) pick(ctx context.Context, owner string, spec session.Spec) (*
 	return m, err
 }
 
-// ownerAt returns the owner of a launch at an agent. The agent decides the user's own name there; those who are not its
-// admins can launch only for themselves.
+// ownerAt returns the owner of a launch at an agent, which decides whose name that is. Only admins launch for others.
 func (l *launches) ownerAt(m *member, asked string) (string, error) {
 	l.mu.Lock()
 	owner, role := m.machine.Owner, m.machine.Role
@@ -229,8 +227,7 @@ type keyring struct {
 
 const keysKept = 512
 
-// turn is the choice of an agent for one key. Its member may be read once decided is closed; nil means that none was
-// found and the next request chooses again.
+// turn is the choice of an agent for one key. member may be read once decided is closed; nil: choose again.
 type turn struct {
 	decided chan struct{}
 	member  *member

@@ -60,8 +60,7 @@ func (ps *person) Presets() []Preset {
 	return ps.allPresets()
 }
 
-// AddPreset saves a preset. It fails with settings_update_invalid and Fields, or with settings_update_conflict if the
-// name is taken or there are too many.
+// AddPreset saves a preset. It fails with settings_update_invalid and Fields, or with settings_update_conflict.
 func (ps *person) AddPreset(content PresetContent) (Preset, error) {
 	p := Preset{ID: "p-" + newID(), PresetContent: content}
 	err := ps.changePresets(func(own []Preset) ([]Preset, error) {

@@ -16,8 +16,7 @@ const (
 	longestLook = time.Second
 )
 
-// PurgeFolder starts to delete a folder in the trash permanently. It fails at once if the agent refuses. The agent
-// continues while it is not reached.
+// PurgeFolder starts to delete a folder in the trash permanently. It fails at once if the agent refuses.
 func (fs *folders) PurgeFolder(ctx context.Context, ref, agent string) (Operation, error) {
 	m, f, err := fs.findFolder(ctx, ref, agent)
 	if err != nil {

@@ -46,8 +46,7 @@ func (ps *person) Recents() []Recent {
 	return append([]Recent{}, ps.recents...)
 }
 
-// pushRecent returns recents with entry on top. It takes the id, the pin and the chosen name of an entry of the same
-// launch.
+// pushRecent puts entry on top of recents, with the id, the pin and the chosen name of an equal launch.
 func pushRecent(recents []Recent, entry Recent) []Recent {
 	rest := make([]Recent, 0, len(recents)+1)
 	for _, r := range recents {
@@ -157,8 +156,7 @@ func changeList[T any](ps *person, key string, list *[]T, change func([]T) ([]T,
 	return nil
 }
 
-// renameRecents changes the name of an agent in the history, so that its launches can be repeated. The caller holds
-// saving.
+// renameRecents renames an agent in the history, so that launches can be repeated. The caller holds saving.
 func (ps *person) renameRecents(before, after string) {
 	ofAgent := func(r Recent) bool { return r.Spec.Agent == before }
 	if !slices.ContainsFunc(ps.Recents(), ofAgent) {

@@ -7,8 +7,7 @@ import (
 	"slipway/backend/session"
 )
 
-// renamed is an agent of another machine under its name here. It may call itself something else, and knows no resource
-// groups.
+// renamed is an agent of another machine under its name here. It may have another name for itself, and has no groups.
 type renamed struct {
 	session.Agent
 	name func() string

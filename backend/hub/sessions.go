@@ -58,8 +58,7 @@ func (f *finder) find(ctx context.Context, ref string) (*member, session.ID, err
 		"List sessions with: slipway ps -a")
 }
 
-// Get returns a session by id, or by the name of a live one. If its agent is not reached, it returns what was last
-// heard of it, and when.
+// Get returns a session by id or live name, and when it was last heard of if its agent is not reached.
 func (f *finder) Get(ctx context.Context, ref string) (session.Session, *time.Time, error) {
 	m, id, err := f.find(ctx, ref)
 	if err != nil {
@@ -202,8 +201,7 @@ func (f *finder) Keeper(id session.ID) (Agent, bool) {
 	return Agent{}, false
 }
 
-// AwaitKeeper waits until the agent of a session is reached. It returns false at once if that agent is in this process
-// or unknown. It fails if ctx ends or the agent is removed.
+// AwaitKeeper waits until the agent of a session is reached. It returns false if that agent is local or unknown.
 func (f *finder) AwaitKeeper(ctx context.Context, id session.ID) (bool, error) {
 	return f.awaitMember(ctx, true, func() *member { return f.homes[id] })
 }

@@ -172,8 +172,7 @@ func (st *state) lost(m *member) {
 	st.stream.board(m)
 }
 
-// publishLive publishes an agent's live sessions again, because whether they are current has changed. The caller holds
-// mu.
+// publishLive publishes an agent's live sessions after it was lost or is back. The caller holds mu.
 func (st *state) publishLive(m *member) {
 	if m.remote == nil {
 		return

@@ -198,8 +198,7 @@ type Watcher struct {
 	windows chan Window
 }
 
-// Watch starts to follow the stream after cursor, or with a snapshot if that is not possible. A shell also receives
-// Window events.
+// Watch follows the stream after cursor, or from a snapshot. A shell also receives Window events.
 func (wa *watching) Watch(cursor Cursor, shell bool) *Watcher {
 	w := &Watcher{from: wa, cursor: cursor, shell: shell, wake: make(chan struct{}, 1),
 		windows: make(chan Window, windowsKept)}

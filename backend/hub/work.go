@@ -10,8 +10,7 @@ import (
 	"slipway/backend/session"
 )
 
-// Work is an operation as its worker sees it. Its methods are safe for concurrent use, and have no effect once the
-// operation has ended.
+// Work is an operation as its worker sees it. Its methods are safe for concurrent use, and do nothing after the end.
 type Work struct {
 	registry  *operations
 	operation *operation
@@ -111,8 +110,7 @@ func (w *Work) Progress(done, total int64) {
 	}
 }
 
-// Ask asks a person and waits up to askMost for the answer. It fails with operation_run_timeout, or when ctx ends. The
-// answer is never stored or logged.
+// Ask asks a person, for askMost at most (operation_run_timeout). The answer is never stored or logged.
 func (w *Work) Ask(ctx context.Context, prompt Prompt) (string, error) {
 	prompt.ID = newID()
 	answer := make(chan string, 1)

@@ -104,8 +104,7 @@ const (
 	SocketRemote    SocketState = "remote"  // not a socket of that machine
 )
 
-// The first and last line of the output of a probe, and its limits: bytes in total, bytes of a fact, and lines of one
-// kind.
+// The first and last line of a probe, and its limits: bytes in total, bytes of a fact, lines of one kind.
 const (
 	probeHead = "slipway-probe 1"
 	probeTail = "slipway-probe end"
@@ -114,8 +113,7 @@ const (
 	listMost  = 64
 )
 
-// parse reads the output of a probe at the time now. It refuses everything that the probe does not print, such as other
-// output, half an output or injected lines.
+// parse reads the output of a probe, and refuses everything that the probe does not print.
 func parse(out []byte, now time.Time) (Findings, error) {
 	if len(out) > probeMost {
 		return Findings{}, unreadable("it is longer than a probe's")

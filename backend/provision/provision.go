@@ -34,8 +34,7 @@ type Remote interface {
 
 var _ Remote = (*sshstdio.Remote)(nil)
 
-// Results of a [session.Check] that reports the state of a step: a step is running at first, and a skipped one was not
-// necessary.
+// More results of a [session.Check], for steps. A skipped step was not necessary.
 const (
 	stepRunning session.CheckResult = "running"
 	stepSkipped session.CheckResult = "skipped"
@@ -62,8 +61,7 @@ type Options struct {
 
 // Programs finds programs to install.
 type Programs interface {
-	// Program returns the local path of the program without a window for an operating system and architecture, in Go's
-	// names. It fails with agent_install_failed.
+	// Program returns the path of the program for a system, in Go's names, or fails with agent_install_failed.
 	Program(os, arch string) (string, error)
 }
 
@@ -85,8 +83,7 @@ const (
 	removeTime = 4 * time.Minute
 )
 
-// Probe examines a machine in one round trip, without changing it. Problems of the machine are in the [Findings]; it
-// fails if it could not examine the machine.
+// Probe examines a machine in one round trip, without changing it. It fails only if it cannot examine the machine.
 func Probe(ctx context.Context, remote Remote, opts Options) (Findings, error) {
 	w := work{remote: remote, opts: opts}
 	return w.probe(ctx)
@@ -127,8 +124,7 @@ func Install(ctx context.Context, remote Remote, opts Options) (done Installed, 
 // RemoveOptions says what to remove besides the agent.
 type RemoveOptions = daemon.UninstallOptions
 
-// Remove removes the agent and its programs. It returns what is left: the data, if sessions keep running or if
-// requested.
+// Remove removes the agent and its programs, and its data unless sessions keep running or it is to be kept.
 func Remove(ctx context.Context, remote Remote, opts Options,
 	remove RemoveOptions) (left daemon.Uninstalled, err error) {
 	w := work{remote: remote, opts: opts}
@@ -240,8 +236,7 @@ func (w *work) probe(ctx context.Context) (found Findings, err error) {
 	return found, err
 }
 
-// start runs the new program there. It replaces the running one and restores it on failure, even without this
-// connection.
+// start replaces the running program, and restores it on failure, even without this connection.
 func (w *work) start(ctx context.Context, found Findings, p program) (switched daemon.Switched, err error) {
 	args := []string{"-o", "json", "agent", "switch"}
 	if w.opts.DockerHost != "" || found.DockerHost != "unix:///var/run/docker.sock" {
@@ -272,8 +267,7 @@ func (w *work) start(ctx context.Context, found Findings, p program) (switched d
 	})
 }
 
-// Ask runs an agent command of a folder's program with -o json, and decodes its output into what into points to, unless
-// nil. It fails with the problem that the command reports.
+// Ask runs an agent command with -o json and decodes its output into what into points to, or returns its problem.
 func Ask(ctx context.Context, remote Remote, dir string, into any, args ...string) error {
 	w := work{remote: remote}
 	return asError(w.ask(ctx, Command(dir, "", append([]string{"-o", "json", "agent"}, args...)...), into))

@@ -80,8 +80,7 @@ func (c *Connector) Remove(ctx context.Context, work *hub.Work, entry hub.Entry,
 	})
 }
 
-// withSSH calls do with the connection to an agent's machine, which prompts through work. It fails for an agent that
-// this computer is paired with.
+// withSSH calls do with the connection to an agent's machine, unless this computer is only paired with the agent.
 func (c *Connector) withSSH(work *hub.Work, entry hub.Entry, do func(*sshConnection) error) (err error) {
 	if known := c.of(entry); known != nil {
 		if known.ssh == nil {

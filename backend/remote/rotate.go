@@ -11,8 +11,7 @@ import (
 	"slipway/tunnel/secure"
 )
 
-// announceTime is how long to wait for an agent to learn this computer's new key. Others learn it when they are
-// connected.
+// announceTime is how long to wait for an agent to learn this computer's new key. Others learn it later.
 const announceTime = 5 * time.Second
 
 func (c *Connector) Rotate(ctx context.Context) (hub.Rotation, error) {
@@ -63,8 +62,7 @@ func (c *Connector) replaceIdentity() (before, next *secure.Identity, err error)
 	return before, next, nil
 }
 
-// announce connects to an agent with this computer's new key. The agent then closes connections of the old key, and the
-// line makes a new one.
+// announce connects to an agent with the new key. The agent then closes the connections of the old one.
 func (a *agent) announce(ctx context.Context, identity *secure.Identity) bool {
 	if err := a.tls.become(identity); err != nil {
 		a.connector.config.Log.Error("an agent is reached with the old key", "agent", a.entry.ID, "error", err)

@@ -11,8 +11,7 @@ import (
 	"slipway/backend/session"
 )
 
-// Connector is a [hub.Connector] of in-memory agents, by their addresses. The functions may be replaced before it is
-// used.
+// Connector is a [hub.Connector] of in-memory agents, by their addresses.
 type Connector struct {
 	// Adding is called by Add. It may ask or fail.
 	Adding func(context.Context, *hub.Work, hub.Entry) error
