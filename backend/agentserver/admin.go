@@ -30,7 +30,12 @@ func (a admin) PairedClients(context.Context) ([]session.PairedClient, error) {
 	if a.clients == nil {
 		return nil, notListening()
 	}
-	return a.clients.all(), nil
+	clients := []session.PairedClient{}
+	for _, one := range a.clients.list.List() {
+		clients = append(clients, session.PairedClient{Key: one.Key, Name: one.Name, Owner: one.Owner,
+			Role: session.Role(one.Role), Added: one.Paired, Seen: one.Seen, Live: one.Live})
+	}
+	return clients, nil
 }
 
 func (a admin) RevokeClient(_ context.Context, client string) error {

@@ -132,16 +132,6 @@ func (d *pairedClients) offer(request session.PairRequest, user string) (session
 	return session.PairCode{Code: offer.Code, Address: d.address(), Key: d.key(), Expires: offer.Expires}, nil
 }
 
-func (d *pairedClients) all() []session.PairedClient {
-	list := d.list.List()
-	clients := make([]session.PairedClient, len(list))
-	for i, one := range list {
-		clients[i] = session.PairedClient{Key: one.Key, Name: one.Name, Owner: one.Owner, Role: session.Role(one.Role),
-			Added: one.Paired, Seen: one.Seen, Live: one.Live}
-	}
-	return clients
-}
-
 // revoke removes a client by its fingerprint, or by its name if that is unique.
 func (d *pairedClients) revoke(client string) error {
 	var keys []string

@@ -171,7 +171,7 @@ func (l *launches) agentFor(ctx context.Context, req LaunchRequest) (*member, er
 		if first {
 			m, err := l.pick(ctx, req.Owner, req.Spec)
 			l.mu.Lock()
-			l.keys.settle(req.Key, turn, m)
+			l.keys.settle(turn, m)
 			l.mu.Unlock()
 			return m, err
 		}
@@ -219,61 +219,45 @@ func (l *launches) ownerAt(m *member, asked string) (string, error) {
 	return asked, nil
 }
 
-// keyring remembers the agents of the newest launch keys. It is guarded by shared.mu.
-type keyring struct {
-	turns map[string]*turn
-	order []string
-}
-
-const keysKept = 512
+// keyring has the choices for the newest launch keys, oldest first. It is guarded by shared.mu.
+type keyring []*turn
 
 // turn is the choice of an agent for one key. member may be read once decided is closed; nil: choose again.
 type turn struct {
+	key     string
 	decided chan struct{}
 	member  *member
 }
 
+const keysKept = 512
+
 // claim returns the turn of a key, and whether the caller must settle it.
 func (k *keyring) claim(key string) (t *turn, first bool) {
-	if t, ok := k.turns[key]; ok {
-		return t, false
+	if i := slices.IndexFunc(*k, func(t *turn) bool { return t.key == key }); i >= 0 {
+		return (*k)[i], false
 	}
-	if k.turns == nil {
-		k.turns = map[string]*turn{}
-	}
-	if len(k.order) >= keysKept {
-		delete(k.turns, k.order[0])
-		k.order = k.order[1:]
-	}
-	t = &turn{decided: make(chan struct{})}
-	k.turns[key] = t
-	k.order = append(k.order, key)
+	t = &turn{key: key, decided: make(chan struct{})}
+	*k = append((*k)[max(0, len(*k)-keysKept+1):], t)
 	return t, true
 }
 
 // settle ends a turn. A key without an agent is forgotten.
-func (k *keyring) settle(key string, t *turn, m *member) {
+func (k *keyring) settle(t *turn, m *member) {
 	t.member = m
 	close(t.decided)
-	if m == nil && k.turns[key] == t {
-		k.drop(key)
+	if m == nil {
+		k.forget(nil)
 	}
 }
 
-func (k *keyring) drop(key string) {
-	delete(k.turns, key)
-	k.order = slices.DeleteFunc(k.order, func(other string) bool { return other == key })
-}
-
-// forget drops the keys of an agent that was removed.
+// forget drops the decided turns of an agent.
 func (k *keyring) forget(m *member) {
-	for key, t := range k.turns {
+	*k = slices.DeleteFunc(*k, func(t *turn) bool {
 		select {
 		case <-t.decided:
-			if t.member == m {
-				k.drop(key)
-			}
+			return t.member == m
 		default:
+			return false
 		}
-	}
+	})
 }

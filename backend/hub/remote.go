@@ -88,8 +88,8 @@ type Link struct {
 func (l Link) same(other Link) bool {
 	asked, otherAsked := l.Question, other.Question
 	return l.State == other.State && l.Transport == other.Transport && l.Carriers == other.Carriers &&
-		l.Waits == other.Waits && l.NextTry.Equal(other.NextTry) &&
-		session.CodeOf(l.Err) == session.CodeOf(other.Err) && l.Version == other.Version && l.Upgrade == other.Upgrade &&
+		l.Waits == other.Waits && l.NextTry.Equal(other.NextTry) && l.Version == other.Version &&
+		l.Upgrade == other.Upgrade && session.CodeOf(l.Err) == session.CodeOf(other.Err) &&
 		(asked == otherAsked || asked != nil && otherAsked != nil && asked.Found == otherAsked.Found &&
 			asked.Kind == otherAsked.Kind)
 }

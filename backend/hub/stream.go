@@ -66,7 +66,7 @@ type Cursor struct {
 
 const (
 	kept          = 1024        // events in the stream; a watcher further behind gets a snapshot
-	finishedSlack = 20          // finished sessions beyond those of a snapshot that are known until the oldest are dropped
+	finishedSlack = 20          // finished sessions that are known beyond those of a snapshot
 	flushEvery    = time.Second // how often merged usage samples are published
 	windowsKept   = 8           // window requests that wait for a slow shell
 )
