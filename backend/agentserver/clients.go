@@ -27,9 +27,6 @@ type pairedClients struct {
 }
 
 func openPairedClients(home place.Home, listen string, audit *access.Audit) (*pairedClients, error) {
-	if err := home.Make(); err != nil {
-		return nil, err
-	}
 	d := &pairedClients{pairings: secure.NewPairings(time.Now), keyFile: home.Join("agent.key"), audit: audit}
 	var err error
 	if d.identity, err = secure.OpenIdentity(d.keyFile); err != nil {

@@ -69,7 +69,8 @@ func (ms *machines) resourcesOf(m *member) Resources {
 	mine, holding := map[gpu.UUID]gpu.Share{}, 0
 	for _, k := range ms.sessions {
 		s := k.session
-		if k.member != m || !ms.mine(m, s) || !s.Status.Live() {
+		own := s.Owner == ms.owner || s.Owner != "" && (s.Owner == m.machine.Owner || s.Owner == m.entry.Owner)
+		if k.member != m || !own || !s.Status.Live() {
 			continue
 		}
 		r.Live++
@@ -94,12 +95,6 @@ func (ms *machines) resourcesOf(m *member) Resources {
 		}
 	}
 	return r
-}
-
-// mine reports whether a session is of the hub's owner, by their name here or there. The caller holds mu.
-func (ms *machines) mine(m *member, s session.Session) bool {
-	return s.Owner == ms.owner || m.machine.Owner != "" && s.Owner == m.machine.Owner || m.entry.Owner != "" &&
-		s.Owner == m.entry.Owner
 }
 
 func (r *Resources) addDevice(d session.DeviceState, mine gpu.Share) {

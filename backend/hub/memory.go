@@ -27,14 +27,13 @@ const (
 func (f *follower) recall(m *member) {
 	var kept memory
 	found, err := f.shelf.Load(memoryKey+m.entry.ID, &kept)
+	if err == nil && found {
+		err = vet.Check(&kept.Machine) // an old version may have stored it unchecked
+	}
 	if err != nil {
-		f.log.Warn("what was known of an agent cannot be read", "agent", m.Name(), "error", err)
+		f.log.Warn("what was known of an agent is left out", "agent", m.Name(), "error", err)
 	}
 	if !found || err != nil {
-		return
-	}
-	if err := vet.Check(&kept.Machine); err != nil { // an old version may have stored it unchecked
-		f.log.Warn("what was known of an agent is left out", "agent", m.Name(), "error", err)
 		return
 	}
 	m.lastHeard, m.machine = kept.LastHeard, kept.Machine

@@ -121,39 +121,27 @@ func Install(ctx context.Context, remote Remote, opts Options) (done Installed, 
 	return done, nil
 }
 
-// RemoveOptions says what to remove besides the agent.
-type RemoveOptions = daemon.UninstallOptions
-
-// Remove removes the agent and its programs, and its data unless sessions keep running or it is to be kept.
-func Remove(ctx context.Context, remote Remote, opts Options,
-	remove RemoveOptions) (left daemon.Uninstalled, err error) {
+// Remove ends the sessions and removes the agent, its programs and its data.
+func Remove(ctx context.Context, remote Remote, opts Options) error {
 	w := work{remote: remote, opts: opts}
 	found, err := w.probe(ctx)
 	if err != nil {
-		return left, err
+		return err
 	}
 	name := ""
 	if found.Installed == nil {
 		if len(found.Held) == 0 {
 			w.tell("remove", "Remove", stepSkipped, "Nothing of Slipway is there.", "")
-			return left, nil
+			return nil
 		}
 		name = found.Held[len(found.Held)-1] // of an interrupted installation
 	}
-	args := []string{"-o", "json", "agent", "uninstall"}
-	if remove.EndSessions {
-		args = append(args, "--end-sessions")
-	}
-	if remove.KeepData {
-		args = append(args, "--keep-data")
-	}
-	return left, w.step("remove", "Remove", func() (string, error) {
+	return w.step("remove", "Remove", func() (string, error) {
 		ctx, cancel := context.WithTimeout(ctx, removeTime)
 		defer cancel()
-		if err := w.ask(ctx, Command(found.Dir, name, args...), &left); err != nil {
-			return "", err
-		}
-		return fmt.Sprintf("%d sessions go on.", left.Live), nil
+		var left daemon.Uninstalled
+		err := w.ask(ctx, Command(found.Dir, name, "-o", "json", "agent", "uninstall", "--end-sessions"), &left)
+		return fmt.Sprintf("%d sessions go on.", left.Live), err
 	})
 }
 

@@ -60,13 +60,13 @@ func TestInstallBringsAndStartsOnce(t *testing.T) {
 		}
 	})
 	t.Run("removed, nothing is left", func(t *testing.T) {
-		if _, err := Remove(t.Context(), a, opts, RemoveOptions{}); err != nil {
+		if err := Remove(t.Context(), a, opts); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := os.Stat(dir); !os.IsNotExist(err) {
 			t.Errorf("%s is there: %v", dir, err)
 		}
-		if _, err := Remove(t.Context(), a, opts, RemoveOptions{}); err != nil ||
+		if err := Remove(t.Context(), a, opts); err != nil ||
 			r.steps["remove"].Result != stepSkipped {
 			t.Errorf("where nothing is: %v; told %+v", err, r.steps["remove"])
 		}

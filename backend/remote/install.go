@@ -75,8 +75,7 @@ func (c *Connector) Remove(ctx context.Context, work *hub.Work, entry hub.Entry,
 		return nil
 	}
 	return c.withSSH(work, entry, func(connection *sshConnection) error {
-		_, err := provision.Remove(ctx, connection, c.options(work, entry), provision.RemoveOptions{EndSessions: true})
-		return err
+		return provision.Remove(ctx, connection, c.options(work, entry))
 	})
 }
 
