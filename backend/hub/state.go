@@ -192,9 +192,7 @@ func (st *state) publishSession(m *member, s session.Session) {
 }
 
 // publishMachine is called with mu held.
-func (st *state) publishMachine(m *member) {
-	st.stream.publish(Event{Machine: new(m.view())})
-}
+func (st *state) publishMachine(m *member) { st.stream.publish(Event{Machine: new(m.view())}) }
 
 // publishAgent is called with mu held.
 func (st *state) publishAgent(m *member) {

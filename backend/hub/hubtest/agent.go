@@ -16,7 +16,6 @@ type Agent struct {
 	*sessions
 	*inside
 	*machine
-	*images
 
 	session.Folders
 	session.FolderTrash
@@ -53,10 +52,9 @@ type base struct {
 // New returns an agent without sessions.
 func New(name string) *Agent {
 	b := &base{Name: name, epoch: "epoch-1", changed: make(chan struct{})}
-	images, machine, folders := &images{base: b}, &machine{base: b}, &folders{agent: name}
-	sessions := &sessions{base: b, images: images, machine: machine, keys: map[string]session.ID{},
-		refused: map[string]error{}}
-	return &Agent{base: b, sessions: sessions, machine: machine, images: images,
+	machine, folders := &machine{base: b}, &folders{agent: name}
+	sessions := &sessions{base: b, machine: machine, keys: map[string]session.ID{}, refused: map[string]error{}}
+	return &Agent{base: b, sessions: sessions, machine: machine,
 		inside: &inside{sessions: sessions, apps: map[session.ID][]session.App{}},
 		Files:  unanswered{}, Uploads: unanswered{}, ImageTransfers: unanswered{},
 		Folders: folders, FolderTrash: folders}

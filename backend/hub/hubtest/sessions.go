@@ -14,7 +14,6 @@ import (
 
 type sessions struct {
 	*base
-	images  *images
 	machine *machine
 	// Log is what Logs returns.
 	Log func(context.Context, session.LogOptions) (io.ReadCloser, error)
@@ -79,7 +78,7 @@ func (a *sessions) preview(_ context.Context, _ string, spec session.Spec) (sess
 		p.Errors = append(p.Errors, session.FieldError{Field: "accelerator", Kind: session.KindRounded,
 			Message: "Shares are given in multiples of 0.1.", Hint: "Ask for such a one."})
 	}
-	for _, image := range a.images.all {
+	for _, image := range a.machine.images {
 		if slices.Contains(image.Refs, spec.Image) {
 			p.Image = &image
 		}
@@ -235,6 +234,6 @@ func (a *sessions) commitSession(ctx context.Context, id session.ID,
 	if err != nil {
 		return session.ImageWork{}, err
 	}
-	return a.images.beginWork(session.ImageWork{Kind: session.WorkCommit, Ref: session.CommitRef(s.Owner, req.Name),
+	return a.machine.beginWork(session.ImageWork{Kind: session.WorkCommit, Ref: session.CommitRef(s.Owner, req.Name),
 		Owner: s.Owner, Session: id})
 }
