@@ -18,38 +18,29 @@ type Connector struct {
 	// Found is the instance of the agent that Add finds.
 	Found string
 
-	mu      sync.Mutex // guards everything below
-	agents  map[string]*Agent
-	remotes map[string]*Remote
+	agents  sync.Map // *Agent by address
+	remotes sync.Map // *Remote by address
 }
 
 var _ hub.Connector = (*Connector)(nil)
 
-func (r *Connector) Machine(address string, agent *Agent) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.agents == nil {
-		r.agents, r.remotes = map[string]*Agent{}, map[string]*Remote{}
-	}
-	r.agents[address] = agent
-}
+func (r *Connector) Machine(address string, agent *Agent) { r.agents.Store(address, agent) }
 
 // Remote returns the connection to the agent at an address, once it was opened.
 func (r *Connector) Remote(address string) *Remote {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.remotes[address]
+	value, _ := r.remotes.Load(address)
+	remote, _ := value.(*Remote)
+	return remote
 }
 
 // Open implements [hub.Connector]. The connection is down until it runs.
 func (r *Connector) Open(entry hub.Entry, _ hub.Listed) (hub.Remote, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	agent := r.agents[entry.Address]
+	value, _ := r.agents.Load(entry.Address)
+	agent := value.(*Agent)
 	remote := &Remote{id: entry.ID, agent: agent, changed: make(chan struct{}), up: true,
 		link: hub.Link{State: hub.LinkOff, Transport: "ssh"}}
 	agent.SetDown(true)
-	r.remotes[entry.Address] = remote
+	r.remotes.Store(entry.Address, remote)
 	return remote, nil
 }
 
@@ -187,10 +178,9 @@ func (r *Remote) RotateKey(context.Context) (session.KeyRotation, error) {
 func (r *Connector) Key() string { return "print-of-here" }
 
 func (r *Connector) Rotate(context.Context) (hub.Rotation, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	rotation := hub.Rotation{Before: "print-of-here", Fingerprint: "new-print-of-here"}
-	for _, remote := range r.remotes {
+	for _, value := range r.remotes.Range {
+		remote := value.(*Remote)
 		if link, _ := remote.Link(); link.State == hub.LinkConnected {
 			rotation.Told = append(rotation.Told, remote.id)
 		} else {
