@@ -29,12 +29,8 @@ func (d *directory) UpdateAgent(name string, update AgentUpdate) (Agent, error) 
 	defer d.saving.Unlock()
 	changed := d.entryOf(m)
 	before := changed.Name
-	if update.Name != nil {
-		changed.Name = *update.Name
-	}
-	if update.Group != nil {
-		changed.Group = *update.Group
-	}
+	set(&changed.Name, update.Name)
+	set(&changed.Group, update.Group)
 	if err := d.saveEntry(m, changed); err != nil {
 		return Agent{}, err
 	}

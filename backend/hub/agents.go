@@ -43,9 +43,7 @@ var wordRule = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9._-]{0,62}[a-zA-Z0-9])
 
 // Agents returns every agent, the local one first.
 func (st *state) Agents() []Agent {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	return each(st.members, st.agentView)
+	return locked(st.shared, func() []Agent { return each(st.members, st.agentView) })
 }
 
 // Agent returns one agent. It fails with agent_find_not-found.
@@ -54,9 +52,7 @@ func (st *state) Agent(name string) (Agent, error) {
 	if err != nil {
 		return Agent{}, err
 	}
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	return st.agentView(m), nil
+	return locked(st.shared, func() Agent { return st.agentView(m) }), nil
 }
 
 // AgentRequest adds an agent.

@@ -40,17 +40,6 @@ func (im *images) CatalogueFile() (path string, problem error) {
 	return im.catalogue.Path(), problem
 }
 
-func (im *images) offered() []Environment {
-	if im.catalogue == nil {
-		return nil
-	}
-	families, err := im.catalogue.Environments()
-	if err != nil {
-		im.log.Warn("the catalogue of environments is not the person's own", "error", err)
-	}
-	return families
-}
-
 // EnvironmentVersion is one image of a family. Size is its size on disk if it is installed, else an estimate of the
 // download; 0 if unknown.
 type EnvironmentVersion struct {
@@ -69,7 +58,13 @@ func (im *images) Environments(ctx context.Context) []Environment {
 	if err != nil {
 		im.log.Warn("the catalogue is shown without what is installed", "error", err)
 	}
-	return mergeEnvironments(im.offered(), images)
+	var families []Environment
+	if im.catalogue != nil {
+		if families, err = im.catalogue.Environments(); err != nil {
+			im.log.Warn("the catalogue of environments is not the person's own", "error", err)
+		}
+	}
+	return mergeEnvironments(families, images)
 }
 
 // mergeEnvironments marks what is installed and adds each other installed image to a family of its repository.

@@ -131,6 +131,13 @@ type shared struct {
 	stream stream
 }
 
+// locked returns what get returns, and calls it with mu held.
+func locked[T any](s *shared, get func() T) T {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return get()
+}
+
 func newShared(config Config) *shared {
 	s := &shared{shelf: config.Shelf, owner: config.Owner, version: config.Version, now: config.Now,
 		log: cmp.Or(config.Log, slog.New(slog.DiscardHandler)), stream: newStream()}

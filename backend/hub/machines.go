@@ -52,9 +52,7 @@ type Limit struct {
 
 // Resources sums up every agent's machine from what was last heard of it.
 func (ms *machines) Resources() []Resources {
-	ms.mu.Lock()
-	defer ms.mu.Unlock()
-	return each(ms.members, ms.resourcesOf)
+	return locked(ms.shared, func() []Resources { return each(ms.members, ms.resourcesOf) })
 }
 
 // resourcesOf is called with mu held.
@@ -133,9 +131,7 @@ func (r *Resources) addDevice(d session.DeviceState, mine gpu.Share) {
 type machines struct{ *state }
 
 func (ms *machines) Machines() []Machine {
-	ms.mu.Lock()
-	defer ms.mu.Unlock()
-	return each(ms.members, (*member).view)
+	return locked(ms.shared, func() []Machine { return each(ms.members, (*member).view) })
 }
 
 // Doctor checks the machine of an agent, or this computer if none is named.
@@ -222,9 +218,7 @@ func (ms *machines) DeviceName(agent string, device gpu.UUID) string {
 
 // Quantum returns the smallest share of a device that an agent allocates, or 0 if it is unknown.
 func (ms *machines) Quantum(agent string) gpu.Share {
-	ms.mu.Lock()
-	defer ms.mu.Unlock()
-	return ms.boardOf(agent).Quantum
+	return locked(ms.shared, func() gpu.Share { return ms.boardOf(agent).Quantum })
 }
 
 // NameOf returns the name of a device, such as "GPU 0".

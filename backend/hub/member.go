@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -68,9 +69,7 @@ func newMember(name string, local bool, agent session.Agent) *member {
 func (m *member) Name() string { return *m.called.Load() }
 
 func (st *state) list() []*member {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	return append([]*member(nil), st.members...)
+	return locked(st.shared, func() []*member { return slices.Clone(st.members) })
 }
 
 // Local returns the name of the agent on this computer, or "" if there is none.
@@ -123,11 +122,7 @@ func (st *state) remoteOf(name string) (*member, Entry, error) {
 	return m, st.entryOf(m), nil
 }
 
-func (st *state) entryOf(m *member) Entry {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	return m.entry
-}
+func (st *state) entryOf(m *member) Entry { return locked(st.shared, func() Entry { return m.entry }) }
 
 // awaitMember waits until the agent that find returns is reached, or is not. It calls find with mu held.
 func (st *state) awaitMember(ctx context.Context, want bool, find func() *member) (bool, error) {

@@ -261,11 +261,7 @@ func (o *operations) views() []Operation {
 }
 
 // Operations returns the operations, newest first.
-func (o *operations) Operations() []Operation {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.views()
-}
+func (o *operations) Operations() []Operation { return locked(o.shared, o.views) }
 
 // with calls do with an operation and returns the operation afterwards.
 func (o *operations) with(id string, do func(*operation) error) (Operation, error) {

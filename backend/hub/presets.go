@@ -54,11 +54,7 @@ func builtinPresets() []Preset {
 func (ps *person) allPresets() []Preset { return append(builtinPresets(), ps.presets...) }
 
 // Presets lists the presets of the launcher: built-in ones, then the user's own.
-func (ps *person) Presets() []Preset {
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	return ps.allPresets()
-}
+func (ps *person) Presets() []Preset { return locked(ps.shared, ps.allPresets) }
 
 // AddPreset saves a preset. It fails with settings_update_invalid and Fields, or with settings_update_conflict.
 func (ps *person) AddPreset(content PresetContent) (Preset, error) {
@@ -85,15 +81,9 @@ func (ps *person) UpdatePreset(id string, update PresetUpdate) (Preset, error) {
 			return nil, err
 		}
 		p := &own[i]
-		if update.Name != nil {
-			p.Name = *update.Name
-		}
-		if update.Resources != nil {
-			p.Resources = *update.Resources
-		}
-		if update.Accelerator != nil {
-			p.Accelerator = *update.Accelerator
-		}
+		set(&p.Name, update.Name)
+		set(&p.Resources, update.Resources)
+		set(&p.Accelerator, update.Accelerator)
 		if err := checkPreset(p, own); err != nil {
 			return nil, err
 		}
@@ -112,6 +102,13 @@ func (ps *person) DeletePreset(id string) error {
 		}
 		return slices.Delete(own, i, i+1), nil
 	})
+}
+
+// set sets a field to a value of an update, unless that is nil.
+func set[T any](field, value *T) {
+	if value != nil {
+		*field = *value
+	}
 }
 
 func findPreset(own []Preset, id string) (int, error) {

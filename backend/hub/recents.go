@@ -41,9 +41,7 @@ const (
 
 // Recents returns the launch history, newest first.
 func (ps *person) Recents() []Recent {
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	return append([]Recent{}, ps.recents...)
+	return locked(ps.shared, func() []Recent { return append([]Recent{}, ps.recents...) })
 }
 
 // pushRecent puts entry on top of recents, with the id, the pin and the chosen name of an equal launch.
@@ -96,9 +94,7 @@ func (ps *person) UpdateRecent(id string, update RecentUpdate) (Recent, error) {
 			}
 			r.Name, r.Renamed = name, true
 		}
-		if update.Pinned != nil {
-			r.Pinned = *update.Pinned
-		}
+		set(&r.Pinned, update.Pinned)
 		updated = *r
 		return recents, nil
 	})

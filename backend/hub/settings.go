@@ -73,9 +73,7 @@ func (s Settings) values() map[string]any {
 }
 
 func (ps *person) Settings() Settings {
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	return ps.settings
+	return locked(ps.shared, func() Settings { return ps.settings })
 }
 
 // SaveSettings saves what differs from the current settings. It fails with settings_update_invalid and Fields.
