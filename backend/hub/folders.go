@@ -137,9 +137,7 @@ func (fs *folders) CreateFolder(ctx context.Context, agent string, req session.F
 	}
 	f, err := m.Agent.CreateFolder(ctx, req)
 	if err == nil && !fs.settleFolder(f.ID, m) {
-		return session.Folder{}, session.NewError(session.CodeAgentReply,
-			fmt.Sprintf("The agent %s answered with a folder of another agent.", m.Name()),
-			"Look at the agents: "+m.Name()+" is not to be trusted.")
+		return session.Folder{}, strange(m, "folder")
 	}
 	return f, err
 }

@@ -60,9 +60,7 @@ func (l *launches) launch(ctx context.Context, req LaunchRequest) (session.Sessi
 		return session.Session{}, err
 	}
 	if !l.settle(s.ID, m) {
-		return session.Session{}, session.NewError(session.CodeAgentReply,
-			fmt.Sprintf("The agent %s answered with a session of another agent.", m.Name()),
-			"Look at the agents: "+m.Name()+" is not to be trusted.")
+		return session.Session{}, strange(m, "session")
 	}
 	l.learn(m, s)
 	return s, nil

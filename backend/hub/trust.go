@@ -88,6 +88,13 @@ func foreign(m *member, what, id string, home *member) *session.Error {
 		"The claim is ignored. If these are two ways to one machine, remove one of the two; otherwise ask who runs it.")
 }
 
+// strange returns the error of a call that an agent answered with what belongs to another.
+func strange(m *member, what string) error {
+	return session.NewError(session.CodeAgentReply,
+		fmt.Sprintf("The agent %s answered with a %s of another agent.", m.Name(), what),
+		"Look at the agents: "+m.Name()+" is not to be trusted.")
+}
+
 // fits reports whether there is room for a session of an agent. The caller holds mu.
 func (st *state) fits(m *member, s session.Session) bool {
 	kept, bulk := m.kept, m.bulk+bulkOf(s)

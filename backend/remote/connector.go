@@ -32,8 +32,7 @@ type Config struct {
 	Dialer func(hub.Entry, tunnel.Dialer) tunnel.Dialer // replaces the dialer of an agent; nil: no replacement
 	// SSHConfig and SSH replace the person's ssh configuration and the system's client, unless empty.
 	SSHConfig, SSH string
-	// Programs are installed on other machines; nil: those next to this program.
-	Programs provision.Programs
+	Programs       provision.Programs // to install on other machines; nil: those next to this program
 }
 
 // Connector connects to agents on other machines.

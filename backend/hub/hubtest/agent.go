@@ -35,12 +35,10 @@ func (a *Agent) Agent() session.Agent { return session.AgentOf(a, nil) }
 type base struct {
 	Name     string
 	Instance string // as in [session.Machine]
-	// Owner and Role are those of the caller, as the machine reports them.
-	Owner string
-	Role  session.Role
+	Owner    string // of the caller, as the machine reports it, like Role
+	Role     session.Role
 
-	// mu guards everything below, and the data of the parts.
-	mu      sync.Mutex
+	mu      sync.Mutex // guards everything below, and the data of the parts
 	epoch   string
 	seq     uint64
 	events  []session.Event

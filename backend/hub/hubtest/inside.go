@@ -13,11 +13,9 @@ import (
 
 type inside struct {
 	sessions *sessions
-	// Attach and Run get the far end of a terminal or a command.
-	Attach func(session.AttachRequest, net.Conn)
-	// Wrap wraps the near end of a terminal; nil: it is the pipe itself.
-	Wrap func(net.Conn) net.Conn
-	Run  func(session.ExecRequest, net.Conn)
+	Attach   func(session.AttachRequest, net.Conn) // gets the far end of a terminal
+	Wrap     func(net.Conn) net.Conn               // wraps the near end of a terminal; nil: it is the pipe itself
+	Run      func(session.ExecRequest, net.Conn)   // gets the far end of a command
 	// Dial connects to a port of a session.
 	Dial func(ctx context.Context, id session.ID, port int) (net.Conn, error)
 

@@ -15,8 +15,7 @@ import (
 type Connector struct {
 	// Adding is called by Add. It may ask or fail.
 	Adding func(context.Context, *hub.Work, hub.Entry) error
-	// Found is the instance of the agent that Add finds.
-	Found string
+	Found  string // instance of the agent that Add finds
 
 	agents  sync.Map // *Agent by address
 	remotes sync.Map // *Remote by address
