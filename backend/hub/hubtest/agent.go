@@ -44,6 +44,7 @@ type base struct {
 	events  []session.Event
 	changed chan struct{} // closed and replaced on every change
 	down    bool
+	cuts    int           // how often it was set down
 	muted   chan struct{} // if not nil, calls wait until it is closed
 }
 
@@ -129,7 +130,9 @@ func (a *base) tell(e session.Event) {
 // SetDown makes every call fail and every Watch end, until it is reset.
 func (a *base) SetDown(down bool) {
 	a.do(func() {
-		a.down = down
+		if a.down = down; down {
+			a.cuts++
+		}
 		a.wake()
 	})
 }

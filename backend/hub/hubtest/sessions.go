@@ -200,10 +200,11 @@ func (a *sessions) usage(ctx context.Context, id session.ID, since time.Time) ([
 func (a *sessions) watch(ctx context.Context, after session.Cursor, fn func(session.Event) error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	cuts := a.cuts
 	for {
 		var batch []session.Event
 		switch {
-		case a.down:
+		case a.down || a.cuts != cuts: // it may be up again before this is scheduled
 			return a.unavailable()
 		case after.Epoch != a.epoch || after.Seq > a.seq:
 			reset := session.Reset{Machine: a.itself(), Sessions: slices.Clone(a.all), Devices: a.machine.board}
