@@ -20,17 +20,17 @@ type onStep struct {
 
 	once [2]sync.Once
 	mu   sync.Mutex // guards steps
-	last map[string]provision.Step
+	last map[string]session.Check
 }
 
-func (r *onStep) Tell(step provision.Step) {
+func (r *onStep) Tell(step session.Check) {
 	r.mu.Lock()
 	if r.last == nil {
-		r.last = map[string]provision.Step{}
+		r.last = map[string]session.Check{}
 	}
-	r.last[step.Name] = step
+	r.last[step.ID] = step
 	r.mu.Unlock()
-	if r.start != nil && step.Name == "start" && step.State == provision.StepRunning {
+	if r.start != nil && step.ID == "start" && step.Result == "running" {
 		r.once[0].Do(r.start)
 	}
 }
@@ -41,10 +41,10 @@ func (r *onStep) Progress(done, total int64) {
 	}
 }
 
-func (r *onStep) state(name string) provision.StepState {
+func (r *onStep) state(name string) session.CheckResult {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.last[name].State
+	return r.last[name].Result
 }
 
 // TestFarMachineIsSetUpOverABadNetwork loses the network at the worst moments of
@@ -60,9 +60,8 @@ func TestFarMachineIsSetUpOverABadNetwork(t *testing.T) {
 			Programs: oneProgram(programs[version]), Report: r})
 	}
 	t.Cleanup(func() {
-		left := provision.RemoveOptions{EndSessions: true}
-		if _, err := provision.Remove(context.Background(), remote,
-			provision.Options{Dir: w.home, DockerHost: w.dockerHost}, left); err != nil {
+		if err := provision.Remove(context.Background(), remote,
+			provision.Options{Dir: w.home, DockerHost: w.dockerHost}); err != nil {
 			t.Error(err)
 		}
 		eventually(context.Background(), t, "no process is left", func() bool { return len(w.processes()) == 0 })
@@ -73,7 +72,7 @@ func TestFarMachineIsSetUpOverABadNetwork(t *testing.T) {
 		w.cut(true)
 		time.AfterFunc(time.Second, giveUp) // nothing moves, and the person has waited enough
 	}}
-	if _, err := install(given, "1.0.1", r); err == nil || r.state("upload") != provision.StepFailed {
+	if _, err := install(given, "1.0.1", r); err == nil || r.state("upload") != session.CheckFailed {
 		t.Fatalf("an upload that was cut is %s: %v", r.state("upload"), err)
 	}
 	w.cut(false)

@@ -11,11 +11,11 @@ import (
 	"slipway/backend/agentrpc"
 	"slipway/backend/place"
 	"slipway/backend/session"
+	"slipway/tunnel"
 	"slipway/tunnel/secure"
 )
 
-// pairedClients admits paired computers from the network. Its methods are safe for concurrent use; a nil one admits
-// none.
+// pairedClients admits paired computers. It is safe for concurrent use; a nil one admits none.
 type pairedClients struct {
 	keyFile  string
 	list     *secure.Clients
@@ -28,9 +28,6 @@ type pairedClients struct {
 }
 
 func openPairedClients(home place.Home, listen string, audit *access.Audit) (*pairedClients, error) {
-	if err := home.Make(); err != nil {
-		return nil, err
-	}
 	d := &pairedClients{pairings: secure.NewPairings(time.Now), keyFile: home.Join("agent.key"), audit: audit}
 	var err error
 	if d.identity, err = secure.OpenIdentity(d.keyFile); err != nil {
@@ -95,15 +92,13 @@ func (d *pairedClients) address() string {
 	return net.JoinHostPort(host, fmt.Sprint(at.Port))
 }
 
-// key returns the fingerprint of the agent's current key.
 func (d *pairedClients) key() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.identity.Fingerprint()
 }
 
-// rotate replaces the agent's key. Connections are closed; when clients reconnect, a signature of the old key proves
-// that the agent is the same.
+// rotate replaces the agent's key and closes the connections. The old key signs the new one, so clients accept it.
 func (d *pairedClients) rotate() (session.KeyRotation, error) {
 	d.mu.Lock()
 	before := d.identity
@@ -123,7 +118,6 @@ func (d *pairedClients) rotate() (session.KeyRotation, error) {
 	return session.KeyRotation{Before: before.Fingerprint(), Key: next.Fingerprint(), Clients: d.list.Disconnect()}, nil
 }
 
-// offer creates a pairing code.
 func (d *pairedClients) offer(request session.PairRequest, user string) (session.PairCode, error) {
 	grant, err := granted(request, user)
 	if err != nil {
@@ -134,16 +128,6 @@ func (d *pairedClients) offer(request session.PairRequest, user string) (session
 		return session.PairCode{}, agentrpc.FaultError(err)
 	}
 	return session.PairCode{Code: offer.Code, Address: d.address(), Key: d.key(), Expires: offer.Expires}, nil
-}
-
-func (d *pairedClients) all() []session.PairedClient {
-	list := d.list.List()
-	clients := make([]session.PairedClient, len(list))
-	for i, one := range list {
-		clients[i] = session.PairedClient{Key: one.Key, Name: one.Name, Owner: one.Owner, Role: session.Role(one.Role),
-			Added: one.Paired, Seen: one.Seen, Live: one.Live}
-	}
-	return clients
 }
 
 // revoke removes a client by its fingerprint, or by its name if that is unique.
@@ -177,10 +161,62 @@ func (d *pairedClients) close() error {
 	return d.listener.Close()
 }
 
-// find returns the client with a key.
 func (d *pairedClients) find(key string) (secure.Client, bool) {
 	if d == nil || key == "" {
 		return secure.Client{}, false
 	}
 	return d.list.Find(key)
+}
+
+// resolve returns the agent as a peer may see it: all of it for the person's own account, else what it was paired for.
+func (s *Server) resolve(peer tunnel.Peer) (session.Agent, error) {
+	who, known := s.identify(peer)
+	if !known {
+		return session.Agent{}, session.NewError(session.CodeAgentForbidden, "This computer may not use the agent.",
+			"Pair it again: slipway agent pair on the agent's machine shows a code")
+	}
+	return s.gate.As(who), nil
+}
+
+// identify returns the identity of a peer, as proved by its transport.
+func (s *Server) identify(peer tunnel.Peer) (access.Identity, bool) {
+	if peer.Transport == "unix" {
+		return s.person(), true
+	}
+	client, found := s.clients.find(peer.Key)
+	if !found || client.Owner == "" {
+		return access.Identity{}, false
+	}
+	who := access.Identity{Owner: client.Owner, Role: session.RoleUser, Client: peer.Key, From: peer.Address}
+	if client.Role == secure.RoleAdmin {
+		who.Role = session.RoleAdmin
+	}
+	return who, true
+}
+
+// person returns the identity of the agent's own user.
+func (s *Server) person() access.Identity {
+	return access.Identity{Owner: s.config.User, Role: session.RoleAdmin, From: "this machine"}
+}
+
+// granted returns what a client is paired for. The default role is admin for the agent's own user, and user for others.
+func granted(request session.PairRequest, user string) (secure.Grant, error) {
+	grant := secure.Grant{Owner: request.Owner, Role: secure.Role(request.Role)}
+	if grant.Owner == "" {
+		grant.Owner = user
+	}
+	switch {
+	case grant.Role == "" && grant.Owner == user:
+		grant.Role = secure.RoleAdmin
+	case grant.Role == "":
+		grant.Role = secure.RoleUser
+	case grant.Role != secure.RoleAdmin && grant.Role != secure.RoleUser:
+		return grant, session.NewError(session.CodeAgentInvalid, fmt.Sprintf("Unknown role %q.", request.Role),
+			"Use admin or user.")
+	}
+	if grant.Owner == session.DefaultOwner {
+		return grant, session.NewError(session.CodeAgentInvalid,
+			fmt.Sprintf("%q means everybody and cannot be the name of a person.", grant.Owner), "Choose another name.")
+	}
+	return grant, nil
 }

@@ -21,9 +21,6 @@ import (
 	"slipway/tunnel"
 )
 
-// auditName is the name of the audit log in the agent's folder.
-const auditName = "audit.jsonl"
-
 // Inner is what the server needs from the agent beyond what it serves.
 type Inner interface {
 	access.Inner
@@ -73,7 +70,7 @@ func Open(config Config) (*Server, error) {
 		return nil, err
 	}
 	var err error
-	if s.audit, err = access.OpenAudit(config.Home.Join(auditName), time.Now, config.Log); err != nil {
+	if s.audit, err = access.OpenAudit(config.Home.Join("audit.jsonl"), time.Now, config.Log); err != nil {
 		return nil, err
 	}
 	config.Agent.Admin = admin{s}

@@ -72,25 +72,21 @@ func (ms *machines) Accounts(ctx context.Context, query AccountQuery) (Report, e
 			report.Missing = append(report.Missing, m.Name())
 		}
 		for _, row := range found[i] {
-			if query.Label == "" || row.Label == query.Label {
-				rows = append(rows, Account{Account: row, Agent: m.Name()})
+			if query.Label != "" && row.Label != query.Label {
+				continue
 			}
+			account := Account{Account: row, Agent: m.Name()}
+			if row.Device != "" {
+				account.DeviceName = ms.DeviceName(m.Name(), row.Device)
+			}
+			rows = append(rows, account)
 		}
 	}
 	if len(report.Missing) == len(members) {
 		return Report{}, firstError(errs)
 	}
-	ms.nameDevices(rows)
 	report.Rows, report.Totals = sumUp(rows, query.By), totals(rows, query.From)
 	return report, nil
-}
-
-func (ms *machines) nameDevices(rows []Account) {
-	for i, row := range rows {
-		if row.Device != "" {
-			rows[i].DeviceName = ms.DeviceName(row.Agent, row.Device)
-		}
-	}
 }
 
 // sumUp merges rows of the same kind and bucket that have the same key. Fields in which they differ are empty. It sorts

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"slipway/backend/pace"
 	"slipway/backend/session"
 )
 
@@ -15,8 +16,7 @@ type AgentUpdate struct {
 	Group *string `json:"group,omitempty"`
 }
 
-// UpdateAgent renames an agent or moves it to another resource group. It fails with agent_call_invalid or
-// agent_call_conflict.
+// UpdateAgent renames or regroups an agent. It fails with agent_call_invalid or agent_call_conflict.
 func (d *directory) UpdateAgent(name string, update AgentUpdate) (Agent, error) {
 	m, err := d.member(name)
 	if err != nil {
@@ -29,12 +29,8 @@ func (d *directory) UpdateAgent(name string, update AgentUpdate) (Agent, error) 
 	defer d.saving.Unlock()
 	changed := d.entryOf(m)
 	before := changed.Name
-	if update.Name != nil {
-		changed.Name = *update.Name
-	}
-	if update.Group != nil {
-		changed.Group = *update.Group
-	}
+	set(&changed.Name, update.Name)
+	set(&changed.Group, update.Group)
 	if err := d.saveEntry(m, changed); err != nil {
 		return Agent{}, err
 	}
@@ -72,10 +68,8 @@ func (d *directory) checkUpdate(m *member, update AgentUpdate) error {
 				fmt.Sprintf("The agent of this computer is always called %s.", m.Name()),
 				"Only its resource group can be chosen.")
 		}
-		for _, other := range d.list() {
-			if other != m && other.Name() == *update.Name {
-				return taken(*update.Name)
-			}
+		if other, err := d.member(*update.Name); err == nil && other != m {
+			return taken(*update.Name)
 		}
 	}
 	if update.Group != nil {
@@ -104,14 +98,12 @@ func (d *directory) saveEntry(m *member, changed Entry) error {
 	})
 }
 
-// ProbeAgent starts to probe an agent's machine again.
 func (d *directory) ProbeAgent(name string) (Operation, error) {
 	return d.about(AgentProbe, name, func(ctx context.Context, work *Work, _ *member, entry Entry) error {
 		return d.connector.Probe(ctx, work, entry)
 	})
 }
 
-// UpgradeAgent starts to upgrade an agent to this version.
 func (d *directory) UpgradeAgent(name string) (Operation, error) {
 	return d.about(AgentUpgrade, name, func(ctx context.Context, work *Work, m *member, entry Entry) error {
 		if err := d.connector.Upgrade(ctx, work, entry); err != nil {
@@ -124,13 +116,15 @@ func (d *directory) UpgradeAgent(name string) (Operation, error) {
 // ReconnectAgent starts to reconnect an agent now. It may ask the user.
 func (d *directory) ReconnectAgent(name string) (Operation, error) {
 	return d.about(AgentReconnect, name, func(ctx context.Context, work *Work, m *member, _ Entry) error {
-		d.follower.forgive(m)
+		d.mu.Lock()
+		d.forgive(m) // because a person tries it again
+		d.mu.Unlock()
+		pace.Signal(m.again)
 		return m.remote.Reconnect(ctx, work)
 	})
 }
 
-// RemoveAgent starts to remove an agent. With uninstall it first ends the agent's sessions and removes its files, and
-// an agent that cannot be reached is not removed.
+// RemoveAgent starts to remove an agent. Uninstall also ends its sessions and removes its files, or fails.
 func (d *directory) RemoveAgent(name string, uninstall bool) (Operation, error) {
 	return d.about(AgentRemove, name, func(ctx context.Context, work *Work, m *member, entry Entry) error {
 		if err := d.connector.Remove(ctx, work, entry, uninstall); err != nil {
@@ -140,7 +134,6 @@ func (d *directory) RemoveAgent(name string, uninstall bool) (Operation, error) 
 	})
 }
 
-// about starts an operation with an agent on another machine.
 func (d *directory) about(kind OperationKind, name string,
 	do func(context.Context, *Work, *member, Entry) error) (Operation, error) {
 	m, entry, err := d.remoteOf(name)
@@ -158,9 +151,10 @@ func (d *directory) part(m *member) error {
 	d.saving.Lock()
 	defer d.saving.Unlock()
 	gone := d.entryOf(m).ID
-	if err := d.saveDirectory(func(entries []Entry) []Entry {
+	err := d.saveDirectory(func(entries []Entry) []Entry {
 		return slices.DeleteFunc(entries, func(e Entry) bool { return e.ID == gone })
-	}); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	d.mu.Lock()
@@ -184,29 +178,25 @@ func (d *directory) part(m *member) error {
 		stop()
 		m.done.Wait()
 	}
-	return d.follower.forgetMemory(m)
+	return d.shelf.Save(memoryKey+gone, nil)
 }
 
-// AnswerAgent answers the question of an agent that shows another key than before. found must be what the question
-// named.
+// AnswerAgent answers the question of an agent that shows an unexpected key. found is what the question named.
 func (d *directory) AnswerAgent(ctx context.Context, name string, accept bool, found string) (Agent, error) {
 	m, _, err := d.remoteOf(name)
 	if err != nil {
 		return Agent{}, err
 	}
 	pinned, err := m.remote.Answer(ctx, accept, found)
+	if err == nil && accept {
+		err = d.pin(m, pinned)
+	}
 	if err != nil {
 		return Agent{}, err
-	}
-	if accept {
-		if err := d.pin(m, pinned); err != nil {
-			return Agent{}, err
-		}
 	}
 	return d.Agent(m.Name())
 }
 
-// pin stores the key of an agent.
 func (d *directory) pin(m *member, fingerprint string) error {
 	d.saving.Lock()
 	defer d.saving.Unlock()
@@ -225,16 +215,15 @@ func (d *directory) pin(m *member, fingerprint string) error {
 	return nil
 }
 
-// refuseDuplicate fails with agent_call_conflict if another agent than itself, which may be nil, has the instance, at
-// whatever address.
+// refuseDuplicate fails with agent_call_conflict if an agent other than itself has the instance. itself may be nil.
 func (d *directory) refuseDuplicate(itself *member, instance string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, m := range d.members {
-		if m == itself || instance == "" || m.machine.Instance != instance {
+		switch {
+		case m == itself || instance == "" || m.machine.Instance != instance:
 			continue
-		}
-		if m.remote == nil {
+		case m.remote == nil:
 			return session.NewError(session.CodeAgentConflict, "That is the agent of this computer.",
 				"It is here already, as "+m.Name()+".")
 		}
@@ -256,4 +245,89 @@ func (d *directory) checkDuplicate(ctx context.Context, m *member) error {
 		return nil
 	}
 	return d.refuseDuplicate(m, machine.Instance)
+}
+
+// Admin returns the operations that only the admins of a remote agent may use.
+func (d *directory) Admin(name string) (session.Admin, error) {
+	m, _, err := d.remoteOf(name)
+	if err != nil {
+		return nil, err
+	}
+	return m.Agent.Admin, nil
+}
+
+// PairedClient is a client that is paired with an agent. This marks the computer that asks.
+type PairedClient struct {
+	session.PairedClient
+	This bool
+}
+
+func (d *directory) PairedClients(ctx context.Context, name string) ([]PairedClient, error) {
+	admin, err := d.Admin(name)
+	if err != nil {
+		return nil, err
+	}
+	paired, err := admin.PairedClients(ctx)
+	own := d.connector.Key()
+	return each(paired, func(c session.PairedClient) PairedClient {
+		return PairedClient{c, own != "" && c.Key == own}
+	}), err
+}
+
+// PairCode creates a code that pairs one client with an agent.
+func (d *directory) PairCode(ctx context.Context, name string,
+	request session.PairRequest) (session.PairCode, error) {
+	m, _, err := d.remoteOf(name)
+	if err != nil {
+		return session.PairCode{}, err
+	}
+	if role := request.Role; role != "" && role != session.RoleUser && role != session.RoleAdmin {
+		return session.PairCode{}, wrongField(session.CodeAgentInvalid, "role", session.KindInvalid,
+			fmt.Sprintf("Unknown role %q.", session.Clip(string(role))), "Use admin or user.")
+	}
+	if request.Owner != "" && !userRule.MatchString(request.Owner) {
+		return session.PairCode{}, wrongOwner(session.CodeAgentInvalid, request.Owner)
+	}
+	return m.remote.PairCode(ctx, request)
+}
+
+// Rotation is the change of a key. The old key has signed the new one, so whoever knew the old one accepts it.
+type Rotation struct {
+	Before      string   `json:"before"`      // fingerprint of the old key
+	Fingerprint string   `json:"fingerprint"` // of the new key
+	Told        []string `json:"told"`        // agents that have learned this computer's new key
+	Later       []string `json:"later"`       // agents that learn it when they are next reached
+}
+
+// RotateAgentKey has an agent change its key. It fails with agent_call_unavailable if it is not reached by ssh.
+func (d *directory) RotateAgentKey(ctx context.Context, name string) (Rotation, error) {
+	m, _, err := d.remoteOf(name)
+	if err != nil {
+		return Rotation{}, err
+	}
+	rotated, err := m.remote.RotateKey(ctx)
+	return Rotation{Before: rotated.Before, Fingerprint: rotated.Key}, err
+}
+
+// RotateOwnKey changes the key by which agents know this computer.
+func (d *directory) RotateOwnKey(ctx context.Context) (Rotation, error) {
+	if d.connector == nil {
+		return Rotation{}, session.NewError(session.CodeAgentUnavailable,
+			"This Slipway reaches no other machines, so it has no key.", "Use the slipway program.")
+	}
+	rotation, err := d.connector.Rotate(ctx)
+	if err != nil {
+		return Rotation{}, err
+	}
+	names := map[string]string{}
+	for _, m := range d.list() {
+		names[d.entryOf(m).ID] = m.Name()
+	}
+	for _, list := range [][]string{rotation.Told, rotation.Later} {
+		for i, id := range list {
+			list[i] = names[id]
+		}
+		slices.Sort(list)
+	}
+	return rotation, nil
 }

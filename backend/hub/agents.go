@@ -18,16 +18,14 @@ import (
 // Entry is what is stored of an agent on another machine. It holds no secret: keys and passwords stay with the
 // [Connector].
 type Entry struct {
-	ID          string `json:"id"` // never changes
-	Name        string `json:"name"`
-	Address     string `json:"address"`
-	Group       string `json:"group"`
-	Fingerprint string `json:"fingerprint,omitempty"` // of the agent's key, pinned
-	// folder of the agent's files on its machine, if it was installed by ssh
-	Dir string `json:"dir,omitempty"`
-	// owner of our sessions there; empty: the hub's own
-	Owner   string    `json:"owner,omitempty"`
-	AddedAt time.Time `json:"addedAt"`
+	ID          string    `json:"id"` // never changes
+	Name        string    `json:"name"`
+	Address     string    `json:"address"`
+	Group       string    `json:"group"`
+	Fingerprint string    `json:"fingerprint,omitempty"` // of the agent's key, pinned
+	Dir         string    `json:"dir,omitempty"`         // of the agent's files there, if it was installed by ssh
+	Owner       string    `json:"owner,omitempty"`       // of our sessions there; empty: the hub's own
+	AddedAt     time.Time `json:"addedAt"`
 }
 
 // DefaultGroup is the resource group of an agent if none was chosen.
@@ -43,16 +41,9 @@ const (
 // wordRule matches names of agents and resource groups, which are used in paths, on command lines and in tables.
 var wordRule = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9._-]{0,62}[a-zA-Z0-9])?$`)
 
-func noSuchAgent(name string) error {
-	return session.NewError(session.CodeAgentNotFound, fmt.Sprintf("There is no agent named %q.", session.Clip(name)),
-		"slipway agent list shows those that are known.")
-}
-
 // Agents returns every agent, the local one first.
 func (st *state) Agents() []Agent {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	return each(st.members, st.agentView)
+	return locked(st.shared, func() []Agent { return each(st.members, st.agentView) })
 }
 
 // Agent returns one agent. It fails with agent_find_not-found.
@@ -61,9 +52,7 @@ func (st *state) Agent(name string) (Agent, error) {
 	if err != nil {
 		return Agent{}, err
 	}
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	return st.agentView(m), nil
+	return locked(st.shared, func() Agent { return st.agentView(m) }), nil
 }
 
 // AgentRequest adds an agent.
@@ -85,8 +74,7 @@ type directory struct {
 	connector  Connector // nil: the hub reaches no other machines
 }
 
-// AddAgent starts to add an agent. It fails with agent_call_invalid and Fields, agent_call_conflict or
-// agent_call_unavailable.
+// AddAgent starts to add an agent. It fails with agent_call_invalid, agent_call_conflict or agent_call_unavailable.
 func (d *directory) AddAgent(req AgentRequest) (Operation, error) {
 	entry, err := d.newEntry(req)
 	if err != nil {
@@ -125,20 +113,18 @@ func (d *directory) ProbeAddress(address, dir string) (Operation, error) {
 	})
 }
 
-// reachable checks the address of an agent and the folder for its files.
 func (d *directory) reachable(address, dir string) (Address, error) {
 	parsed, err := ParseAddress(address)
-	if err == nil && d.connector == nil {
-		err = session.NewError(session.CodeAgentUnavailable, "This Slipway reaches no other machines.",
+	switch {
+	case err != nil:
+		return parsed, err
+	case d.connector == nil:
+		return parsed, session.NewError(session.CodeAgentUnavailable, "This Slipway reaches no other machines.",
 			"Use slipway serve or the desktop application.")
 	}
-	if err == nil {
-		err = checkDir(parsed, dir)
-	}
-	return parsed, err
+	return parsed, checkDir(parsed, dir)
 }
 
-// newEntry checks a request and returns its entry.
 func (d *directory) newEntry(req AgentRequest) (Entry, error) {
 	parsed, err := d.reachable(req.Address, req.Dir)
 	if err != nil {
@@ -154,8 +140,7 @@ func (d *directory) newEntry(req AgentRequest) (Entry, error) {
 	return entry, d.mayJoin(entry)
 }
 
-// checkDir checks a folder for an agent's files. It is read on another machine, so only what every machine reads alike
-// is allowed.
+// checkDir checks a folder on another machine, so it allows only what every machine understands alike.
 func checkDir(address Address, dir string) error {
 	var message string
 	switch {
@@ -179,33 +164,18 @@ func (d *directory) freeName(host string) string {
 	if strings.ContainsAny(host[:1], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") {
 		name, _, _ = strings.Cut(host, ".")
 	}
-	name = strings.Map(func(r rune) rune {
-		if r == ':' || r == '_' {
-			return '-'
-		}
-		return r
-	}, strings.ToLower(name))
-	name = strings.Trim(name[:min(len(name), nameMost-3)], "-.")
-	if name == "" {
-		name = "agent"
+	name = strings.NewReplacer(":", "-", "_", "-").Replace(strings.ToLower(name))
+	name = cmp.Or(strings.Trim(name[:min(len(name), nameMost-3)], "-."), "agent")
+	free := name
+	for n := 2; slices.ContainsFunc(d.members, func(m *member) bool { return m.Name() == free }); n++ {
+		free = name + "-" + strconv.Itoa(n)
 	}
-	for n := 1; ; n++ {
-		candidate := name
-		if n > 1 {
-			candidate = name + "-" + strconv.Itoa(n)
-		}
-		if !slices.ContainsFunc(d.members, func(m *member) bool { return m.Name() == candidate }) {
-			return candidate
-		}
-	}
+	return free
 }
 
 // mayJoin checks whether an entry can be added. The caller holds mu.
 func (d *directory) mayJoin(entry Entry) error {
-	if err := checkWord("name", entry.Name); err != nil {
-		return err
-	}
-	if err := checkWord("group", entry.Group); err != nil {
+	if err := cmp.Or(checkWord("name", entry.Name), checkWord("group", entry.Group)); err != nil {
 		return err
 	}
 	if len(d.members) >= agentsMost {
@@ -255,10 +225,10 @@ func (d *directory) join(entry Entry) (*member, error) {
 		return nil, err
 	}
 	m, err := d.open(entry)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = d.saveDirectory(func(entries []Entry) []Entry { return append(entries, entry) })
 	}
-	if err := d.saveDirectory(func(entries []Entry) []Entry { return append(entries, entry) }); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	d.mu.Lock()
@@ -273,37 +243,27 @@ func (d *directory) join(entry Entry) (*member, error) {
 func (d *directory) open(entry Entry) (*member, error) {
 	m := newMember(entry.Name, false, session.Agent{})
 	m.entry = entry
-	remote, err := d.connector.Open(entry, Listed{Name: m.Name,
-		Pin: func(fingerprint string) error {
-			return d.pin(m, fingerprint)
-		}, Distrust: func(err error) {
-			d.distrust(m, err)
-		}})
+	var err error
+	m.remote, err = d.connector.Open(entry, Listed{Name: m.Name,
+		Pin:      func(fingerprint string) error { return d.pin(m, fingerprint) },
+		Distrust: func(err error) { d.distrust(m, err) }})
 	if err != nil {
 		return nil, err
 	}
-	m.remote = remote
-	m.Agent = underName(remote.Agent(), m.Name)
-	m.link, _ = remote.Link()
+	m.Agent = underName(m.remote.Agent(), m.Name)
+	m.link, _ = m.remote.Link()
 	return m, nil
 }
 
-// entries returns the directory. The caller holds saving.
-func (d *directory) entries() []Entry {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var entries []Entry
-	for _, m := range d.members {
+// saveDirectory stores what change returns for the entries of the directory. The caller holds saving.
+func (d *directory) saveDirectory(change func([]Entry) []Entry) error {
+	entries := []Entry{}
+	for _, m := range d.list() {
 		if m.remote != nil {
-			entries = append(entries, m.entry)
+			entries = append(entries, d.entryOf(m))
 		}
 	}
-	return entries
-}
-
-// saveDirectory stores what change returns for the directory. The caller holds saving.
-func (d *directory) saveDirectory(change func([]Entry) []Entry) error {
-	return d.shelf.Save(agentsKey, append([]Entry{}, change(d.entries())...))
+	return d.shelf.Save(agentsKey, change(entries))
 }
 
 // loadEntries opens the agents of the directory. An agent that cannot be opened is logged and stays on the shelf.
@@ -322,12 +282,9 @@ func (d *directory) loadEntries() {
 	}
 }
 
-// loadGroups loads the resource groups of the agents of the [Config].
 func (d *directory) loadGroups() {
 	groups := read[map[string]string](d.shared, groupsKey, "the resource groups cannot be read")
 	for _, m := range d.members {
-		if group := groups[m.Name()]; group != "" {
-			m.entry.Group = group
-		}
+		m.entry.Group = cmp.Or(groups[m.Name()], m.entry.Group)
 	}
 }

@@ -25,8 +25,7 @@ type Environment struct {
 
 // Catalogue is what is offered before anything is installed.
 type Catalogue interface {
-	// Environments returns the families. If the user's own file cannot be used, it returns Slipway's families and an
-	// error that says why.
+	// Environments returns the families: Slipway's, with an error, if the user's own file cannot be used.
 	Environments() ([]Environment, error)
 	// Path is the path of the user's own file.
 	Path() string
@@ -41,18 +40,6 @@ func (im *images) CatalogueFile() (path string, problem error) {
 	return im.catalogue.Path(), problem
 }
 
-// offered returns the families of the catalogue.
-func (im *images) offered() []Environment {
-	if im.catalogue == nil {
-		return nil
-	}
-	families, err := im.catalogue.Environments()
-	if err != nil {
-		im.log.Warn("the catalogue of environments is not the person's own", "error", err)
-	}
-	return families
-}
-
 // EnvironmentVersion is one image of a family. Size is its size on disk if it is installed, else an estimate of the
 // download; 0 if unknown.
 type EnvironmentVersion struct {
@@ -65,18 +52,22 @@ type EnvironmentVersion struct {
 	Agents []string             `json:"agents"`
 }
 
-// Environments lists the catalogue and every installed image, installed families and versions first. If no agent
-// answers, it returns only the catalogue.
+// Environments lists the catalogue and, if an agent answers, every installed image. Installed ones come first.
 func (im *images) Environments(ctx context.Context) []Environment {
 	images, err := im.Images(ctx, "")
 	if err != nil {
 		im.log.Warn("the catalogue is shown without what is installed", "error", err)
 	}
-	return mergeEnvironments(im.offered(), images)
+	var families []Environment
+	if im.catalogue != nil {
+		if families, err = im.catalogue.Environments(); err != nil {
+			im.log.Warn("the catalogue of environments is not the person's own", "error", err)
+		}
+	}
+	return mergeEnvironments(families, images)
 }
 
-// mergeEnvironments marks what is installed and adds each installed image that is not in the catalogue, to the family
-// of its repository or to a new one.
+// mergeEnvironments marks what is installed and adds each other installed image to a family of its repository.
 func mergeEnvironments(families []Environment, images []Image) []Environment {
 	at := map[string]int{} // repository → family
 	for i, f := range families {
@@ -114,12 +105,9 @@ func mergeEnvironments(families []Environment, images []Image) []Environment {
 
 // imageNames returns the references to launch an image by, or its id if it has none.
 func imageNames(image Image) []string {
-	names := make([]string, 0, len(image.Refs))
-	for _, ref := range image.Refs {
-		if !strings.Contains(ref, "<none>") && !strings.Contains(ref, "@") {
-			names = append(names, ref)
-		}
-	}
+	names := slices.DeleteFunc(slices.Clone(image.Refs), func(ref string) bool {
+		return strings.Contains(ref, "<none>") || strings.Contains(ref, "@")
+	})
 	if len(names) == 0 {
 		return []string{cmp.Or(strings.TrimSpace(image.ID), "unknown")}
 	}
@@ -143,27 +131,17 @@ func (e *Environment) install(ref, tag string, image Image) {
 		Custom: image.Origin, Agents: []string{image.Agent}})
 }
 
-// foundFamily returns a family for an installed image that is not in the catalogue. Labels of the image may name and
-// describe it.
+// foundFamily returns the family of an image that is not in the catalogue. Labels of the image may describe it.
 func foundFamily(repository string, image Image) Environment {
-	label := func(names ...string) string {
-		for _, name := range names {
-			if text := strings.TrimSpace(image.Labels[name]); text != "" {
-				return text
-			}
-		}
-		return ""
-	}
-	title := label("slipway.title", "org.opencontainers.image.title")
-	if title == "" {
-		title = strings.TrimPrefix(repository, "docker.io/library/")
-		title = strings.TrimPrefix(title, "docker.io/")
-	}
+	label := func(name string) string { return strings.TrimSpace(image.Labels[name]) }
+	title := cmp.Or(label("slipway.title"), label("org.opencontainers.image.title"),
+		strings.TrimPrefix(strings.TrimPrefix(repository, "docker.io/library/"), "docker.io/"))
 	if id, ok := strings.CutPrefix(title, "sha256:"); ok {
 		title = "Image " + id[:min(12, len(id))]
 	}
 	return Environment{ID: "image-" + slug(repository), Title: title, Icon: cmp.Or(label("slipway.icon"), "image"),
-		Summary: cmp.Or(label("slipway.summary", "org.opencontainers.image.description"), "An image on this machine.")}
+		Summary: cmp.Or(label("slipway.summary"), label("org.opencontainers.image.description"),
+			"An image on this machine.")}
 }
 
 func slug(text string) string {
@@ -175,8 +153,7 @@ func slug(text string) string {
 	}, strings.ToLower(text)), "-")
 }
 
-// splitRef returns the full repository and the tag of an image reference, completed as Docker does: python:3.12 is
-// docker.io/library/python and 3.12.
+// splitRef splits a reference as Docker completes it: python:3.12 is docker.io/library/python and 3.12.
 func splitRef(ref string) (repository, tag string) {
 	if strings.HasPrefix(ref, "sha256:") {
 		return ref, ref[:min(len("sha256:")+12, len(ref))]

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -13,21 +14,16 @@ import (
 )
 
 const (
-	// uploadPiece is how many bytes are kept until the agent has them, to send them again after a cut.
-	uploadPiece = 8 << 20
-	// uploadsAtOnce bounds the memory of all uploads.
-	uploadsAtOnce = 16
+	uploadPiece   = 8 << 20 // bytes that are kept until the agent has them, to send them again after a cut
+	uploadsAtOnce = 16      // bounds the memory of all uploads
 	// transferPatience is how long a transfer waits for an agent that is not reached. The caller can resume it later.
-	transferPatience = 10 * time.Minute
-	// transferPause is the shortest pause before a new attempt.
-	transferPause     = 100 * time.Millisecond
+	transferPatience  = 10 * time.Minute
+	transferPause     = 100 * time.Millisecond // before the second attempt; doubles up to transferPauseMost
 	transferPauseMost = 3 * time.Second
 )
 
-// transfers sends files to the agents and reads them.
 type transfers struct {
-	*state
-	finder  *finder
+	*finder
 	folders *folders
 	uploads chan struct{} // one token for each upload in progress
 }
@@ -43,7 +39,7 @@ type Files struct {
 
 // FilesOf returns the files of a session's kernel, main1 if kernel is empty. It fails like [Hub.Find].
 func (t *transfers) FilesOf(ctx context.Context, ref, kernel string) (*Files, error) {
-	agent, id, err := t.finder.Find(ctx, ref)
+	agent, id, err := t.Find(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +75,6 @@ func (t *transfers) awaitPlace(ctx context.Context, place session.Place) error {
 // away reports whether an agent, or the session on it, was not reached.
 func away(err error) bool { return session.CodeOf(err).Detail() == session.DetailUnavailable }
 
-// outage is a time without a connection.
 type outage struct {
 	began time.Time
 	pause time.Duration
@@ -106,10 +101,7 @@ func (f *Files) wait(ctx context.Context, o *outage, cause error) error {
 		return err
 	}
 	if err := f.transfers.awaitPlace(limited, f.Place); err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		return cause
+		return cmp.Or(context.Cause(ctx), cause)
 	}
 	return nil
 }
@@ -148,8 +140,7 @@ func (f *Files) Upload(ctx context.Context, up session.Upload, from io.Reader) (
 	}
 }
 
-// sendPiece sends one piece of an upload over as many connections as necessary, and reports whether it took more than
-// one.
+// sendPiece sends a piece of an upload over as many connections as necessary. again: it took more than one.
 func (f *Files) sendPiece(ctx context.Context, up session.Upload, piece []byte, there *int64) (again bool, err error) {
 	var gone outage
 	for {
@@ -188,7 +179,6 @@ func (f *Files) Read(ctx context.Context, req session.ReadRequest) (io.ReadClose
 	return r, nil
 }
 
-// download is a file being read.
 type download struct {
 	files *Files
 	ctx   context.Context //nolint:containedctx // of the whole download
@@ -244,5 +234,4 @@ func (r *download) resume(cause error) error {
 	}
 }
 
-// Close ends the download.
 func (r *download) Close() error { return r.from.Close() }

@@ -8,6 +8,7 @@ import (
 
 	"slipway/backend/pace"
 	"slipway/backend/session"
+	"slipway/backend/vet"
 )
 
 // The pause before a silent agent is asked again grows from firstPause to longestPause.
@@ -34,7 +35,6 @@ func newFollower(s *state, members []Member) *follower {
 	return f
 }
 
-// start starts to follow every agent.
 func (f *follower) start(ctx context.Context) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -44,13 +44,11 @@ func (f *follower) start(ctx context.Context) {
 	}
 }
 
-// wait ends following and returns when no agent is followed.
 func (f *follower) wait() {
 	f.mu.Lock()
 	f.running = nil
-	members := f.members
 	f.mu.Unlock()
-	for _, m := range members {
+	for _, m := range f.list() {
 		m.done.Wait()
 	}
 }
@@ -150,7 +148,6 @@ func (f *follower) offline(m *member) {
 	}
 }
 
-// apply takes in one event of an agent and publishes it.
 func (f *follower) apply(m *member, e session.Event) {
 	now := f.now()
 	f.mu.Lock()
@@ -159,7 +156,9 @@ func (f *follower) apply(m *member, e session.Event) {
 		return
 	}
 	m.lastHeard, m.dirty = now, true
-	f.trustAgain(m, now)
+	if m.distrust != nil && now.Sub(m.distrust.Last) > distrustFor {
+		f.forgive(m)
+	}
 	cameBack := !m.online
 	m.online = true
 	if cameBack {
@@ -172,7 +171,10 @@ func (f *follower) apply(m *member, e session.Event) {
 	case e.Session != nil:
 		f.tell(m, *e.Session)
 	case e.Removed != nil:
-		f.removed(m, *e.Removed)
+		if f.claims(m, *e.Removed) {
+			f.drop(*e.Removed)
+			f.stream.publish(Event{Removed: string(*e.Removed)})
+		}
 	case e.Machine != nil:
 		m.machine = *e.Machine
 		if !cameBack {
@@ -192,26 +194,16 @@ func (f *follower) apply(m *member, e session.Event) {
 	}
 }
 
-// removed forgets a session that its agent has purged. The caller holds mu.
-func (f *follower) removed(m *member, id session.ID) {
-	if f.claims(m, id) {
-		f.drop(id)
-		f.stream.publish(Event{Removed: string(id)})
-	}
-}
-
 // sampled stores and publishes samples of an agent's own sessions. The caller holds mu.
 func (f *follower) sampled(m *member, usage []session.Usage) {
-	own := make([]session.Usage, 0, len(usage))
 	for _, u := range usage {
 		if k := f.sessions[u.Session]; k != nil && k.member == m {
 			f.usage[u.Session] = u
-			own = append(own, u)
-			continue
+			f.stream.sample(u)
+		} else {
+			f.claims(m, u.Session)
 		}
-		f.claims(m, u.Session)
 	}
-	f.stream.sample(own)
 }
 
 // reset replaces what is known of the agent's sessions. Every watcher then takes a snapshot, which is simpler than
@@ -238,8 +230,8 @@ func (f *follower) reset(m *member, r session.Reset) {
 	f.stream.forget()
 	if !m.told {
 		m.told = true
-		if slices.Contains(f.first, m) &&
-			!slices.ContainsFunc(f.first, func(other *member) bool { return !other.told }) {
+		waiting := slices.ContainsFunc(f.first, func(other *member) bool { return !other.told })
+		if !waiting && slices.Contains(f.first, m) {
 			close(f.heard)
 		}
 	}
@@ -260,7 +252,6 @@ func (f *follower) begin(m *member) {
 	m.done.Go(func() { f.followLink(ctx, m) })
 }
 
-// followLink takes in the state of an agent's link until ctx ends.
 func (f *follower) followLink(ctx context.Context, m *member) {
 	for {
 		link, changed := m.remote.Link()
@@ -273,8 +264,7 @@ func (f *follower) followLink(ctx context.Context, m *member) {
 	}
 }
 
-// linked stores the state of an agent's link and publishes it: at once if the state changed, with the next flush if
-// only figures did.
+// linked stores and publishes the state of an agent's link, at once unless only figures changed.
 func (f *follower) linked(m *member, link Link) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -295,4 +285,78 @@ func (f *follower) linked(m *member, link Link) {
 		f.lost(m)
 	}
 	f.publishAgent(m)
+}
+
+// memory is what is stored of an agent, so that it is shown, with its age, while it is not reached.
+type memory struct {
+	LastHeard time.Time       `json:"lastHeard"`
+	Machine   session.Machine `json:"machine"`
+	// live sessions and the newest finished ones, without the values of secret-looking variables
+	Sessions []session.Session `json:"sessions"`
+}
+
+const (
+	memoryKey      = "hub.known."     // followed by the id of the entry
+	keepEvery      = 10 * time.Second // how often changes are stored
+	memoryFinished = 50               // finished sessions that are stored for each agent
+)
+
+// recall loads what was stored of an agent. It is called before the hub is shared.
+func (f *follower) recall(m *member) {
+	var kept memory
+	found, err := f.shelf.Load(memoryKey+m.entry.ID, &kept)
+	if err == nil && found {
+		err = vet.Check(&kept.Machine) // an old version may have stored it unchecked
+	}
+	if err != nil {
+		f.log.Warn("what was known of an agent is left out", "agent", m.Name(), "error", err)
+	}
+	if !found || err != nil {
+		return
+	}
+	m.lastHeard, m.machine = kept.LastHeard, kept.Machine
+	m.machine.Agent = m.Name()
+	for _, s := range kept.Sessions {
+		if vet.Check(&s) != nil || f.homes[s.ID] != nil {
+			continue
+		}
+		s.Agent = m.Name()
+		f.put(m, s)
+		f.waiting.add(s)
+	}
+}
+
+// saveMemoriesOften stores what is known of remote agents every keepEvery and when ctx ends.
+func (f *follower) saveMemoriesOften(ctx context.Context) {
+	for pace.Wall().Pause(ctx, keepEvery) == nil {
+		f.saveMemories()
+	}
+	f.saveMemories()
+}
+
+func (f *follower) saveMemories() {
+	for _, m := range f.list() {
+		if err := f.saveMemory(m); err != nil {
+			f.log.Error("what is known of an agent is not kept", "agent", m.Name(), "error", err)
+		}
+	}
+}
+
+func (f *follower) saveMemory(m *member) error {
+	f.saving.Lock()
+	defer f.saving.Unlock()
+	f.mu.Lock()
+	if m.remote == nil || !m.dirty || m.gone {
+		f.mu.Unlock()
+		return nil
+	}
+	m.dirty = false
+	kept := memory{LastHeard: m.lastHeard, Machine: m.machine}
+	for _, s := range newest(f.sessionsOf(m), memoryFinished) {
+		s.Spec = s.Spec.Redacted("")
+		kept.Sessions = append(kept.Sessions, s)
+	}
+	id := m.entry.ID
+	f.mu.Unlock()
+	return f.shelf.Save(memoryKey+id, kept)
 }

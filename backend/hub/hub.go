@@ -9,14 +9,12 @@ package hub
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"log/slog"
 	"sync"
 	"time"
 )
 
-// Shelf stores a few small values permanently. Load leaves value unchanged and returns false if nothing is stored under
-// key.
+// Shelf stores a few small values permanently. Load returns false and leaves value unchanged if key has none.
 type Shelf interface {
 	Load(key string, value any) (bool, error)
 	Save(key string, value any) error
@@ -31,15 +29,13 @@ type Version struct {
 	Arch    string `json:"arch"`
 }
 
-// Config configures a hub. Members are always there; Connector reaches the agents that a person adds, and is nil if
-// there can be none. Log and Now may be nil.
+// Config configures a hub. Connector is nil if the hub reaches no other machines. Log and Now may be nil.
 type Config struct {
 	Members   []Member
 	Connector Connector
 	Shelf     Shelf
 	Settings  SettingsFile
-	// Catalogue is what is offered before anything is installed; nil: nothing
-	Catalogue Catalogue
+	Catalogue Catalogue   // nil: nothing is offered before it is installed
 	Notifier  Notifier    // nil: no desktop
 	Autostart Autostarter // nil: Slipway is not started at login
 	Owner     string      // the person, written into every launch
@@ -69,9 +65,7 @@ type Hub struct {
 	*finder
 	*follower
 	*directory
-	*administration
 	*machines
-	*placement
 	*launches
 	*images
 	*folders
@@ -84,21 +78,18 @@ func Open(config Config) (*Hub, error) {
 	state, operations := newState(common), newOperations(common)
 	person := &person{shared: common, file: config.Settings, autostart: config.Autostart, settings: defaultSettings()}
 	watching := &watching{state: state, person: person, operations: operations}
-	finder, placement := &finder{state: state}, &placement{state: state}
+	finder := &finder{state: state}
 	follower := newFollower(state, config.Members)
-	images := &images{state: state, operations: operations, finder: finder, catalogue: config.Catalogue}
+	images := &images{finder: finder, operations: operations, catalogue: config.Catalogue}
 	folders := &folders{state: state, operations: operations}
 	h := &Hub{
 		operations: operations, person: person, watching: watching, state: state, finder: finder, follower: follower,
 		notices: &notices{state: state, watching: watching, person: person, notifier: config.Notifier},
 		directory: &directory{state: state, operations: operations, person: person, follower: follower,
 			connector: config.Connector},
-		administration: &administration{state: state, connector: config.Connector},
-		machines:       &machines{state: state},
-		placement:      placement, images: images, folders: folders,
-		launches: &launches{state: state, placement: placement, finder: finder, person: person, images: images},
-		transfers: &transfers{state: state, finder: finder, folders: folders,
-			uploads: make(chan struct{}, uploadsAtOnce)},
+		machines: &machines{state: state}, images: images, folders: folders,
+		launches:  &launches{finder: finder, person: person, images: images},
+		transfers: &transfers{finder: finder, folders: folders, uploads: make(chan struct{}, uploadsAtOnce)},
 	}
 	person.load()
 	h.directory.loadGroups()
@@ -121,14 +112,12 @@ func (h *Hub) Run(ctx context.Context) {
 	h.watching.close()
 }
 
-// Version returns the running version.
 func (h *Hub) Version() Version { return h.state.version }
 
 // Owner returns the name that is written into every launch.
 func (h *Hub) Owner() string { return h.state.owner }
 
-// shared is what all parts of the hub have in common. One lock guards their state together with the stream: a snapshot
-// equals the events up to its number.
+// shared is what all parts of the hub have in common. A snapshot of their state equals the events up to its number.
 type shared struct {
 	shelf   Shelf
 	owner   string
@@ -137,20 +126,24 @@ type shared struct {
 	now     func() time.Time
 	began   time.Time
 
-	// saving orders writes to the shelf. It is locked before mu, never after.
-	saving sync.Mutex
-	// mu guards the stream and the fields that say so. No agent, shelf or channel is used with it held.
-	mu     sync.Mutex
+	saving sync.Mutex // orders writes to the shelf; locked before mu, never after
+	mu     sync.Mutex // guards the stream and the fields that say so; no agent, shelf or channel is used with it held
 	stream stream
+}
+
+// locked returns what get returns, and calls it with mu held.
+func locked[T any](s *shared, get func() T) T {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return get()
 }
 
 func newShared(config Config) *shared {
 	s := &shared{shelf: config.Shelf, owner: config.Owner, version: config.Version, now: config.Now,
-		log: cmp.Or(config.Log, slog.New(slog.DiscardHandler))}
+		log: cmp.Or(config.Log, slog.New(slog.DiscardHandler)), stream: newStream()}
 	if s.now == nil {
 		s.now = time.Now
 	}
 	s.began = s.now()
-	s.stream.open(rand.Text())
 	return s
 }

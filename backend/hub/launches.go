@@ -20,13 +20,11 @@ type Launched struct {
 	Err     error
 }
 
-// launches launches sessions, adds them to the recents, and returns recipes of both.
+// launches chooses the agents for launches, launches there, adds launches to the recents, and returns recipes.
 type launches struct {
-	*state
-	placement *placement
-	finder    *finder
-	person    *person
-	images    *images
+	*finder
+	person *person
+	images *images
 }
 
 // LaunchRequest launches one session. With a key it can be sent again safely.
@@ -37,8 +35,7 @@ type LaunchRequest struct {
 	Owner string `json:"owner,omitempty"`
 }
 
-// Launch chooses an agent, launches there, and adds the spec to the recents. A repeated request with the same key goes
-// to the same agent, which returns the session of the first.
+// Launch launches a session and adds it to the recents. A repeated request with the same key returns the same session.
 func (l *launches) Launch(ctx context.Context, req LaunchRequest) (session.Session, error) {
 	s, err := l.launch(ctx, req)
 	if err != nil {
@@ -49,11 +46,11 @@ func (l *launches) Launch(ctx context.Context, req LaunchRequest) (session.Sessi
 }
 
 func (l *launches) launch(ctx context.Context, req LaunchRequest) (session.Session, error) {
-	m, err := l.placement.agentFor(ctx, req)
+	m, err := l.agentFor(ctx, req)
 	if err != nil {
 		return session.Session{}, err
 	}
-	owner, err := l.placement.ownerAt(m, req.Owner)
+	owner, err := l.ownerAt(m, req.Owner)
 	if err != nil {
 		return session.Session{}, err
 	}
@@ -62,17 +59,14 @@ func (l *launches) launch(ctx context.Context, req LaunchRequest) (session.Sessi
 	if err != nil {
 		return session.Session{}, err
 	}
-	if !l.finder.settle(s.ID, m) {
-		return session.Session{}, session.NewError(session.CodeAgentReply,
-			fmt.Sprintf("The agent %s answered with a session of another agent.", m.Name()),
-			"Look at the agents: "+m.Name()+" is not to be trusted.")
+	if !l.settle(s.ID, m) {
+		return session.Session{}, strange(m, "session")
 	}
 	l.learn(m, s)
 	return s, nil
 }
 
-// learn stores a session that was just launched on another machine, since the connection may be lost before its event
-// arrives.
+// learn stores a new session of another machine, since the connection may be lost before its event arrives.
 func (l *launches) learn(m *member, s session.Session) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -117,8 +111,7 @@ func numbered(text, separator string, i, count int) string {
 	return text + separator + strconv.Itoa(i+1)
 }
 
-// checkMany checks what all launches have in common. Each launch checks whether its name is taken, since on a repeated
-// request it is, by itself.
+// checkMany checks all but the free name, since on a repeated request it is taken by the request's own session.
 func (l *launches) checkMany(ctx context.Context, owner string, spec session.Spec, count int) error {
 	var wrong []session.FieldError
 	if name := numbered(spec.Name, "-", count-1, count); name != "" {
@@ -127,7 +120,7 @@ func (l *launches) checkMany(ctx context.Context, owner string, spec session.Spe
 		}
 	}
 	spec.Name = ""
-	p, err := l.placement.Preview(ctx, owner, spec)
+	p, err := l.Preview(ctx, owner, spec)
 	if err != nil {
 		return err
 	}
@@ -138,8 +131,7 @@ func (l *launches) checkMany(ctx context.Context, owner string, spec session.Spe
 	return session.Invalid(wrong)
 }
 
-// addRecent puts a launch on top of the history with its first session. A repeated launch moves up. A failure to save
-// it is only logged.
+// addRecent puts a launch on top of the history. It only logs if that cannot be saved.
 func (l *launches) addRecent(ctx context.Context, req LaunchRequest, count int, first session.Session) {
 	entry := Recent{ID: newID(), Name: cmp.Or(req.Spec.Name, first.Name),
 		Spec: l.again(ctx, req.Spec), Owner: req.Owner, LaunchedAt: l.now(), Session: first.ID, Count: count}
@@ -158,7 +150,7 @@ func (l *launches) again(ctx context.Context, spec session.Spec) session.Spec {
 		if !session.ValidID(ref) {
 			continue
 		}
-		if s, _, err := l.finder.Get(ctx, ref); err == nil {
+		if s, _, err := l.Get(ctx, ref); err == nil {
 			spec.After[i] = s.Name
 		}
 	}
@@ -175,7 +167,7 @@ type Recipe struct {
 
 // SessionRecipe returns the recipe of a session, by id or by the name of a live one. It fails like [Hub.Get].
 func (l *launches) SessionRecipe(ctx context.Context, ref string) (Recipe, error) {
-	s, _, err := l.finder.Get(ctx, ref)
+	s, _, err := l.Get(ctx, ref)
 	if err != nil {
 		return Recipe{}, err
 	}
@@ -187,18 +179,17 @@ func (l *launches) RecentRecipe(ctx context.Context, id string) (Recipe, error) 
 	recents := l.person.Recents()
 	i := slices.IndexFunc(recents, func(r Recent) bool { return r.ID == id })
 	if i < 0 {
-		return Recipe{}, recentNotFound(session.CodeRecipeNotFound, id)
+		return Recipe{}, recentNotFound(id)
 	}
 	r := recents[i]
 	pinned, agent := "", r.Spec.Agent
-	if s, _, err := l.finder.Get(ctx, string(r.Session)); r.Session != "" && err == nil {
+	if s, _, err := l.Get(ctx, string(r.Session)); r.Session != "" && err == nil {
 		pinned, agent = s.Pinned, cmp.Or(agent, s.Agent)
 	}
 	return l.recipe(ctx, r.Name, r.Spec, pinned, agent), nil
 }
 
-// recipe returns a recipe without a start time that has passed, which could never be launched. Pinned is the image as
-// it was used; empty if it never was.
+// recipe returns a recipe without a start time that has passed. Pinned is the image as it was used, if it was.
 func (l *launches) recipe(ctx context.Context, name string, spec session.Spec, pinned, agent string) Recipe {
 	spec = l.again(ctx, spec)
 	var passed *time.Time
@@ -213,8 +204,7 @@ func (l *launches) recipe(ctx context.Context, name string, spec session.Spec, p
 		Passed: passed}
 }
 
-// pinImage returns the image by its current digest on an agent, or on any if none is named. It returns ref if no agent
-// has the image.
+// pinImage returns the image by its digest on an agent, or on any if none is named, or ref if no agent has it.
 func (l *launches) pinImage(ctx context.Context, ref, agent string) string {
 	images, err := l.images.Images(ctx, agent)
 	if err != nil {

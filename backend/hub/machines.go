@@ -52,9 +52,7 @@ type Limit struct {
 
 // Resources sums up every agent's machine from what was last heard of it.
 func (ms *machines) Resources() []Resources {
-	ms.mu.Lock()
-	defer ms.mu.Unlock()
-	return each(ms.members, ms.resourcesOf)
+	return locked(ms.shared, func() []Resources { return each(ms.members, ms.resourcesOf) })
 }
 
 // resourcesOf is called with mu held.
@@ -69,7 +67,8 @@ func (ms *machines) resourcesOf(m *member) Resources {
 	mine, holding := map[gpu.UUID]gpu.Share{}, 0
 	for _, k := range ms.sessions {
 		s := k.session
-		if k.member != m || !ms.mine(m, s) || !s.Status.Live() {
+		own := s.Owner == ms.owner || s.Owner != "" && (s.Owner == m.machine.Owner || s.Owner == m.entry.Owner)
+		if k.member != m || !own || !s.Status.Live() {
 			continue
 		}
 		r.Live++
@@ -94,13 +93,6 @@ func (ms *machines) resourcesOf(m *member) Resources {
 		}
 	}
 	return r
-}
-
-// mine reports whether a session belongs to the hub's owner, under the name that they have at the agent. The caller
-// holds mu.
-func (ms *machines) mine(m *member, s session.Session) bool {
-	return s.Owner == ms.owner || m.machine.Owner != "" && s.Owner == m.machine.Owner || m.entry.Owner != "" &&
-		s.Owner == m.entry.Owner
 }
 
 func (r *Resources) addDevice(d session.DeviceState, mine gpu.Share) {
@@ -138,11 +130,8 @@ func (r *Resources) addDevice(d session.DeviceState, mine gpu.Share) {
 // machines describes the agents' machines and their use.
 type machines struct{ *state }
 
-// Machines returns every agent's machine as it was last heard of.
 func (ms *machines) Machines() []Machine {
-	ms.mu.Lock()
-	defer ms.mu.Unlock()
-	return each(ms.members, (*member).view)
+	return locked(ms.shared, func() []Machine { return each(ms.members, (*member).view) })
 }
 
 // Doctor checks the machine of an agent, or this computer if none is named.
@@ -154,7 +143,6 @@ func (ms *machines) Doctor(ctx context.Context, agent string) ([]session.Check, 
 	return m.Agent.Doctor(ctx)
 }
 
-// ListDirectories lists the directories in a directory of an agent's machine.
 func (ms *machines) ListDirectories(ctx context.Context, agent, path string) (session.DirectoryListing, error) {
 	m, err := ms.member(agent)
 	if err != nil {
@@ -171,13 +159,13 @@ func (ms *machines) Boards(ctx context.Context, agent string) ([]Board, error) {
 		return nil, err
 	}
 	asked, errs := askAll(ctx, members, ms.askBoard)
-	boards := make([]Board, 0, len(asked))
+	var boards []Board
 	for i, board := range asked {
 		if errs[i] == nil {
 			boards = append(boards, board)
 		}
 	}
-	if len(boards) == 0 {
+	if boards == nil {
 		return nil, firstError(errs)
 	}
 	return boards, nil
@@ -230,9 +218,7 @@ func (ms *machines) DeviceName(agent string, device gpu.UUID) string {
 
 // Quantum returns the smallest share of a device that an agent allocates, or 0 if it is unknown.
 func (ms *machines) Quantum(agent string) gpu.Share {
-	ms.mu.Lock()
-	defer ms.mu.Unlock()
-	return ms.boardOf(agent).Quantum
+	return locked(ms.shared, func() gpu.Share { return ms.boardOf(agent).Quantum })
 }
 
 // NameOf returns the name of a device, such as "GPU 0".

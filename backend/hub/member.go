@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,7 +41,6 @@ type member struct {
 	bulk     int        // of their largest texts, in bytes
 }
 
-// heard is what was last heard of an agent.
 type heard struct {
 	machine   session.Machine
 	board     *session.DeviceBoard // nil: none was received
@@ -58,10 +58,9 @@ type signals struct {
 }
 
 func newMember(name string, local bool, agent session.Agent) *member {
-	m := &member{Local: local, Agent: agent}
-	m.signals = signals{up: make(chan struct{}, 1), again: make(chan struct{}, 1), changed: make(chan struct{})}
+	m := &member{Local: local, Agent: agent, entry: Entry{Name: name, Group: DefaultGroup},
+		signals: signals{up: make(chan struct{}, 1), again: make(chan struct{}, 1), changed: make(chan struct{})}}
 	m.machine.Agent = name
-	m.entry = Entry{Name: name, Group: DefaultGroup}
 	m.called.Store(&name)
 	return m
 }
@@ -69,11 +68,8 @@ func newMember(name string, local bool, agent session.Agent) *member {
 // Name returns the name of the agent here, which may change at any time.
 func (m *member) Name() string { return *m.called.Load() }
 
-// list returns the current members.
 func (st *state) list() []*member {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	return append([]*member(nil), st.members...)
+	return locked(st.shared, func() []*member { return slices.Clone(st.members) })
 }
 
 // Local returns the name of the agent on this computer, or "" if there is none.
@@ -93,7 +89,9 @@ func (st *state) member(name string) (*member, error) {
 			return m, nil
 		}
 	}
-	return nil, noSuchAgent(name)
+	return nil, session.NewError(session.CodeAgentNotFound,
+		fmt.Sprintf("There is no agent named %q.", session.Clip(name)),
+		"slipway agent list shows those that are known.")
 }
 
 // memberOrLocal is member, but an empty name means this computer's agent.
@@ -110,8 +108,7 @@ func (st *state) on(name string) ([]*member, error) {
 	return []*member{m}, err
 }
 
-// remoteOf returns an agent on another machine. It fails with agent_find_not-found, or with agent_call_conflict for the
-// local one.
+// remoteOf returns an agent on another machine. It fails with agent_find_not-found or agent_call_conflict.
 func (st *state) remoteOf(name string) (*member, Entry, error) {
 	m, err := st.member(name)
 	if err != nil {
@@ -125,12 +122,7 @@ func (st *state) remoteOf(name string) (*member, Entry, error) {
 	return m, st.entryOf(m), nil
 }
 
-// entryOf returns the entry of an agent as it is now.
-func (st *state) entryOf(m *member) Entry {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	return m.entry
-}
+func (st *state) entryOf(m *member) Entry { return locked(st.shared, func() Entry { return m.entry }) }
 
 // awaitMember waits until the agent that find returns is reached, or is not. It calls find with mu held.
 func (st *state) awaitMember(ctx context.Context, want bool, find func() *member) (bool, error) {

@@ -53,8 +53,7 @@ func (nt *notices) followNotices(ctx context.Context) {
 	}
 }
 
-// mostNotices is how many notices per minute are shown for one agent on another machine, which decides what its
-// sessions do.
+// mostNotices is how many notices per minute are shown for an agent of another machine, which somebody else controls.
 const mostNotices = 30
 
 // allowed counts the notices of each agent in its current minute.
@@ -63,7 +62,6 @@ type allowed map[string]struct {
 	count int
 }
 
-// more counts a notice and reports whether to show it.
 func (a allowed) more(agent string, now time.Time) bool {
 	of := a[agent]
 	if now.Sub(of.since) >= time.Minute {
@@ -74,7 +72,6 @@ func (a allowed) more(agent string, now time.Time) bool {
 	return of.count <= mostNotices
 }
 
-// isLocal reports whether a session belongs to an agent in this process.
 func (nt *notices) isLocal(id session.ID) bool {
 	nt.mu.Lock()
 	defer nt.mu.Unlock()
@@ -109,9 +106,9 @@ func (nt *notices) TryNotice(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, showTime)
 	defer cancel()
-	title, text := "Slipway", "This is how Slipway tells you what you wait for."
+	text := "This is how Slipway tells you what you wait for."
 	if nt.person.Settings().Language == "ko" {
 		text = "기다리는 일이 생기면 이렇게 알려 드립니다."
 	}
-	return nt.notifier.Show(ctx, notify.Notice{Title: title, Text: text, At: nt.now()})
+	return nt.notifier.Show(ctx, notify.Notice{Title: "Slipway", Text: text, At: nt.now()})
 }

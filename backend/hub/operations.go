@@ -45,7 +45,6 @@ const (
 	OperationCancelled OperationState = "cancelled"
 )
 
-// Ended reports whether the operation is over.
 func (s OperationState) Ended() bool {
 	return s == OperationDone || s == OperationFailed || s == OperationCancelled
 }
@@ -131,21 +130,14 @@ type Operation struct {
 }
 
 const (
-	// operationsKept is how many operations are kept, besides those that run.
-	operationsKept = 50
-	// operationsMost is how many run at once.
-	operationsMost = 16
-	// stepsMost is the most steps of one operation.
-	stepsMost = 200
-	// askMost is how long a person may take to answer.
-	askMost = 10 * time.Minute
-	// tellEvery is how often progress is published.
-	tellEvery = 200 * time.Millisecond
-	// answerMost is the longest answer, in bytes.
-	answerMost = 4 << 10
+	operationsKept = 50                     // besides those that run
+	operationsMost = 16                     // that run at once
+	stepsMost      = 200                    // of one operation
+	askMost        = 10 * time.Minute       // how long a person may take to answer
+	tellEvery      = 200 * time.Millisecond // how often progress is published
+	answerMost     = 4 << 10                // bytes of an answer
 )
 
-// operations is the registry of long work.
 type operations struct {
 	*shared
 	all    []*operation // mu guards them, each of them, and closed
@@ -172,7 +164,6 @@ func newOperations(common *shared) *operations {
 	return &operations{shared: common, life: func() context.Context { return ctx }, stop: stop}
 }
 
-// close cancels what runs and waits for it.
 func (o *operations) close() {
 	o.mu.Lock()
 	o.closed = true
@@ -181,8 +172,7 @@ func (o *operations) close() {
 	o.group.Wait()
 }
 
-// start starts an operation and returns its first state. A subject has one operation at a time:
-// operation_answer_conflict.
+// start starts an operation on a subject. It fails with operation_answer_conflict if the subject has one already.
 func (o *operations) start(kind OperationKind, subject string,
 	do func(context.Context, *Work) error) (Operation, error) {
 	return o.startOn(subject, kind, subject, do)
@@ -192,25 +182,23 @@ func (o *operations) start(kind OperationKind, subject string,
 func (o *operations) startOn(key string, kind OperationKind, subject string,
 	do func(context.Context, *Work) error) (Operation, error) {
 	ctx, cancel := context.WithCancel(o.life())
-	one := &operation{key: key, cancel: cancel, Operation: Operation{
-		ID: newID(), Kind: kind, Subject: subject, State: OperationRunning, StartedAt: o.now(), Revision: 1,
-	}}
+	one := &operation{key: key, cancel: cancel, Operation: Operation{ID: newID(), Kind: kind, Subject: subject,
+		State: OperationRunning, StartedAt: o.now()}}
 	o.mu.Lock()
+	defer o.mu.Unlock()
 	if err := o.mayStart(key, subject); err != nil {
-		o.mu.Unlock()
 		cancel()
 		return Operation{}, err
 	}
 	o.all = append(o.all, one)
 	o.trim()
+	o.publish(one)
 	view := one.view()
 	o.group.Go(func() {
 		defer cancel()
 		work := &Work{registry: o, operation: one}
 		work.end(do(ctx, work))
 	})
-	o.stream.publish(Event{Operation: &view})
-	o.mu.Unlock()
 	return view, nil
 }
 
@@ -238,19 +226,22 @@ func (o *operations) mayStart(key, subject string) error {
 	return nil
 }
 
-// newID returns a random id.
 func newID() string { return strings.ToLower(rand.Text()[:12]) }
 
 // trim drops the oldest operations that have ended. The caller holds mu.
 func (o *operations) trim() {
 	excess := len(o.all) - operationsKept
 	o.all = slices.DeleteFunc(o.all, func(one *operation) bool {
-		if excess <= 0 || !one.State.Ended() {
-			return false
-		}
-		excess--
-		return true
+		drop := excess > 0 && one.State.Ended()
+		excess -= truth(drop)
+		return drop
 	})
+}
+
+// publish publishes a change of an operation. The caller holds mu.
+func (o *operations) publish(one *operation) {
+	one.Revision++
+	o.stream.publish(Event{Operation: new(one.view())})
 }
 
 // view is called with mu held.
@@ -269,37 +260,23 @@ func (o *operations) views() []Operation {
 	return views
 }
 
-// byID is called with mu held.
-func (o *operations) byID(id string) (*operation, error) {
-	for _, one := range o.all {
-		if one.ID == id {
-			return one, nil
-		}
-	}
-	return nil, session.NewError(session.CodeOperationNotFound,
-		fmt.Sprintf("There is no operation %q.", session.Clip(id)),
-		fmt.Sprintf("The last %d are kept.", operationsKept))
-}
-
 // Operations returns the operations, newest first.
-func (o *operations) Operations() []Operation {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.views()
-}
+func (o *operations) Operations() []Operation { return locked(o.shared, o.views) }
 
 // with calls do with an operation and returns the operation afterwards.
 func (o *operations) with(id string, do func(*operation) error) (Operation, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	one, err := o.byID(id)
-	if err == nil {
-		err = do(one)
+	i := slices.IndexFunc(o.all, func(one *operation) bool { return one.ID == id })
+	if i < 0 {
+		return Operation{}, session.NewError(session.CodeOperationNotFound,
+			fmt.Sprintf("There is no operation %q.", session.Clip(id)),
+			fmt.Sprintf("The last %d are kept.", operationsKept))
 	}
-	if err != nil {
+	if err := do(o.all[i]); err != nil {
 		return Operation{}, err
 	}
-	return one.view(), nil
+	return o.all[i].view(), nil
 }
 
 // Operation returns one operation. It fails with operation_read_not-found.
@@ -307,8 +284,7 @@ func (o *operations) Operation(id string) (Operation, error) {
 	return o.with(id, func(*operation) error { return nil })
 }
 
-// AnswerOperation answers the prompt of an operation. It fails with operation_answer_conflict if that is no longer its
-// prompt. The answer goes to the asker and is not stored.
+// AnswerOperation answers the current prompt of an operation, or fails with operation_answer_conflict.
 func (o *operations) AnswerOperation(id, prompt, text string) (Operation, error) {
 	if len(text) > answerMost {
 		return Operation{}, session.NewError(session.CodeRequestInvalid, "The answer is too long.",
@@ -321,8 +297,7 @@ func (o *operations) AnswerOperation(id, prompt, text string) (Operation, error)
 		}
 		one.answer <- text // has room, since each prompt is answered once
 		one.Prompt, one.State = nil, OperationRunning
-		one.Revision++
-		o.stream.publish(Event{Operation: new(one.view())})
+		o.publish(one)
 		return nil
 	})
 }
@@ -338,21 +313,18 @@ func (o *operations) CancelOperation(id string) (Operation, error) {
 	})
 }
 
-// problemOf returns err as an operation reports it.
 func problemOf(err error, kind OperationKind) *session.Error {
-	var e *session.Error
-	switch {
-	case errors.As(err, &e):
+	if e, ok := errors.AsType[*session.Error](err); ok {
 		return e
-	case errors.Is(err, context.DeadlineExceeded):
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
 		return session.WrapError(err, session.CodeOperationTimeout, "It took too long.", "Try again.")
 	}
 	return session.WrapError(err, session.CodeOperationFailed, fmt.Sprintf("Internal error in Slipway (%s).", kind),
 		"The log file says more: slipway doctor names it.")
 }
 
-// Accompany runs the work of one request as an operation, so that people see its progress and can cancel it. It ends
-// with ctx or when it is cancelled, and returns when do has.
+// Accompany runs the work of one request as an operation, until ctx ends or a person cancels it.
 func (o *operations) Accompany(ctx context.Context, kind OperationKind, subject string,
 	do func(context.Context, *Work) error) error {
 	ended := make(chan error, 1)

@@ -9,9 +9,6 @@ import (
 	"slipway/backend/session"
 )
 
-// placement chooses the agent for a launch.
-type placement struct{ *state }
-
 // Preview is the preview of a launch by the chosen agent.
 type Preview struct {
 	session.Preview
@@ -19,8 +16,8 @@ type Preview struct {
 }
 
 // Preview returns what a launch for an owner would do; an empty owner is the user. It fails only if no agent answers.
-func (pl *placement) Preview(ctx context.Context, owner string, spec session.Spec) (Preview, error) {
-	m, candidates, wrong := pl.named(spec)
+func (l *launches) Preview(ctx context.Context, owner string, spec session.Spec) (Preview, error) {
+	m, candidates, wrong := l.named(spec)
 	if len(candidates) == 0 {
 		return Preview{}, firstError(nil)
 	}
@@ -31,7 +28,7 @@ func (pl *placement) Preview(ctx context.Context, owner string, spec session.Spe
 			spec.Agent = m.Name()
 		}
 	}
-	p, err := pl.previewAt(ctx, m, owner, spec, candidates)
+	p, err := l.previewAt(ctx, m, owner, spec, candidates)
 	if err != nil {
 		return Preview{}, err
 	}
@@ -43,13 +40,13 @@ func (pl *placement) Preview(ctx context.Context, owner string, spec session.Spe
 }
 
 // previewAt asks one agent, or all candidates if m is nil.
-func (pl *placement) previewAt(ctx context.Context, m *member, owner string, spec session.Spec,
+func (l *launches) previewAt(ctx context.Context, m *member, owner string, spec session.Spec,
 	candidates []*member) (Preview, error) {
 	if m == nil {
-		_, p, err := pl.best(ctx, owner, spec, candidates)
+		_, p, err := l.best(ctx, owner, spec, candidates)
 		return p, err
 	}
-	owner, refused := pl.ownerAt(m, owner) // if refused, the preview is for the user
+	owner, refused := l.ownerAt(m, owner) // if refused, the preview is for the user
 	p, err := m.Agent.Preview(ctx, owner, spec)
 	if err != nil {
 		return Preview{}, err
@@ -60,16 +57,16 @@ func (pl *placement) previewAt(ctx context.Context, m *member, owner string, spe
 	return Preview{Preview: p, Agent: m.Name()}, nil
 }
 
-// named returns the agent that a spec names, or the only candidate; nil if there is a choice. An unknown agent or group
-// is wrong and otherwise ignored.
-func (pl *placement) named(spec session.Spec) (m *member, candidates []*member, wrong []session.FieldError) {
-	all := pl.list()
+// named returns the agent that a spec names, or the only candidate, or nil. An unknown agent or group is wrong.
+func (l *launches) named(spec session.Spec) (m *member, candidates []*member, wrong []session.FieldError) {
+	all := l.list()
 	candidates = all
 	refuse := func(field string, said session.Phrase) {
 		wrong = append(wrong, session.Fault(field, session.KindNotFound, said))
 	}
 	if spec.Group != "" {
-		if candidates = pl.inGroup(slices.Clone(all), spec.Group); len(candidates) == 0 {
+		candidates = l.without(all, func(m *member) bool { return m.entry.Group != spec.Group })
+		if len(candidates) == 0 {
 			refuse("group", session.Say("groupGone", session.Fill("group", session.Clip(spec.Group))))
 			candidates = all
 		}
@@ -81,66 +78,62 @@ func (pl *placement) named(spec session.Spec) (m *member, candidates []*member, 
 			}
 		}
 		name := session.Fill("agent", session.Clip(spec.Agent))
-		if said := session.Say("machineGone", name); len(candidates) == len(all) {
-			refuse("agent", said)
+		if len(candidates) == len(all) {
+			refuse("agent", session.Say("machineGone", name))
 		} else {
 			refuse("agent", session.Say("machineOutside", name, session.Fill("group", spec.Group)))
 		}
 	}
-	if candidates = pl.trusted(candidates); len(candidates) == 1 {
+	// agents whose data is refused are asked only if there is no other
+	if trusted := l.without(candidates, func(m *member) bool { return m.distrust != nil }); len(trusted) > 0 {
+		candidates = trusted
+	}
+	if len(candidates) == 1 {
 		m = candidates[0]
 	}
 	return m, candidates, wrong
 }
 
-func (pl *placement) inGroup(members []*member, group string) []*member {
-	pl.mu.Lock()
-	defer pl.mu.Unlock()
-	return slices.DeleteFunc(members, func(m *member) bool { return m.entry.Group != group })
+// without returns the members for which drop is false. It calls drop with mu held.
+func (l *launches) without(members []*member, drop func(*member) bool) []*member {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(members), drop)
 }
 
 // best asks every candidate and returns the best: no errors, then no wait, then no pull, then the most free CPUs.
-func (pl *placement) best(ctx context.Context, owner string, spec session.Spec,
+func (l *launches) best(ctx context.Context, owner string, spec session.Spec,
 	candidates []*member) (*member, Preview, error) {
 	type offer struct {
-		member *member
+		member   *member
+		freeCPUs int
 		Preview
 	}
 	previews, errs := askAll(ctx, candidates, func(ctx context.Context, m *member) (session.Preview, error) {
 		return m.Agent.Preview(ctx, owner, spec)
 	})
 	var offers []offer
+	l.mu.Lock()
 	for i, m := range candidates {
 		if errs[i] == nil {
-			offers = append(offers, offer{m, Preview{previews[i], m.Name()}})
+			offers = append(offers, offer{m, m.machine.CPUs - m.machine.UsedCPUs, Preview{previews[i], m.Name()}})
 		}
 	}
+	l.mu.Unlock()
 	if len(offers) == 0 {
 		return nil, Preview{}, firstError(errs)
 	}
-	free := pl.freeCPUs()
-	slices.SortStableFunc(offers, func(a, b offer) int {
+	best := slices.MinFunc(offers, func(a, b offer) int {
 		return cmp.Or(
 			cmp.Compare(len(a.Errors), len(b.Errors)),
 			cmp.Compare(truth(a.Wait != nil), truth(b.Wait != nil)),
 			cmp.Compare(truth(a.Image == nil), truth(b.Image == nil)),
-			cmp.Compare(free[b.member], free[a.member]),
+			cmp.Compare(b.freeCPUs, a.freeCPUs),
 		)
 	})
-	return offers[0].member, offers[0].Preview, nil
+	return best.member, best.Preview, nil
 }
 
-func (pl *placement) freeCPUs() map[*member]int {
-	pl.mu.Lock()
-	defer pl.mu.Unlock()
-	free := map[*member]int{}
-	for _, m := range pl.members {
-		free[m] = m.machine.CPUs - m.machine.UsedCPUs
-	}
-	return free
-}
-
-// each returns what turn makes of every item.
 func each[A, B any](items []A, turn func(A) B) []B {
 	out := make([]B, len(items))
 	for i, item := range items {
@@ -167,19 +160,19 @@ func firstError(errs []error) error {
 }
 
 // agentFor returns the agent for a launch. All requests with one key get the same agent, even if they arrive at once.
-func (pl *placement) agentFor(ctx context.Context, req LaunchRequest) (*member, error) {
+func (l *launches) agentFor(ctx context.Context, req LaunchRequest) (*member, error) {
 	if req.Key == "" {
-		return pl.pick(ctx, req.Owner, req.Spec)
+		return l.pick(ctx, req.Owner, req.Spec)
 	}
 	for {
-		pl.mu.Lock()
-		turn, first := pl.keys.claim(req.Key)
-		pl.mu.Unlock()
+		l.mu.Lock()
+		turn, first := l.keys.claim(req.Key)
+		l.mu.Unlock()
 		if first {
-			m, err := pl.pick(ctx, req.Owner, req.Spec)
-			pl.mu.Lock()
-			pl.keys.settle(req.Key, turn, m)
-			pl.mu.Unlock()
+			m, err := l.pick(ctx, req.Owner, req.Spec)
+			l.mu.Lock()
+			l.keys.settle(turn, m)
+			l.mu.Unlock()
 			return m, err
 		}
 		select {
@@ -193,10 +186,10 @@ func (pl *placement) agentFor(ctx context.Context, req LaunchRequest) (*member, 
 	}
 }
 
-func (pl *placement) pick(ctx context.Context, owner string, spec session.Spec) (*member, error) {
-	m, candidates, wrong := pl.named(spec)
+func (l *launches) pick(ctx context.Context, owner string, spec session.Spec) (*member, error) {
+	m, candidates, wrong := l.named(spec)
 	if len(wrong) > 0 {
-		if p, err := pl.Preview(ctx, owner, spec); err == nil {
+		if p, err := l.Preview(ctx, owner, spec); err == nil {
 			wrong = p.Errors // includes whatever else is wrong
 		}
 		return nil, session.Invalid(wrong)
@@ -204,21 +197,20 @@ func (pl *placement) pick(ctx context.Context, owner string, spec session.Spec) 
 	if m != nil {
 		return m, nil
 	}
-	m, _, err := pl.best(ctx, owner, spec, candidates)
+	m, _, err := l.best(ctx, owner, spec, candidates)
 	return m, err
 }
 
-// ownerAt returns the owner of a launch at an agent. The agent decides the user's own name there; those who are not its
-// admins can launch only for themselves.
-func (pl *placement) ownerAt(m *member, asked string) (string, error) {
-	pl.mu.Lock()
+// ownerAt returns the owner of a launch at an agent, which decides whose name that is. Only admins launch for others.
+func (l *launches) ownerAt(m *member, asked string) (string, error) {
+	l.mu.Lock()
 	owner, role := m.machine.Owner, m.machine.Role
-	pl.mu.Unlock()
+	l.mu.Unlock()
 	switch {
 	case asked != "" && !userRule.MatchString(asked):
 		return "", wrongOwner(session.CodeInvalid, asked)
 	case m.remote == nil:
-		return cmp.Or(asked, pl.owner), nil
+		return cmp.Or(asked, l.owner), nil
 	case asked != "" && asked != owner && role == session.RoleUser:
 		return "", wrongField(session.CodeInvalid, "owner", session.KindForbidden,
 			fmt.Sprintf("You are not an admin of %s, so you can launch there only for yourself.", m.Name()),
@@ -227,26 +219,12 @@ func (pl *placement) ownerAt(m *member, asked string) (string, error) {
 	return asked, nil
 }
 
-// trusted removes agents whose data is refused, unless no other is left.
-func (pl *placement) trusted(members []*member) []*member {
-	pl.mu.Lock()
-	defer pl.mu.Unlock()
-	left := slices.DeleteFunc(slices.Clone(members), func(m *member) bool { return m.distrust != nil })
-	if len(left) == 0 {
-		return members
-	}
-	return left
-}
+// keyring has the choices for the newest launch keys, oldest first. It is guarded by shared.mu.
+type keyring []*turn
 
-// keyring remembers the agents of the newest launch keys. It is guarded by shared.mu.
-type keyring struct {
-	turns map[string]*turn
-	order []string
-}
-
-// turn is the choice of an agent for one key. Its member may be read once decided is closed; nil means that none was
-// found and the next request chooses again.
+// turn is the choice of an agent for one key. member may be read once decided is closed; nil: choose again.
 type turn struct {
+	key     string
 	decided chan struct{}
 	member  *member
 }
@@ -255,45 +233,31 @@ const keysKept = 512
 
 // claim returns the turn of a key, and whether the caller must settle it.
 func (k *keyring) claim(key string) (t *turn, first bool) {
-	if t, ok := k.turns[key]; ok {
-		return t, false
+	if i := slices.IndexFunc(*k, func(t *turn) bool { return t.key == key }); i >= 0 {
+		return (*k)[i], false
 	}
-	if k.turns == nil {
-		k.turns = map[string]*turn{}
-	}
-	if len(k.order) >= keysKept {
-		delete(k.turns, k.order[0])
-		k.order = k.order[1:]
-	}
-	t = &turn{decided: make(chan struct{})}
-	k.turns[key] = t
-	k.order = append(k.order, key)
+	t = &turn{key: key, decided: make(chan struct{})}
+	*k = append((*k)[max(0, len(*k)-keysKept+1):], t)
 	return t, true
 }
 
 // settle ends a turn. A key without an agent is forgotten.
-func (k *keyring) settle(key string, t *turn, m *member) {
+func (k *keyring) settle(t *turn, m *member) {
 	t.member = m
 	close(t.decided)
-	if m == nil && k.turns[key] == t {
-		k.drop(key)
+	if m == nil {
+		k.forget(nil)
 	}
 }
 
-func (k *keyring) drop(key string) {
-	delete(k.turns, key)
-	k.order = slices.DeleteFunc(k.order, func(other string) bool { return other == key })
-}
-
-// forget drops the keys of an agent that was removed.
+// forget drops the decided turns of an agent.
 func (k *keyring) forget(m *member) {
-	for key, t := range k.turns {
+	*k = slices.DeleteFunc(*k, func(t *turn) bool {
 		select {
 		case <-t.decided:
-			if t.member == m {
-				k.drop(key)
-			}
+			return t.member == m
 		default:
+			return false
 		}
-	}
+	})
 }

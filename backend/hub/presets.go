@@ -44,8 +44,7 @@ const (
 // builtinPresets are offered to everybody.
 func builtinPresets() []Preset {
 	preset := func(id, name string, cpu int, memory gpu.Bytes) Preset {
-		return Preset{ID: id, Builtin: true,
-			PresetContent: PresetContent{Name: name, Resources: session.Resources{CPU: cpu, Memory: memory}}}
+		return Preset{id, PresetContent{Name: name, Resources: session.Resources{CPU: cpu, Memory: memory}}, true}
 	}
 	return []Preset{preset("small", "Small", 1, 2*gpu.GiB), preset("medium", "Medium", 2, 4*gpu.GiB),
 		preset("large", "Large", 4, 16*gpu.GiB)}
@@ -55,14 +54,9 @@ func builtinPresets() []Preset {
 func (ps *person) allPresets() []Preset { return append(builtinPresets(), ps.presets...) }
 
 // Presets lists the presets of the launcher: built-in ones, then the user's own.
-func (ps *person) Presets() []Preset {
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	return ps.allPresets()
-}
+func (ps *person) Presets() []Preset { return locked(ps.shared, ps.allPresets) }
 
-// AddPreset saves a preset. It fails with settings_update_invalid and Fields, or with settings_update_conflict if the
-// name is taken or there are too many.
+// AddPreset saves a preset. It fails with settings_update_invalid and Fields, or with settings_update_conflict.
 func (ps *person) AddPreset(content PresetContent) (Preset, error) {
 	p := Preset{ID: "p-" + newID(), PresetContent: content}
 	err := ps.changePresets(func(own []Preset) ([]Preset, error) {
@@ -87,15 +81,9 @@ func (ps *person) UpdatePreset(id string, update PresetUpdate) (Preset, error) {
 			return nil, err
 		}
 		p := &own[i]
-		if update.Name != nil {
-			p.Name = *update.Name
-		}
-		if update.Resources != nil {
-			p.Resources = *update.Resources
-		}
-		if update.Accelerator != nil {
-			p.Accelerator = *update.Accelerator
-		}
+		set(&p.Name, update.Name)
+		set(&p.Resources, update.Resources)
+		set(&p.Accelerator, update.Accelerator)
 		if err := checkPreset(p, own); err != nil {
 			return nil, err
 		}
@@ -116,11 +104,19 @@ func (ps *person) DeletePreset(id string) error {
 	})
 }
 
+// set sets a field to a value of an update, unless that is nil.
+func set[T any](field, value *T) {
+	if value != nil {
+		*field = *value
+	}
+}
+
 func findPreset(own []Preset, id string) (int, error) {
-	if i := slices.IndexFunc(own, func(p Preset) bool { return p.ID == id }); i >= 0 {
+	isIt := func(p Preset) bool { return p.ID == id }
+	if i := slices.IndexFunc(own, isIt); i >= 0 {
 		return i, nil
 	}
-	if slices.ContainsFunc(builtinPresets(), func(p Preset) bool { return p.ID == id }) {
+	if slices.ContainsFunc(builtinPresets(), isIt) {
 		return -1, session.NewError(session.CodeSettingsConflict, "This preset is built in.",
 			"Save one of your own beside it.")
 	}
@@ -164,7 +160,7 @@ func (ps *person) changePresets(change func([]Preset) ([]Preset, error)) error {
 	return changeList(ps, presetsKey, &ps.presets, change, func() Event { return Event{Presets: new(ps.allPresets())} })
 }
 
-// loadPresets loads the presets. It drops invalid ones.
+// loadPresets drops invalid presets.
 func (ps *person) loadPresets() {
 	var own []Preset
 	for _, p := range read[[]Preset](ps.shared, presetsKey, "the presets cannot be read; starting with none") {

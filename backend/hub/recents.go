@@ -41,15 +41,10 @@ const (
 
 // Recents returns the launch history, newest first.
 func (ps *person) Recents() []Recent {
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	return cloneRecents(ps.recents)
+	return locked(ps.shared, func() []Recent { return append([]Recent{}, ps.recents...) })
 }
 
-func cloneRecents(recents []Recent) []Recent { return append([]Recent{}, recents...) }
-
-// pushRecent returns recents with entry on top. It takes the id, the pin and the chosen name of an entry of the same
-// launch.
+// pushRecent puts entry on top of recents, with the id, the pin and the chosen name of an equal launch.
 func pushRecent(recents []Recent, entry Recent) []Recent {
 	rest := make([]Recent, 0, len(recents)+1)
 	for _, r := range recents {
@@ -76,11 +71,8 @@ func alike(a, b session.Spec) bool {
 func pruneRecents(recents []Recent) []Recent {
 	others := 0
 	return slices.DeleteFunc(recents, func(r Recent) bool {
-		if r.Pinned {
-			return false
-		}
-		others++
-		return others > recentsKept
+		others += truth(!r.Pinned)
+		return !r.Pinned && others > recentsKept
 	})
 }
 
@@ -90,31 +82,23 @@ func (ps *person) UpdateRecent(id string, update RecentUpdate) (Recent, error) {
 	err := ps.changeRecents(func(recents []Recent) ([]Recent, error) {
 		i := slices.IndexFunc(recents, func(r Recent) bool { return r.ID == id })
 		if i < 0 {
-			return nil, recentNotFound(session.CodeRecipeNotFound, id)
+			return nil, recentNotFound(id)
 		}
-		if err := updateRecent(&recents[i], update); err != nil {
-			return nil, err
+		r := &recents[i]
+		if update.Name != nil {
+			name := strings.TrimSpace(*update.Name)
+			if !validTitle(name, MaxRecentName) {
+				return nil, wrongField(session.CodeSessionInvalid, "name", session.KindInvalid,
+					fmt.Sprintf("A name has 1 to %d characters, all of them printable.", MaxRecentName),
+					"Choose a shorter name.")
+			}
+			r.Name, r.Renamed = name, true
 		}
-		updated = recents[i]
+		set(&r.Pinned, update.Pinned)
+		updated = *r
 		return recents, nil
 	})
 	return updated, err
-}
-
-func updateRecent(r *Recent, update RecentUpdate) error {
-	if update.Name != nil {
-		name := strings.TrimSpace(*update.Name)
-		if !validTitle(name, MaxRecentName) {
-			return wrongField(session.CodeSessionInvalid, "name", session.KindInvalid,
-				fmt.Sprintf("A name has 1 to %d characters, all of them printable.", MaxRecentName),
-				"Choose a shorter name.")
-		}
-		r.Name, r.Renamed = name, true
-	}
-	if update.Pinned != nil {
-		r.Pinned = *update.Pinned
-	}
-	return nil
 }
 
 // DeleteRecent deletes an entry. It fails with recipe_read_not-found.
@@ -122,14 +106,14 @@ func (ps *person) DeleteRecent(id string) error {
 	return ps.changeRecents(func(recents []Recent) ([]Recent, error) {
 		rest := slices.DeleteFunc(recents, func(r Recent) bool { return r.ID == id })
 		if len(rest) == len(recents) {
-			return nil, recentNotFound(session.CodeRecipeNotFound, id)
+			return nil, recentNotFound(id)
 		}
 		return rest, nil
 	})
 }
 
-func recentNotFound(code session.Code, id string) error {
-	return session.NewError(code, fmt.Sprintf("The launch history has no entry %q.", id),
+func recentNotFound(id string) error {
+	return session.NewError(session.CodeRecipeNotFound, fmt.Sprintf("The launch history has no entry %q.", id),
 		"It may have been removed; look at the list again.")
 }
 
@@ -168,8 +152,7 @@ func changeList[T any](ps *person, key string, list *[]T, change func([]T) ([]T,
 	return nil
 }
 
-// renameRecents changes the name of an agent in the history, so that its launches can be repeated. The caller holds
-// saving.
+// renameRecents renames an agent in the history, so that launches can be repeated. The caller holds saving.
 func (ps *person) renameRecents(before, after string) {
 	ofAgent := func(r Recent) bool { return r.Spec.Agent == before }
 	if !slices.ContainsFunc(ps.Recents(), ofAgent) {
@@ -198,15 +181,14 @@ func (ps *person) load() {
 
 // sane drops entries without an id, duplicates, and secrets that an older version may have stored.
 func sane(recents []Recent) []Recent {
-	seen := map[string]bool{}
+	seen := map[string]bool{"": true}
 	kept := make([]Recent, 0, len(recents))
 	for _, r := range recents {
-		if r.ID == "" || seen[r.ID] {
-			continue
+		if !seen[r.ID] {
+			seen[r.ID] = true
+			r.Spec, r.Count = r.Spec.Redacted(""), max(r.Count, 1)
+			kept = append(kept, r)
 		}
-		seen[r.ID] = true
-		r.Spec, r.Count = r.Spec.Redacted(""), max(r.Count, 1)
-		kept = append(kept, r)
 	}
 	return kept
 }

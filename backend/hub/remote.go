@@ -19,13 +19,11 @@ type Connector interface {
 	Add(ctx context.Context, work *Work, entry Entry, admit func(instance string) error) (Entry, error)
 	// Upgrade upgrades an agent to this version. Its sessions keep running.
 	Upgrade(context.Context, *Work, Entry) error
-	// Remove revokes this computer's access to an agent, if possible. With uninstall it ends the agent's sessions and
-	// removes its files.
+	// Remove revokes this computer's access if possible. Uninstall also ends the sessions and removes the files.
 	Remove(ctx context.Context, work *Work, entry Entry, uninstall bool) error
 	// Key returns the fingerprint of this computer's key; empty: it cannot be read.
 	Key() string
-	// Rotate changes this computer's key and announces it to the agents that are reached. Told and Later of its result
-	// are ids of entries.
+	// Rotate changes this computer's key and tells the agents that are reached. Its result has ids of entries.
 	Rotate(context.Context) (Rotation, error)
 }
 
@@ -40,8 +38,7 @@ type Listed struct {
 
 // Remote is one agent on another machine and the connection to it.
 type Remote interface {
-	// Agent returns its client, which may also act as its admin. While it is not reached, calls fail at once with
-	// agent_*_unavailable.
+	// Agent returns its client. While it is not reached, calls fail at once with agent_*_unavailable.
 	Agent() session.Agent
 	// Run keeps it connected until ctx ends.
 	Run(context.Context)
@@ -49,8 +46,7 @@ type Remote interface {
 	Link() (Link, <-chan struct{})
 	// Reconnect connects now and returns when this attempt has succeeded or failed. It may ask through work.
 	Reconnect(context.Context, *Work) error
-	// Answer answers the question of the link and returns the key to pin. It fails with agent_call_conflict if there is
-	// no such question.
+	// Answer answers the question of the link and returns the key to pin. Another question: agent_call_conflict.
 	Answer(ctx context.Context, accept bool, found string) (pinned string, err error)
 
 	session.Pairing
@@ -90,18 +86,12 @@ type Link struct {
 
 // same reports whether two links differ in nothing that must be shown at once.
 func (l Link) same(other Link) bool {
+	asked, otherAsked := l.Question, other.Question
 	return l.State == other.State && l.Transport == other.Transport && l.Carriers == other.Carriers &&
-		l.Waits == other.Waits &&
-		l.NextTry.Equal(other.NextTry) && session.CodeOf(l.Err) == session.CodeOf(other.Err) &&
-		l.Version == other.Version && l.Upgrade == other.Upgrade &&
-		sameQuestion(l.Question, other.Question)
-}
-
-func sameQuestion(a, b *Question) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return a.Found == b.Found && a.Kind == b.Kind
+		l.Waits == other.Waits && l.NextTry.Equal(other.NextTry) && l.Version == other.Version &&
+		l.Upgrade == other.Upgrade && session.CodeOf(l.Err) == session.CodeOf(other.Err) &&
+		(asked == otherAsked || asked != nil && otherAsked != nil && asked.Found == otherAsked.Found &&
+			asked.Kind == otherAsked.Kind)
 }
 
 // QuestionKind is what a question is about.

@@ -7,19 +7,16 @@ import (
 	"slipway/backend/session"
 )
 
-// renamed is an agent of another machine under its name here. It may call itself something else, and knows no resource
-// groups.
+// renamed is an agent of another machine under its name here. It may have another name for itself, and has no groups.
 type renamed struct {
 	session.Agent
 	name func() string
 }
 
-// underName returns an agent under the name that it has here.
 func underName(agent session.Agent, name func() string) session.Agent {
 	return session.AgentOf(&renamed{agent, name}, agent.Admin)
 }
 
-// there returns spec as the agent gets it.
 func there(spec session.Spec) session.Spec {
 	spec.Agent, spec.Group = "", ""
 	return spec
@@ -74,25 +71,18 @@ func (r *renamed) Launch(ctx context.Context, req session.LaunchRequest) (sessio
 
 func (r *renamed) Watch(ctx context.Context, after session.Cursor, fn func(session.Event) error) error {
 	return r.Agent.Watch(ctx, after, func(e session.Event) error {
-		name := r.name()
 		if e.Session != nil {
-			told := *e.Session
-			told.Agent = name
-			e.Session = &told
+			e.Session = new(*e.Session)
+			e.Session.Agent = r.name()
 		}
 		if e.Machine != nil {
-			told := *e.Machine
-			told.Agent = name
-			e.Machine = &told
+			e.Machine = new(*e.Machine)
+			e.Machine.Agent = r.name()
 		}
 		if e.Reset != nil {
-			told := *e.Reset
-			told.Machine.Agent = name
-			told.Sessions = slices.Clone(told.Sessions)
-			for i := range told.Sessions {
-				told.Sessions[i].Agent = name
-			}
-			e.Reset = &told
+			e.Reset = new(*e.Reset)
+			e.Reset.Machine.Agent = r.name()
+			e.Reset.Sessions, _ = r.sessions(slices.Clone(e.Reset.Sessions), nil)
 		}
 		return fn(e)
 	})

@@ -10,7 +10,6 @@ import (
 	"slipway/backend/session"
 )
 
-// finder finds and lists the sessions of the agents.
 type finder struct{ *state }
 
 // Find returns the agent and the id of a session. Ref is an id, or the name of a live session. It fails with
@@ -39,9 +38,7 @@ func (f *finder) find(ctx context.Context, ref string) (*member, session.ID, err
 	var found []*member
 	var id session.ID
 	for i, live := range lists {
-		if errs[i] != nil {
-			trouble = errs[i]
-		}
+		trouble = cmp.Or(errs[i], trouble)
 		if at := slices.IndexFunc(live, func(s session.Session) bool { return s.Name == ref }); at >= 0 {
 			found, id = append(found, members[i]), live[at].ID
 		}
@@ -61,8 +58,7 @@ func (f *finder) find(ctx context.Context, ref string) (*member, session.ID, err
 		"List sessions with: slipway ps -a")
 }
 
-// Get returns a session by id, or by the name of a live one. If its agent is not reached, it returns what was last
-// heard of it, and when.
+// Get returns a session by id or live name, and when it was last heard of if its agent is not reached.
 func (f *finder) Get(ctx context.Context, ref string) (session.Session, *time.Time, error) {
 	m, id, err := f.find(ctx, ref)
 	if err != nil {
@@ -80,8 +76,7 @@ func (f *finder) Get(ctx context.Context, ref string) (session.Session, *time.Ti
 	if !ok || m.remote == nil {
 		return session.Session{}, nil, err
 	}
-	at := m.lastHeard
-	return k.session, &at, nil
+	return k.session, new(m.lastHeard), nil
 }
 
 // unreached reports whether err says that an agent was not reached or did not answer in time.
@@ -145,18 +140,15 @@ func (f *finder) List(ctx context.Context, agent string, filter session.Filter) 
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	all := []session.Session{}
-	failed := 0
-	for i := range members {
-		all = append(all, lists[i]...)
-		failed += truth(errs[i] != nil)
-		if errs[i] != nil && session.CodeOf(errs[i]).Detail() != session.DetailUnavailable && members[i].remote == nil {
-			return nil, errs[i]
+	for i, err := range errs {
+		if err != nil && session.CodeOf(err).Detail() != session.DetailUnavailable && members[i].remote == nil {
+			return nil, err
 		}
 	}
-	if failed == len(members) {
+	if !slices.Contains(errs, nil) {
 		return nil, firstError(errs)
 	}
+	all := append([]session.Session{}, slices.Concat(lists...)...)
 	sortNewest(all)
 	return page(all, filter), nil
 }
@@ -174,16 +166,16 @@ func (f *finder) listOf(ctx context.Context, m *member, filter session.Filter) (
 	if m.lastHeard.IsZero() {
 		return nil, err
 	}
-	remembered := slices.DeleteFunc(f.sorted(), func(s session.Session) bool {
-		return f.sessions[s.ID].member != m || filter.Live && !s.Status.Live() || filter.Finished && s.Status.Live()
+	remembered := slices.DeleteFunc(f.sessionsOf(m), func(s session.Session) bool {
+		return filter.Live && !s.Status.Live() || filter.Finished && s.Status.Live()
 	})
 	return page(remembered, filter), nil
 }
 
 func page(all []session.Session, filter session.Filter) []session.Session {
 	all = all[min(max(filter.Offset, 0), len(all)):]
-	if filter.Limit > 0 && len(all) > filter.Limit {
-		all = all[:filter.Limit]
+	if filter.Limit > 0 {
+		all = all[:min(filter.Limit, len(all))]
 	}
 	return all
 }
@@ -203,15 +195,13 @@ func (f *finder) View(s session.Session) Session {
 func (f *finder) Keeper(id session.ID) (Agent, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	m := f.homes[id]
-	if m == nil {
-		return Agent{}, false
+	if m := f.homes[id]; m != nil {
+		return f.agentView(m), true
 	}
-	return f.agentView(m), true
+	return Agent{}, false
 }
 
-// AwaitKeeper waits until the agent of a session is reached. It returns false at once if that agent is in this process
-// or unknown. It fails if ctx ends or the agent is removed.
+// AwaitKeeper waits until the agent of a session is reached. It returns false if that agent is local or unknown.
 func (f *finder) AwaitKeeper(ctx context.Context, id session.ID) (bool, error) {
 	return f.awaitMember(ctx, true, func() *member { return f.homes[id] })
 }
@@ -247,7 +237,6 @@ func position(s session.Session) int {
 	return s.Wait.Position
 }
 
-// own removes the sessions of other agents from a list.
 func (f *finder) own(m *member, sessions []session.Session) []session.Session {
 	if m.remote == nil {
 		return sessions

@@ -44,10 +44,8 @@ type Autostarter interface {
 	Set(on bool) error
 }
 
-// settingsPause is how often the file is checked for changes by others.
-const settingsPause = 2 * time.Second
+const settingsPause = 2 * time.Second // between looks for changes of the file by others
 
-// defaultSettings returns the defaults.
 func defaultSettings() Settings {
 	defaults := map[string]any{}
 	for _, field := range settings.Fields() {
@@ -74,11 +72,8 @@ func (s Settings) values() map[string]any {
 	return values
 }
 
-// Settings returns the current settings.
 func (ps *person) Settings() Settings {
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	return ps.settings
+	return locked(ps.shared, func() Settings { return ps.settings })
 }
 
 // SaveSettings saves what differs from the current settings. It fails with settings_update_invalid and Fields.
@@ -114,7 +109,6 @@ func (ps *person) SaveSetting(changes map[string]any) (settings.State, error) {
 	return state, nil
 }
 
-// startAtLogin sets whether Slipway starts at login, if that changes.
 func (ps *person) startAtLogin(on bool) error {
 	if ps.autostart == nil || ps.Settings().Autostart == on {
 		return nil

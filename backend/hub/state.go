@@ -28,7 +28,6 @@ func newState(common *shared) *state {
 		homes: map[session.ID]*member{}, folderHomes: map[session.FolderID]*member{}, waiting: dependents{}}
 }
 
-// reported is a session as its agent last reported it.
 type reported struct {
 	session session.Session
 	member  *member
@@ -109,6 +108,20 @@ func (st *state) sorted() []session.Session {
 	return all
 }
 
+// sessionsOf returns the known sessions of an agent, newest first. The caller holds mu.
+func (st *state) sessionsOf(m *member) []session.Session {
+	return slices.DeleteFunc(st.sorted(), func(s session.Session) bool { return st.sessions[s.ID].member != m })
+}
+
+// newest removes the finished sessions after the first most ones from a list.
+func newest(all []session.Session, most int) []session.Session {
+	finished := 0
+	return slices.DeleteFunc(all, func(s session.Session) bool {
+		finished += truth(!s.Status.Live())
+		return finished > most && !s.Status.Live()
+	})
+}
+
 func sortNewest(all []session.Session) {
 	slices.SortFunc(all, func(a, b session.Session) int {
 		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(a.ID, b.ID))
@@ -159,14 +172,13 @@ func (st *state) lost(m *member) {
 	st.stream.board(m)
 }
 
-// publishLive publishes an agent's live sessions again, because whether they are current has changed. The caller holds
-// mu.
+// publishLive publishes an agent's live sessions after it was lost or is back. The caller holds mu.
 func (st *state) publishLive(m *member) {
 	if m.remote == nil {
 		return
 	}
-	for _, s := range st.sorted() {
-		if st.sessions[s.ID].member == m && s.Status.Live() {
+	for _, s := range st.sessionsOf(m) {
+		if s.Status.Live() {
 			st.publishSession(m, s)
 		}
 	}
@@ -180,9 +192,7 @@ func (st *state) publishSession(m *member, s session.Session) {
 }
 
 // publishMachine is called with mu held.
-func (st *state) publishMachine(m *member) {
-	st.stream.publish(Event{Machine: new(m.view())})
-}
+func (st *state) publishMachine(m *member) { st.stream.publish(Event{Machine: new(m.view())}) }
 
 // publishAgent is called with mu held.
 func (st *state) publishAgent(m *member) {
@@ -193,7 +203,7 @@ func (st *state) publishAgent(m *member) {
 
 // boards returns the boards of all agents that have sent one. The caller holds mu.
 func (st *state) boards() []Board {
-	all := make([]Board, 0, len(st.members))
+	all := []Board{}
 	for _, m := range st.members {
 		if m.board != nil {
 			all = append(all, boardView(*m.board, m.Name(), m.online))

@@ -2,7 +2,7 @@ package hub
 
 import (
 	"context"
-	"slices"
+	"crypto/rand"
 	"time"
 
 	"slipway/backend/notify"
@@ -65,18 +65,14 @@ type Cursor struct {
 }
 
 const (
-	// kept is how many events the stream has. A watcher further behind gets a snapshot. One ring serves all, so a slow
-	// watcher costs the others nothing.
-	kept = 1024
-	// finishedSlack is how many finished sessions beyond those of a snapshot are known before the oldest are dropped.
-	finishedSlack = 20
-	// flushEvery is how often merged usage samples are published.
-	flushEvery = time.Second
-	// windowsKept is how many window requests wait for a slow shell.
-	windowsKept = 8
+	kept          = 1024        // events in the stream; a watcher further behind gets a snapshot
+	finishedSlack = 20          // finished sessions that are known beyond those of a snapshot
+	flushEvery    = time.Second // how often merged usage samples are published
+	windowsKept   = 8           // window requests that wait for a slow shell
 )
 
-// stream is a ring of numbered events that each watcher reads at its own pace. It is guarded by shared.mu.
+// stream is a ring of numbered events that each watcher reads at its own pace, so a slow one costs the others nothing.
+// It is guarded by shared.mu.
 type stream struct {
 	epoch    string
 	first    uint64 // number of ring[0]
@@ -89,13 +85,10 @@ type stream struct {
 	sampled  chan struct{}                // holds a token while samples, boards or links is not empty
 }
 
-func (s *stream) open(epoch string) {
-	s.epoch, s.first = epoch, 1
-	s.watchers = map[*Watcher]struct{}{}
-	s.samples = map[session.ID]session.Usage{}
-	s.boards = map[*member]struct{}{}
-	s.links = map[*member]struct{}{}
-	s.sampled = make(chan struct{}, 1)
+func newStream() stream {
+	return stream{epoch: rand.Text(), first: 1, watchers: map[*Watcher]struct{}{},
+		samples: map[session.ID]session.Usage{}, boards: map[*member]struct{}{}, links: map[*member]struct{}{},
+		sampled: make(chan struct{}, 1)}
 }
 
 // last returns the number of the newest event, or 0 if there was none.
@@ -124,47 +117,36 @@ func (s *stream) wake() {
 	}
 }
 
-func (s *stream) close() {
-	s.closed = true
-	s.wake()
-}
-
-// sample stores the newest sample of each session for the next flush.
-func (s *stream) sample(usage []session.Usage) {
-	for _, u := range usage {
-		s.samples[u.Session] = u
-	}
+// sample stores a sample for the next flush, in place of an earlier one of its session.
+func (s *stream) sample(u session.Usage) {
+	s.samples[u.Session] = u
 	pace.Signal(s.sampled)
 }
 
-// board marks an agent's devices for the next flush.
 func (s *stream) board(m *member) {
 	s.boards[m] = struct{}{}
 	pace.Signal(s.sampled)
 }
 
-// link marks an agent for the next flush.
 func (s *stream) link(m *member) {
 	s.links[m] = struct{}{}
 	pace.Signal(s.sampled)
 }
 
-// watching serves the watchers of the stream.
 type watching struct {
 	*state
 	person     *person
 	operations *operations
 }
 
-// close ends every watcher.
 func (wa *watching) close() {
 	wa.mu.Lock()
 	defer wa.mu.Unlock()
-	wa.stream.close()
+	wa.stream.closed = true
+	wa.stream.wake()
 }
 
-// flush publishes merged usage samples, the newest boards and agents at most once every flushEvery, and sleeps while
-// there are none.
+// flush publishes merged usage samples, the newest boards and agents at most once every flushEvery.
 func (wa *watching) flush(ctx context.Context) {
 	for {
 		select {
@@ -172,39 +154,38 @@ func (wa *watching) flush(ctx context.Context) {
 			return
 		case <-wa.stream.sampled:
 		}
-		wa.mu.Lock()
-		if merged := wa.takeSamples(); len(merged) > 0 {
-			wa.stream.publish(Event{Usage: merged})
-		}
-		for _, m := range wa.members {
-			if _, waits := wa.stream.boards[m]; waits && m.board != nil {
-				wa.stream.publish(Event{Devices: new(boardView(*m.board, m.Name(), m.online))})
-			}
-		}
-		for _, m := range wa.members {
-			if _, waits := wa.stream.links[m]; waits {
-				wa.publishAgent(m)
-			}
-		}
-		clear(wa.stream.boards)
-		clear(wa.stream.links)
-		wa.mu.Unlock()
+		wa.publishMerged()
 		if pace.Wall().Pause(ctx, flushEvery) != nil {
 			return
 		}
 	}
 }
 
-// takeSamples returns the samples of live sessions. The caller holds mu.
-func (wa *watching) takeSamples() []session.Usage {
-	merged := make([]session.Usage, 0, len(wa.stream.samples))
-	for id, u := range wa.stream.samples {
+// publishMerged publishes the samples of live sessions, and the boards and agents that wait for the next flush.
+func (wa *watching) publishMerged() {
+	wa.mu.Lock()
+	defer wa.mu.Unlock()
+	s := &wa.stream
+	var merged []session.Usage
+	for id, u := range s.samples {
 		if k, ok := wa.sessions[id]; ok && k.session.Status.Live() {
 			merged = append(merged, u)
 		}
 	}
-	clear(wa.stream.samples)
-	return merged
+	if len(merged) > 0 {
+		s.publish(Event{Usage: merged})
+	}
+	for _, m := range wa.members {
+		if _, waits := s.boards[m]; waits && m.board != nil {
+			s.publish(Event{Devices: new(boardView(*m.board, m.Name(), m.online))})
+		}
+		if _, waits := s.links[m]; waits {
+			wa.publishAgent(m)
+		}
+	}
+	clear(s.samples)
+	clear(s.boards)
+	clear(s.links)
 }
 
 // Watcher reads the stream. It must be used and closed by one goroutine.
@@ -217,8 +198,7 @@ type Watcher struct {
 	windows chan Window
 }
 
-// Watch starts to follow the stream after cursor, or with a snapshot if that is not possible. A shell also receives
-// Window events.
+// Watch follows the stream after cursor, or from a snapshot. A shell also receives Window events.
 func (wa *watching) Watch(cursor Cursor, shell bool) *Watcher {
 	w := &Watcher{from: wa, cursor: cursor, shell: shell, wake: make(chan struct{}, 1),
 		windows: make(chan Window, windowsKept)}
@@ -230,7 +210,6 @@ func (wa *watching) Watch(cursor Cursor, shell bool) *Watcher {
 	return w
 }
 
-// Close ends the watcher.
 func (w *Watcher) Close() {
 	w.from.mu.Lock()
 	defer w.from.mu.Unlock()
@@ -293,21 +272,12 @@ func (wa *watching) OpenWindow(window Window) bool {
 
 // snapshot is called with mu held.
 func (wa *watching) snapshot() *Snapshot {
-	sessions := wa.sorted()
-	finished := 0
-	sessions = slices.DeleteFunc(sessions, func(s session.Session) bool {
-		if s.Status.Live() {
-			return false
-		}
-		finished++
-		return finished > session.ResetFinished
-	})
 	return &Snapshot{
-		Sessions: each(sessions, func(s session.Session) Session {
+		Sessions: each(newest(wa.sorted(), session.ResetFinished), func(s session.Session) Session {
 			return wa.sessionView(s, wa.sessions[s.ID].member.stale())
 		}),
 		Machines: each(wa.members, (*member).view), Devices: wa.boards(), Presets: wa.person.allPresets(),
-		Recents: cloneRecents(wa.person.recents), Settings: wa.person.settings, Version: wa.version,
+		Recents: append([]Recent{}, wa.person.recents...), Settings: wa.person.settings, Version: wa.version,
 		Agents: each(wa.members, wa.agentView), Operations: wa.operations.views(),
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"slipway/backend/pace"
 	"slipway/backend/session"
 	"slipway/backend/vet"
 )
@@ -18,16 +17,14 @@ type Untrusted struct {
 	Count int           `json:"count"` // how often it happened
 }
 
-// How long an agent whose data is refused is not asked, and how long it must send nothing invalid until it is trusted
-// again.
 const (
+	// The pause before an agent is asked again whose data was refused grows from firstDistrust to longestDistrust. An
+	// agent is trusted again if it sent nothing invalid for distrustFor.
 	firstDistrust   = 5 * time.Second
 	longestDistrust = 5 * time.Minute
 	distrustFor     = 10 * time.Minute
-)
 
-// Limits of what the hub stores of one agent on another machine.
-const (
+	// The most that the hub stores of one agent on another machine.
 	mostKept = vet.MostSessions // sessions
 	mostBulk = 256 << 20        // bytes of their commands and variables
 )
@@ -50,15 +47,13 @@ func (st *state) suspect(m *member, e *session.Error) {
 		m.distrust = &Untrusted{Since: now}
 		st.log.Warn("an agent is not trusted", "agent", m.Name(), "error", e)
 	}
-	noted := *m.distrust // views of it are read without mu
-	noted.Error, noted.Last = *e, now
-	noted.Count++
-	m.distrust = &noted
+	// a new value, because views of the old one are read without mu
+	m.distrust = &Untrusted{Error: *e, Since: m.distrust.Since, Last: now, Count: m.distrust.Count + 1}
 	if first {
 		st.publishAgent(m)
-		return
+	} else {
+		st.stream.link(m)
 	}
-	st.stream.link(m)
 }
 
 // claims reports whether an agent may report a session. It belongs to the agent that reported it first, but always to
@@ -87,18 +82,23 @@ func (st *state) claimsFolder(m *member, id session.FolderID) bool {
 	return false
 }
 
-// foreign returns the error of an agent that reports what belongs to another.
 func foreign(m *member, what, id string, home *member) *session.Error {
 	return session.NewError(session.CodeAgentReply,
 		fmt.Sprintf("The agent %s claims the %s %s, which belongs to %s.", m.Name(), what, id, home.Name()),
 		"The claim is ignored. If these are two ways to one machine, remove one of the two; otherwise ask who runs it.")
 }
 
+// strange returns the error of a call that an agent answered with what belongs to another.
+func strange(m *member, what string) error {
+	return session.NewError(session.CodeAgentReply,
+		fmt.Sprintf("The agent %s answered with a %s of another agent.", m.Name(), what),
+		"Look at the agents: "+m.Name()+" is not to be trusted.")
+}
+
 // fits reports whether there is room for a session of an agent. The caller holds mu.
 func (st *state) fits(m *member, s session.Session) bool {
-	k := st.sessions[s.ID]
 	kept, bulk := m.kept, m.bulk+bulkOf(s)
-	if k != nil {
+	if k := st.sessions[s.ID]; k != nil {
 		kept, bulk = kept-1, bulk-bulkOf(k.session)
 	}
 	if m.remote == nil || kept < mostKept && bulk <= mostBulk {
@@ -110,30 +110,18 @@ func (st *state) fits(m *member, s session.Session) bool {
 	return false
 }
 
-// bulkOf returns the size of a session's largest texts, in bytes.
 func bulkOf(s session.Session) int {
 	bulk := len(s.Spec.Command)
-	for i := range s.Spec.Env {
-		bulk += len(s.Spec.Env[i].Name) + len(s.Spec.Env[i].Value)
+	for _, variable := range s.Spec.Env {
+		bulk += len(variable.Name) + len(variable.Value)
 	}
 	return bulk
 }
 
-// trustAgain trusts an agent again that sent nothing invalid for a while. The caller holds mu.
-func (f *follower) trustAgain(m *member, now time.Time) {
-	if m.distrust != nil && now.Sub(m.distrust.Last) > distrustFor {
-		m.distrust = nil
-		f.publishAgent(m)
-	}
-}
-
-// forgive trusts an agent again, because a person tries it again.
-func (f *follower) forgive(m *member) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+// forgive trusts an agent again. The caller holds mu.
+func (st *state) forgive(m *member) {
 	if m.distrust != nil {
 		m.distrust = nil
-		f.publishAgent(m)
+		st.publishAgent(m)
 	}
-	pace.Signal(m.again)
 }

@@ -177,24 +177,16 @@ type Capability struct {
 
 // deviceView returns a device without its nodes, which only the agent uses.
 func deviceView(s session.DeviceState) DeviceState {
-	out := DeviceState{Device: s.Device, DeviceStatus: s.DeviceStatus,
-		Capabilities: capabilitiesOf(s.Device.Capabilities), Lost: lossOf(s.Device.Lost)}
-	out.Nodes = nil
-	return out
-}
-
-func lossOf(l *gpu.Loss) *DeviceLoss {
-	if l == nil {
-		return nil
-	}
-	return &DeviceLoss{Kind: string(l.Kind), Why: l.Why, Hint: l.Hint()}
-}
-
-func capabilitiesOf(c gpu.Capabilities) []Capability {
 	one := func(id string, p gpu.Probe) Capability {
 		return Capability{ID: id, State: string(cmp.Or(p.State, gpu.Unknown)), Why: p.Why}
 	}
-	return []Capability{one("process-memory", c.ProcessMemory), one("process-util", c.ProcessUtil),
-		one("energy", c.Energy), one("accounting", c.Accounting), one("mig", c.MIG),
-		one("memory-limit", c.MemoryLimit), one("mps", c.MPS)}
+	c := s.Device.Capabilities
+	out := DeviceState{Device: s.Device, DeviceStatus: s.DeviceStatus, Capabilities: []Capability{
+		one("process-memory", c.ProcessMemory), one("process-util", c.ProcessUtil), one("energy", c.Energy),
+		one("accounting", c.Accounting), one("mig", c.MIG), one("memory-limit", c.MemoryLimit), one("mps", c.MPS)}}
+	if l := s.Device.Lost; l != nil {
+		out.Lost = &DeviceLoss{Kind: string(l.Kind), Why: l.Why, Hint: l.Hint()}
+	}
+	out.Nodes = nil
+	return out
 }

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -9,8 +10,7 @@ import (
 	"slipway/backend/session"
 )
 
-// Work is an operation as its worker sees it. Its methods are safe for concurrent use, and have no effect once the
-// operation has ended.
+// Work is an operation as its worker sees it. Its methods are safe for concurrent use, and do nothing after the end.
 type Work struct {
 	registry  *operations
 	operation *operation
@@ -24,16 +24,9 @@ func (w *Work) change(fn func(*operation)) {
 		return
 	}
 	fn(w.operation)
-	w.operation.Revision++
-	w.tellOn()
+	w.registry.publish(w.operation)
 }
 
-// tellOn is called with the lock held.
-func (w *Work) tellOn() {
-	w.registry.stream.publish(Event{Operation: new(w.operation.view())})
-}
-
-// Plan announces steps before they begin.
 func (w *Work) Plan(steps ...Step) {
 	w.change(func(one *operation) {
 		for _, step := range steps {
@@ -60,25 +53,20 @@ func (w *Work) Begin(name, title string) { w.Tell(Step{Name: name, Title: title,
 func (w *Work) Tell(step Step) {
 	now := w.registry.now()
 	w.change(func(one *operation) {
+		if one.step(step.Name) == nil && len(one.Steps) < stepsMost {
+			one.Steps = append(one.Steps, Step{Name: step.Name})
+		}
 		known := one.step(step.Name)
 		if known == nil {
-			if len(one.Steps) == stepsMost {
-				return
-			}
-			one.Steps = append(one.Steps, Step{Name: step.Name})
-			known = &one.Steps[len(one.Steps)-1]
+			return
 		}
-		if step.Title != "" {
-			known.Title = step.Title
-		}
-		known.State, known.Detail, known.Remedy = step.State, step.Detail, step.Remedy
-		if known.StartedAt == nil && step.State != StepPending {
-			known.StartedAt = &now
-		}
+		known.Title = cmp.Or(step.Title, known.Title)
+		known.State, known.Detail, known.Remedy, known.EndedAt = step.State, step.Detail, step.Remedy, &now
 		if step.State == StepPending || step.State == StepRunning {
 			known.EndedAt = nil
-		} else {
-			known.EndedAt = &now
+		}
+		if step.State != StepPending {
+			known.StartedAt = cmp.Or(known.StartedAt, &now)
 		}
 	})
 }
@@ -94,7 +82,6 @@ func (w *Work) Do(name, title string, do func() (detail string, err error)) erro
 	return nil
 }
 
-// fail ends a step with an error, which it returns.
 func (w *Work) fail(name string, err error) error {
 	e := session.AsError(err, session.CodeOperationFailed)
 	w.Tell(Step{Name: name, State: StepFailed, Detail: e.Message, Remedy: e.Hint})
@@ -119,13 +106,11 @@ func (w *Work) Progress(done, total int64) {
 	progress, due := one.meter.take(now, done, total)
 	one.Progress = &progress
 	if due {
-		one.Revision++
-		w.tellOn()
+		w.registry.publish(one)
 	}
 }
 
-// Ask asks a person and waits up to askMost for the answer. It fails with operation_run_timeout, or when ctx ends. The
-// answer is never stored or logged.
+// Ask asks a person, for askMost at most (operation_run_timeout). The answer is never stored or logged.
 func (w *Work) Ask(ctx context.Context, prompt Prompt) (string, error) {
 	prompt.ID = newID()
 	answer := make(chan string, 1)
@@ -134,17 +119,22 @@ func (w *Work) Ask(ctx context.Context, prompt Prompt) (string, error) {
 	})
 	timer := time.NewTimer(askMost)
 	defer timer.Stop()
+	var err error
 	select {
 	case text := <-answer:
 		return text, nil
 	case <-ctx.Done():
-		w.unask(prompt.ID)
-		return "", context.Cause(ctx)
+		err = context.Cause(ctx)
 	case <-timer.C:
-		w.unask(prompt.ID)
-		return "", session.NewError(session.CodeOperationTimeout, "No answer: "+prompt.Text,
+		err = session.NewError(session.CodeOperationTimeout, "No answer: "+prompt.Text,
 			"Start again and answer the question.")
 	}
+	w.change(func(one *operation) {
+		if one.Prompt != nil && one.Prompt.ID == prompt.ID {
+			one.Prompt, one.State = nil, OperationRunning
+		}
+	})
+	return "", err
 }
 
 // cancelled reports whether a person cancelled the operation, rather than Slipway shutting down.
@@ -152,14 +142,6 @@ func (w *Work) cancelled() bool {
 	w.registry.mu.Lock()
 	defer w.registry.mu.Unlock()
 	return w.operation.asked
-}
-
-func (w *Work) unask(id string) {
-	w.change(func(one *operation) {
-		if one.Prompt != nil && one.Prompt.ID == id {
-			one.Prompt, one.State = nil, OperationRunning
-		}
-	})
 }
 
 // end records how the work ended, and ends its steps.
@@ -175,20 +157,19 @@ func (w *Work) end(err error) {
 			one.State, one.Error = OperationFailed, problemOf(err, one.Kind)
 		}
 		for i := range one.Steps {
-			switch one.Steps[i].State {
+			switch step := &one.Steps[i]; step.State {
 			case StepRunning:
-				one.Steps[i].State, one.Steps[i].EndedAt = StepSkipped, &now
-				if err != nil && one.State == OperationFailed {
-					one.Steps[i].State = StepFailed
+				step.State, step.EndedAt = StepSkipped, &now
+				if one.State == OperationFailed {
+					step.State = StepFailed
 				}
 			case StepPending:
-				one.Steps[i].State = StepSkipped
+				step.State = StepSkipped
 			}
 		}
 	})
 }
 
-// meter computes rates over the last seconds.
 type meter struct {
 	at    []time.Time
 	done  []int64
@@ -196,8 +177,7 @@ type meter struct {
 	total int64
 }
 
-// rateOver is the time over which a rate is measured.
-const rateOver = 5 * time.Second
+const rateOver = 5 * time.Second // how long a rate is measured
 
 // take returns the progress and whether to publish it.
 func (m *meter) take(now time.Time, done, total int64) (Progress, bool) {

@@ -11,15 +11,11 @@ import (
 )
 
 const (
-	// leastDisk is the space for a program and its data.
-	leastDisk = 200 * gpu.MiB
-	// fewDisk is the space that images and homes soon fill.
-	fewDisk = 5 * gpu.GiB
-	// mostSkew is the tolerated difference of clocks.
-	mostSkew = 30 * time.Second
+	leastDisk = 200 * gpu.MiB    // for a program and its data
+	fewDisk   = 5 * gpu.GiB      // soon filled by images and homes
+	mostSkew  = 30 * time.Second // between the clocks
 )
 
-// finding is a check with its error code.
 type finding struct {
 	session.Check
 	code session.Code
@@ -114,19 +110,21 @@ func (f Findings) disk() finding {
 func (f Findings) docker() finding {
 	c := ok("docker", "Docker", "Docker "+f.Docker+" answers.")
 	at := strings.TrimPrefix(f.DockerHost, "unix://")
-	switch {
-	case f.Socket == SocketMissing:
+	switch f.Socket {
+	case SocketMissing:
 		return c.fail(session.CodeInstallFailed, "Docker is not installed there.",
 			`sudo apt-get install -y docker.io && sudo usermod -aG docker "$USER"`)
-	case f.Socket == SocketStopped:
+	case SocketStopped:
 		return c.fail(session.CodeInstallFailed, "Docker is installed there and does not run.",
 			"sudo systemctl start docker")
-	case f.Socket == SocketForbidden:
+	case SocketForbidden:
 		return c.fail(session.CodeInstallFailed, fmt.Sprintf("The user %s may not use %s.", f.User, at),
 			"sudo usermod -aG docker "+f.User)
-	case f.Socket == SocketRemote:
+	case SocketRemote:
 		return c.fail(session.CodeInstallFailed, "Docker is not on that machine but at "+at+".",
 			"unset DOCKER_HOST there, or add that machine instead")
+	}
+	switch {
 	case f.Docker == "":
 		return c.warn("Docker's socket is open; its version could not be asked.", "docker version")
 	case old(f.Docker):
@@ -136,7 +134,6 @@ func (f Findings) docker() finding {
 	return c
 }
 
-// old reports whether a version of Docker is before 20.10.
 func old(version string) bool {
 	var major, minor int
 	n, _ := fmt.Sscanf(version, "%d.%d", &major, &minor)
@@ -162,11 +159,10 @@ func (f Findings) cgroup() finding {
 }
 
 func (f Findings) devices() finding {
-	c := ok("devices", "GPUs", "The machine has none.")
 	if len(f.GPUs) == 0 {
-		return c
+		return ok("devices", "GPUs", "The machine has none.")
 	}
-	c.Text = strings.Join(f.GPUs, ", ") + "."
+	c := ok("devices", "GPUs", strings.Join(f.GPUs, ", ")+".")
 	nvidia := slices.ContainsFunc(f.GPUs, func(model string) bool { return !strings.HasPrefix(model, "AMD ") })
 	switch {
 	case !nvidia:

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"slipway/backend/daemon"
+	"slipway/backend/session"
 	"slipway/tunnel"
 	"slipway/tunnel/sshstdio"
 )
@@ -129,15 +130,15 @@ func (thisProgram) Program(string, string) (string, error) { return os.Executabl
 
 // told remembers what was told.
 type told struct {
-	steps map[string]Step
+	steps map[string]session.Check
 	done  int64
 	total int64
 }
 
-func (r *told) Tell(step Step) {
+func (r *told) Tell(step session.Check) {
 	if r.steps == nil {
-		r.steps = map[string]Step{}
+		r.steps = map[string]session.Check{}
 	}
-	r.steps[step.Name] = step
+	r.steps[step.ID] = step
 }
 func (r *told) Progress(done, total int64) { r.done, r.total = done, total }

@@ -33,9 +33,7 @@ type System struct {
 	OS, Arch     string // in Go's names if known, else those of uname
 	Kernel, Host string
 	UID          int
-	User, Shell  string
-	Groups       []string
-	Home         string        // of the user
+	User, Home   string
 	Clock        time.Duration // how far its clock is ahead of this one
 }
 
@@ -76,7 +74,6 @@ type Logins struct {
 type Present struct {
 	Installed *Version       // of the linked program
 	Running   *daemon.Status // of the running agent
-	Program   string         // name of the linked program
 	Held      []string       // names of all programs
 }
 
@@ -91,18 +88,15 @@ type Version struct {
 // FolderState says whether programs can be installed in a folder.
 type FolderState string
 
-// Values of [FolderState].
+// SocketState is the state of Docker's socket.
+type SocketState string
+
+// The states of a folder and of Docker's socket.
 const (
 	FolderOK       FolderState = "ok"
 	FolderNoexec   FolderState = "noexec"
 	FolderReadonly FolderState = "readonly"
-)
 
-// SocketState is the state of Docker's socket.
-type SocketState string
-
-// Values of [SocketState].
-const (
 	SocketOpen      SocketState = "open"
 	SocketForbidden SocketState = "forbidden"
 	SocketStopped   SocketState = "stopped" // Docker is installed but not running
@@ -110,20 +104,16 @@ const (
 	SocketRemote    SocketState = "remote"  // not a socket of that machine
 )
 
-// Limits of the output of a probe.
+// The first and last line of a probe, and its limits: bytes in total, bytes of a fact, lines of one kind.
 const (
+	probeHead = "slipway-probe 1"
+	probeTail = "slipway-probe end"
 	probeMost = 64 << 10
 	factMost  = 8200
 	listMost  = 64
 )
 
-const (
-	probeHead = "slipway-probe 1"
-	probeTail = "slipway-probe end"
-)
-
-// parse reads the output of a probe at the time now. It refuses everything that the probe does not print, such as other
-// output, half an output or injected lines.
+// parse reads the output of a probe, and refuses everything that the probe does not print.
 func parse(out []byte, now time.Time) (Findings, error) {
 	if len(out) > probeMost {
 		return Findings{}, unreadable("it is longer than a probe's")
@@ -176,7 +166,6 @@ func unreadable(why string) error {
 		"Look at what its login shell prints when nobody is at a terminal; ~/.bashrc should print nothing then.")
 }
 
-// facts returns the parser of each fact.
 func (f *Findings) facts(now time.Time) map[string]func(string) error {
 	text := func(into *string) func(string) error {
 		return func(value string) error { *into = value; return nil }
@@ -185,25 +174,20 @@ func (f *Findings) facts(now time.Time) map[string]func(string) error {
 		return func(value string) error { *into = value == "yes"; return nil }
 	}
 	return map[string]func(string) error{
-		"os":     func(v string) error { f.OS = strings.ToLower(v); return nil },
-		"arch":   func(v string) error { f.Arch = goArch(v); return nil },
-		"kernel": text(&f.Kernel),
-		"host":   text(&f.Host),
-		"uid":    func(v string) (err error) { f.UID, err = natural(v, math.MaxUint32); return err },
-		"user":   text(&f.User),
-		"groups": func(v string) error { f.Groups = strings.Fields(v); return nil },
-		"shell":  text(&f.Shell),
-		"now":    func(v string) error { return f.takeClock(v, now) },
-		"home":   text(&f.Home),
-		"dir":    func(v string) error { f.Dir = v; return absolute(v) },
-		"disk":   f.takeDisk,
-		"folder": func(v string) error {
-			f.Folder = FolderState(v)
-			return oneOf(f.Folder, FolderOK, FolderNoexec, FolderReadonly)
-		},
+		"os":        func(v string) error { f.OS = strings.ToLower(v); return nil },
+		"arch":      func(v string) error { f.Arch = goArch(v); return nil },
+		"kernel":    text(&f.Kernel),
+		"host":      text(&f.Host),
+		"uid":       func(v string) (err error) { f.UID, err = natural(v, math.MaxUint32); return err },
+		"user":      text(&f.User),
+		"now":       func(v string) error { return f.takeClock(v, now) },
+		"home":      text(&f.Home),
+		"dir":       func(v string) error { f.Dir = v; return absolute(v) },
+		"disk":      f.takeDisk,
+		"folder":    oneOf(&f.Folder, FolderOK, FolderNoexec, FolderReadonly),
 		"gzip":      yes(&f.Gzip),
 		"docker":    text(&f.DockerHost),
-		"socket":    f.takeSocket,
+		"socket":    oneOf(&f.Socket, SocketOpen, SocketForbidden, SocketStopped, SocketMissing, SocketRemote),
 		"engine":    f.takeEngine,
 		"cgroup":    func(v string) (err error) { f.Cgroup, err = natural(v, 2); return err },
 		"nvidia":    text(&f.NVIDIA),
@@ -212,7 +196,6 @@ func (f *Findings) facts(now time.Time) map[string]func(string) error {
 		"systemd":   yes(&f.Systemd),
 		"linger":    yes(&f.Linger),
 		"killing":   func(v string) error { f.Killing = v == "b true"; return nil },
-		"program":   text(&f.Program),
 		"held":      func(v string) error { f.Held = append(f.Held, v); return nil },
 		"installed": func(v string) error { f.Installed = &Version{}; return json.Unmarshal([]byte(v), f.Installed) },
 		"running":   func(v string) error { f.Running = &daemon.Status{}; return json.Unmarshal([]byte(v), f.Running) },
@@ -259,11 +242,6 @@ func (f *Findings) takeDisk(value string) error {
 	return err
 }
 
-func (f *Findings) takeSocket(value string) error {
-	f.Socket = SocketState(value)
-	return oneOf(f.Socket, SocketOpen, SocketForbidden, SocketStopped, SocketMissing, SocketRemote)
-}
-
 // takeEngine parses "version|live-restore|cgroup|runtime,runtime,", or only a version.
 func (f *Findings) takeEngine(value string) error {
 	parts := strings.Split(value, "|")
@@ -296,14 +274,16 @@ func absolute(value string) error {
 	return nil
 }
 
-func oneOf[T comparable](value T, all ...T) error {
-	if !slices.Contains(all, value) {
-		return strconv.ErrSyntax
+// oneOf returns the parser of a fact that is one of several words.
+func oneOf[T ~string](into *T, all ...T) func(string) error {
+	return func(value string) error {
+		if *into = T(value); !slices.Contains(all, *into) {
+			return strconv.ErrSyntax
+		}
+		return nil
 	}
-	return nil
 }
 
-// goArch converts an architecture of uname to Go's name.
 func goArch(machine string) string {
 	switch machine {
 	case "x86_64", "amd64":

@@ -34,8 +34,6 @@ kernel=6.1.0
 host=lab
 uid=1000
 user=ada
-groups=ada docker
-shell=/bin/bash
 now=1900000060
 home=/home/ada
 dir=/home/ada/.local/share/slipway
@@ -55,7 +53,6 @@ linger=yes
 killing=b false
 installed={"version":"0.1.0","commit":"abc","os":"linux","arch":"arm64"}
 running={"role":"agent","pid":7,"version":"0.1.0","live":3}
-program=slipway-0.1.0-0011223344556677
 held=slipway-0.1.0-0011223344556677
 slipway-probe end
 `

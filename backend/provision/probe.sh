@@ -19,8 +19,6 @@ say kernel "$(uname -r)"
 say host "$(uname -n)"
 say uid "$(id -u)"
 say user "$(id -un 2>/dev/null || id -u)"
-say groups "$(id -Gn 2>/dev/null)"
-say shell "${SHELL:-}"
 say now "$(date +%s)"
 say home "${HOME:-}"
 
@@ -90,7 +88,6 @@ b=$dir/bin/slipway
 if [ -x "$b" ]; then
 	say installed "$(limited 10 "$b" agent --version 2>/dev/null)" 2000
 	say running "$(SLIPWAY_HOME=$dir limited 10 "$b" agent status -o json 2>/dev/null)" 8000
-	say program "$(basename -- "$(readlink -- "$b" 2>/dev/null)")"
 fi
 for i in "$dir"/bin/slipway-*; do [ -x "$i" ] && say held "${i##*/}"; done
 echo 'slipway-probe end'

@@ -30,8 +30,6 @@ type Beside struct {
 	Self string // path of the running program; may be empty
 }
 
-var _ Programs = Beside{}
-
 func (b Beside) Program(os, arch string) (string, error) {
 	var tried error
 	name := "slipway-" + os + "-" + arch
@@ -71,7 +69,6 @@ func fits(path, system, arch string) error {
 	return nil
 }
 
-// program is a program to install.
 type program struct {
 	here  string
 	name  string // on the machine, with version and hash
@@ -82,7 +79,6 @@ type program struct {
 
 var odd = regexp.MustCompile(`[^A-Za-z0-9.+-]+`)
 
-// choose finds the program for a machine.
 func (w *work) choose(found Findings) (program, error) {
 	if w.opts.Programs == nil {
 		self, err := os.Executable()
@@ -94,7 +90,7 @@ func (w *work) choose(found Findings) (program, error) {
 	p := program{}
 	var err error
 	if p.here, err = w.opts.Programs.Program(found.OS, found.Arch); err != nil {
-		w.tellFailure("upload", "Bring the program", err)
+		w.fail("upload", "Bring the program", err)
 		return p, err
 	}
 	file, err := os.Open(p.here)
@@ -116,7 +112,7 @@ func (w *work) choose(found Findings) (program, error) {
 // bring uploads a program unless it is there. A program with that name is complete, because uploads are verified.
 func (w *work) bring(ctx context.Context, found Findings, p program) error {
 	if slices.Contains(found.Held, p.name) {
-		w.tell(Step{Name: "upload", Title: "Bring the program", State: StepSkipped, Detail: "It is there already."})
+		w.tell("upload", "Bring the program", stepSkipped, "It is there already.", "")
 		return nil
 	}
 	return w.step("upload", "Bring the program", func() (string, error) {
@@ -125,11 +121,11 @@ func (w *work) bring(ctx context.Context, found Findings, p program) error {
 		patience := time.AfterFunc(stallTime, func() { cancel(errStalled) })
 		defer patience.Stop()
 		w.moved = func() { patience.Reset(stallTime) }
-		detail, err := w.carry(ctx, found, p)
+		text, err := w.carry(ctx, found, p)
 		if err != nil && errors.Is(context.Cause(ctx), errStalled) {
 			err = errStalled
 		}
-		return detail, err
+		return text, err
 	})
 }
 
@@ -139,7 +135,7 @@ const stallTime = time.Minute
 var errStalled = &session.Error{Code: session.CodeInstallFailed, Message: "The upload stands still.",
 	Hint: "Look at the connection to the machine and at its disks, then try again."}
 
-// carry uploads a program, compressed if possible.
+// carry uploads a program, compressed if possible, which takes a third of the time.
 func (w *work) carry(ctx context.Context, found Findings, p program) (string, error) {
 	if !found.Gzip {
 		file, err := os.Open(p.here)
@@ -150,11 +146,6 @@ func (w *work) carry(ctx context.Context, found Findings, p program) (string, er
 		return sizeText(p.size), w.remote.Upload(ctx, &counted{Reader: file, total: p.size, tell: w.progress}, p.there,
 			0o700, p.sum)
 	}
-	return w.bringPacked(ctx, p)
-}
-
-// bringPacked uploads a program compressed, in a third of the time.
-func (w *work) bringPacked(ctx context.Context, p program) (string, error) {
 	packed, size, sum, err := pack(p.here, w.moved)
 	if err != nil {
 		return "", err
@@ -197,7 +188,9 @@ func pack(from string, moved func()) (packed *os.File, size int64, sum [sha256.S
 	}
 	hash := sha256.New()
 	if err == nil {
-		err = compress(io.MultiWriter(packed, hash), &counted{Reader: in, tell: func(int64, int64) { moved() }})
+		z, _ := gzip.NewWriterLevel(io.MultiWriter(packed, hash), gzip.BestSpeed) // the level is valid
+		_, err = io.Copy(z, &counted{Reader: in, tell: func(int64, int64) { moved() }})
+		err = errors.Join(err, z.Close())
 	}
 	if err == nil {
 		size, err = packed.Seek(0, io.SeekCurrent)
@@ -212,15 +205,6 @@ func pack(from string, moved func()) (packed *os.File, size int64, sum [sha256.S
 	return packed, size, sum, nil
 }
 
-func compress(to io.Writer, from io.Reader) error {
-	z, err := gzip.NewWriterLevel(to, gzip.BestSpeed)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(z, from)
-	return errors.Join(err, z.Close())
-}
-
 func (w *work) progress(done, total int64) {
 	w.moved()
 	if w.opts.Report != nil {
@@ -228,7 +212,6 @@ func (w *work) progress(done, total int64) {
 	}
 }
 
-// counted reports how much was read.
 type counted struct {
 	io.Reader
 	done, total int64

@@ -14,12 +14,15 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"slipway/backend/daemon"
 	"slipway/backend/session"
+	"slipway/backend/vet"
 	"slipway/tunnel"
 	"slipway/tunnel/sshstdio"
 )
@@ -34,57 +37,34 @@ type Remote interface {
 
 var _ Remote = (*sshstdio.Remote)(nil)
 
-// StepState is the state of a [Step].
-type StepState string
-
-// Values of [StepState].
+// More results of a [session.Check], for steps. A skipped step was not necessary.
 const (
-	StepRunning StepState = "running"
-	StepOK      StepState = "ok"
-	StepWarning StepState = "warning"
-	StepFailed  StepState = "failed"
-	StepSkipped StepState = "skipped"
+	stepRunning session.CheckResult = "running"
+	stepSkipped session.CheckResult = "skipped"
 )
-
-// Step is the current state of one step, or one finding of a probe.
-type Step struct {
-	Name   string // stable: probe, upload, start, stop; or the id of a check
-	Title  string
-	State  StepState
-	Detail string
-	Remedy string // one command or sentence
-}
 
 // Report receives the progress. Its methods are not called concurrently and must not block for long.
 type Report interface {
-	// Tell reports that a step began or changed; the name identifies it.
-	Tell(step Step)
+	// Tell reports a finding of a probe, or the state of a step: probe, upload, start or remove. The ID identifies it.
+	Tell(session.Check)
 	// Progress reports the uploaded bytes.
 	Progress(done, total int64)
 }
 
 // Options are the options of all operations.
 type Options struct {
-	// Dir is the absolute path of the agent's folder there. Empty: the default of the account.
-	Dir string
-	// DockerHost is the address of Docker there. Empty: as the account has it.
-	DockerHost string
-	// Programs finds the program for a machine.
-	Programs Programs
-	// Version is the version of the programs, which is part of their names there.
-	Version string
-	// Report receives the progress; nil: none.
-	Report Report
-	// Anyway installs even if a check failed.
-	Anyway bool
-	// Admit may refuse before [Install] changes anything; nil: accept.
-	Admit func(Findings) error
+	Dir        string // absolute path of the agent's folder there; empty: the default of the account
+	DockerHost string // address of Docker there; empty: as the account has it
+	Programs   Programs
+	Version    string               // of the programs, which is part of their names there
+	Report     Report               // nil: none
+	Anyway     bool                 // install even if a check failed
+	Admit      func(Findings) error // may refuse before [Install] changes anything; nil: accept
 }
 
 // Programs finds programs to install.
 type Programs interface {
-	// Program returns the local path of the program without a window for an operating system and architecture, in Go's
-	// names. It fails with agent_install_failed.
+	// Program returns the path of the program for a system, in Go's names, or fails with agent_install_failed.
 	Program(os, arch string) (string, error)
 }
 
@@ -106,8 +86,7 @@ const (
 	removeTime = 4 * time.Minute
 )
 
-// Probe examines a machine in one round trip, without changing it. Problems of the machine are in the [Findings]; it
-// fails if it could not examine the machine.
+// Probe examines a machine in one round trip, without changing it. It fails only if it cannot examine the machine.
 func Probe(ctx context.Context, remote Remote, opts Options) (Findings, error) {
 	w := work{remote: remote, opts: opts}
 	return w.probe(ctx)
@@ -116,69 +95,56 @@ func Probe(ctx context.Context, remote Remote, opts Options) (Findings, error) {
 // Install probes the machine, uploads the program if it is missing, and starts it or replaces the running one. Sessions
 // keep running. It can be repeated after any failure. If a new program does not answer, the old one is restored and
 // Install fails with agent_install_failed.
-func Install(ctx context.Context, remote Remote, opts Options) (Installed, error) {
+func Install(ctx context.Context, remote Remote, opts Options) (done Installed, err error) {
 	w := work{remote: remote, opts: opts}
-	found, err := w.probe(ctx)
-	if err != nil {
-		return Installed{}, err
+	if done.Findings, err = w.probe(ctx); err != nil {
+		return done, err
 	}
 	if opts.Admit != nil {
-		err = opts.Admit(found)
+		err = opts.Admit(done.Findings)
 	}
 	if err == nil && !opts.Anyway {
-		err = found.Err()
+		err = done.Findings.Err()
 	}
 	if err != nil {
-		return Installed{Findings: found}, err
+		return done, err
 	}
-	p, err := w.choose(found)
+	p, err := w.choose(done.Findings)
 	if err != nil {
-		return Installed{Findings: found}, err
+		return done, err
 	}
-	if err := w.bring(ctx, found, p); err != nil {
-		return Installed{Findings: found}, err
+	if err := w.bring(ctx, done.Findings, p); err != nil {
+		return done, err
 	}
-	switched, err := w.start(ctx, found, p)
+	switched, err := w.start(ctx, done.Findings, p)
 	if err != nil {
-		return Installed{Findings: found}, err
+		return done, err
 	}
-	return Installed{Findings: found, Program: p.there, Status: switched.To, Changed: switched.Done}, nil
+	done.Program, done.Status, done.Changed = p.there, switched.To, switched.Done
+	return done, nil
 }
 
-// RemoveOptions says what to remove besides the agent.
-type RemoveOptions = daemon.UninstallOptions
-
-// Remove removes the agent and its programs. It returns what is left: the data, if sessions keep running or if
-// requested.
-func Remove(ctx context.Context, remote Remote, opts Options, remove RemoveOptions) (daemon.Uninstalled, error) {
+// Remove ends the sessions and removes the agent, its programs and its data.
+func Remove(ctx context.Context, remote Remote, opts Options) error {
 	w := work{remote: remote, opts: opts}
 	found, err := w.probe(ctx)
 	if err != nil {
-		return daemon.Uninstalled{}, err
+		return err
 	}
-	var left daemon.Uninstalled
 	name := ""
-	if found.Installed == nil && len(found.Held) > 0 {
+	if found.Installed == nil {
+		if len(found.Held) == 0 {
+			w.tell("remove", "Remove", stepSkipped, "Nothing of Slipway is there.", "")
+			return nil
+		}
 		name = found.Held[len(found.Held)-1] // of an interrupted installation
 	}
-	if found.Installed == nil && name == "" {
-		w.tell(Step{Name: "remove", Title: "Remove", State: StepSkipped, Detail: "Nothing of Slipway is there."})
-		return left, nil
-	}
-	args := []string{"-o", "json", "agent", "uninstall"}
-	if remove.EndSessions {
-		args = append(args, "--end-sessions")
-	}
-	if remove.KeepData {
-		args = append(args, "--keep-data")
-	}
-	return left, w.step("remove", "Remove", func() (string, error) {
+	return w.step("remove", "Remove", func() (string, error) {
 		ctx, cancel := context.WithTimeout(ctx, removeTime)
 		defer cancel()
-		if err := w.ask(ctx, Command(found.Dir, name, args...), &left); err != nil {
-			return "", err
-		}
-		return fmt.Sprintf("%d sessions go on.", left.Live), nil
+		var left daemon.Uninstalled
+		err := w.ask(ctx, Command(found.Dir, name, "-o", "json", "agent", "uninstall", "--end-sessions"), &left)
+		return fmt.Sprintf("%d sessions go on.", left.Live), err
 	})
 }
 
@@ -193,43 +159,42 @@ func Command(dir, name string, args ...string) []string {
 // Bridge returns the command that carries a tunnel to the agent of a folder.
 func Bridge(dir string) []string { return Command(dir, "", "agent", "--stdio") }
 
-// work is one operation.
 type work struct {
 	remote Remote
 	opts   Options
 	moved  func() // reports progress of an upload; set during one
 }
 
-func (w *work) tell(step Step) {
+func (w *work) tell(id, title string, result session.CheckResult, text, remedy string) {
 	if w.opts.Report != nil {
-		w.opts.Report.Tell(step)
+		w.opts.Report.Tell(session.Check{ID: id, Title: title, Result: result, Text: text, Remedy: remedy})
 	}
 }
 
-func (w *work) tellFailure(name, title string, err error) {
+func (w *work) fail(id, title string, err error) {
 	told := session.AsError(err, "")
-	w.tell(Step{Name: name, Title: title, State: StepFailed, Detail: told.Message, Remedy: told.Hint})
+	w.tell(id, title, session.CheckFailed, told.Message, told.Hint)
 }
 
 // step runs one step and reports its state.
-func (w *work) step(name, title string, do func() (detail string, err error)) error {
-	w.tell(Step{Name: name, Title: title, State: StepRunning})
-	detail, err := do()
+func (w *work) step(id, title string, do func() (text string, err error)) error {
+	w.tell(id, title, stepRunning, "", "")
+	text, err := do()
 	if err != nil {
 		err = asError(err)
-		w.tellFailure(name, title, err)
+		w.fail(id, title, err)
 		return err
 	}
-	w.tell(Step{Name: name, Title: title, State: StepOK, Detail: detail})
+	w.tell(id, title, session.CheckOK, text, "")
 	return nil
 }
 
-// asError gives every error a code and a hint, except the end of a context.
+// asError gives every error a code and a hint, except a cancelled context.
 func asError(err error) error {
 	var fault *tunnel.Fault
 	var told *session.Error
 	switch {
-	case errors.As(err, &told):
+	case err == nil, errors.As(err, &told):
 		return err
 	case errors.As(err, &fault):
 		return session.WrapError(err, session.Code(fault.Code), fault.Message, fault.Hint)
@@ -247,28 +212,22 @@ func (w *work) probe(ctx context.Context) (found Findings, err error) {
 	err = w.step("probe", "Look at the machine", func() (string, error) {
 		ctx, cancel := context.WithTimeout(ctx, probeTime)
 		defer cancel()
-		result, err := w.remote.Run(ctx, []string{"sh", "-c", probeScript, "slipway-probe", w.opts.Dir,
-			w.opts.DockerHost}, nil)
-		if err != nil {
-			return "", err
+		script := []string{"sh", "-c", probeScript, "slipway-probe", w.opts.Dir, w.opts.DockerHost}
+		result, err := w.remote.Run(ctx, script, nil)
+		if err == nil {
+			found, err = parse(result.Stdout, time.Now())
 		}
-		if found, err = parse(result.Stdout, time.Now()); err != nil {
-			return "", err
-		}
-		return fmt.Sprintf("%s, %s/%s.", found.Host, found.OS, found.Arch), nil
+		return fmt.Sprintf("%s, %s/%s.", found.Host, found.OS, found.Arch), err
 	})
-	if err != nil {
-		return found, err
+	if err == nil && w.opts.Report != nil {
+		for _, check := range found.Checks() {
+			w.opts.Report.Tell(check)
+		}
 	}
-	for _, check := range found.Checks() {
-		w.tell(Step{Name: check.ID, Title: check.Title, State: StepState(check.Result), Detail: check.Text,
-			Remedy: check.Remedy})
-	}
-	return found, nil
+	return found, err
 }
 
-// start runs the new program there. It replaces the running one and restores it on failure, even without this
-// connection.
+// start replaces the running program, and restores it on failure, even without this connection.
 func (w *work) start(ctx context.Context, found Findings, p program) (switched daemon.Switched, err error) {
 	args := []string{"-o", "json", "agent", "switch"}
 	if w.opts.DockerHost != "" || found.DockerHost != "unix:///var/run/docker.sock" {
@@ -299,15 +258,10 @@ func (w *work) start(ctx context.Context, found Findings, p program) (switched d
 	})
 }
 
-// Ask runs an agent command of a folder's program with -o json, and decodes its output into what into points to, unless
-// nil. It fails with the problem that the command reports.
+// Ask runs an agent command with -o json and decodes its output into what into points to, or returns its problem.
 func Ask(ctx context.Context, remote Remote, dir string, into any, args ...string) error {
 	w := work{remote: remote}
-	err := w.ask(ctx, Command(dir, "", append([]string{"-o", "json", "agent"}, args...)...), into)
-	if err != nil {
-		return asError(err)
-	}
-	return nil
+	return asError(w.ask(ctx, Command(dir, "", append([]string{"-o", "json", "agent"}, args...)...), into))
 }
 
 // ask runs a command that prints JSON, or a problem on standard error.
@@ -360,4 +314,44 @@ func clip(text string) string {
 		return string(runes[:most]) + "…"
 	}
 	return text
+}
+
+// gate checks the output of agent commands on other machines.
+var gate = sync.OnceValue(func() *vet.Gate { return vet.New(answers) })
+
+var answers = vet.Tables{
+	Fields: map[reflect.Type]vet.Fields{
+		reflect.TypeFor[session.PairCode](): {"Code": vet.Mark, "Address": vet.Mark, "Key": vet.Maybe(vet.Mark)},
+		reflect.TypeFor[session.KeyRotation](): {"Before": vet.Maybe(vet.Mark), "Key": vet.Mark,
+			"Clients": vet.Whole(0, 1<<20)},
+		reflect.TypeFor[daemon.Status](): {
+			"Role": vet.Maybe(vet.Mark), "PID": vet.Whole(0, 1<<31), "Version": vet.Line(128),
+			"Commit": vet.Line(128),
+			"Engine": vet.Maybe(vet.Mark), "Program": vet.Line(4096), "SHA256": vet.Maybe(vet.Checksum),
+			"Live": vet.Whole(0, 1<<31),
+			"Home": vet.Line(4096), "Listen": vet.Maybe(vet.Mark), "Key": vet.Maybe(vet.Mark),
+			"Keeper":   vet.Maybe(vet.Mark),
+			"Instance": vet.Maybe(vet.Mark),
+		},
+		reflect.TypeFor[daemon.Switched]():    {},
+		reflect.TypeFor[daemon.Uninstalled](): {"Live": vet.Whole(0, 1<<31), "Kept": vet.List(1000, vet.Line(4096))},
+	},
+}
+
+// read decodes and checks the output of a command into what into points to, unless nil.
+func read(raw []byte, into any) error {
+	if into == nil {
+		return nil
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		return session.WrapError(err, session.CodeInstallFailed, "What the program answered there cannot be read.",
+			"Look at what the login shell prints when nobody is at a terminal.")
+	}
+	if err := gate().Check(into); err != nil {
+		return session.WrapError(err, session.CodeAgentReply,
+			fmt.Sprintf("The machine answered with invalid data: %v.", err),
+			"The data is not used. Upgrade Slipway on both machines. If it happens again, ask whoever runs "+
+				"that machine.")
+	}
+	return nil
 }

@@ -39,13 +39,14 @@ func TestInstallBringsAndStartsOnce(t *testing.T) {
 	if err != nil || !strings.HasSuffix(string(asked), " switch --env DOCKER_HOST=unix:///run/other docker.sock") {
 		t.Errorf("it was asked to %s, %v", asked, err)
 	}
-	if r.total == 0 || r.done != r.total || r.steps["upload"].State != StepOK || r.steps["start"].State != StepOK {
+	if r.total == 0 || r.done != r.total || r.steps["upload"].Result != session.CheckOK ||
+		r.steps["start"].Result != session.CheckOK {
 		t.Errorf("told %d of %d, %+v", r.done, r.total, r.steps)
 	}
 	t.Run("again, nothing goes over", func(t *testing.T) {
 		r.total = 0
 		again, err := Install(t.Context(), a, opts)
-		if err != nil || r.total != 0 || r.steps["upload"].State != StepSkipped || again.Findings.Running == nil ||
+		if err != nil || r.total != 0 || r.steps["upload"].Result != stepSkipped || again.Findings.Running == nil ||
 			again.Findings.Installed.Version != "2" {
 			t.Errorf("%+v, %v; told %+v", again, err, r.steps)
 		}
@@ -53,20 +54,20 @@ func TestInstallBringsAndStartsOnce(t *testing.T) {
 	t.Run("a failure there is told as it was there", func(t *testing.T) {
 		a.env = append(a.env, "FAKE_FAILS=1")
 		_, err := Install(t.Context(), a, opts)
-		if session.CodeOf(err) != "agent_install_failed" || r.steps["start"].State != StepFailed ||
+		if session.CodeOf(err) != "agent_install_failed" || r.steps["start"].Result != session.CheckFailed ||
 			r.steps["start"].Remedy != "Look." {
 			t.Errorf("%v; told %+v", err, r.steps["start"])
 		}
 	})
 	t.Run("removed, nothing is left", func(t *testing.T) {
-		if _, err := Remove(t.Context(), a, opts, RemoveOptions{}); err != nil {
+		if err := Remove(t.Context(), a, opts); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := os.Stat(dir); !os.IsNotExist(err) {
 			t.Errorf("%s is there: %v", dir, err)
 		}
-		if _, err := Remove(t.Context(), a, opts, RemoveOptions{}); err != nil ||
-			r.steps["remove"].State != StepSkipped {
+		if err := Remove(t.Context(), a, opts); err != nil ||
+			r.steps["remove"].Result != stepSkipped {
 			t.Errorf("where nothing is: %v; told %+v", err, r.steps["remove"])
 		}
 	})
@@ -76,7 +77,7 @@ func TestCutUploadLeavesNothingHalf(t *testing.T) {
 	a, r := newAccount(t), &told{}
 	a.cut = 1000
 	_, err := Install(t.Context(), a, options(r))
-	if session.CodeOf(err) != "agent_connect_lost" || r.steps["upload"].State != StepFailed {
+	if session.CodeOf(err) != "agent_connect_lost" || r.steps["upload"].Result != session.CheckFailed {
 		t.Fatalf("%v; told %+v", err, r.steps)
 	}
 	if there, _ := filepath.Glob(a.home + "/.local/share/slipway/bin/slipway*"); len(there) > 0 {
@@ -100,7 +101,7 @@ func TestUploadThatStandsStillIsGivenUp(t *testing.T) {
 		w := work{remote: a, opts: options(r)}
 		began := time.Now()
 		err := w.bring(t.Context(), found, program{here: self, there: a.home + "/program", name: "slipway-1"})
-		if session.CodeOf(err) != "agent_install_failed" || r.steps["upload"].State != StepFailed ||
+		if session.CodeOf(err) != "agent_install_failed" || r.steps["upload"].Result != session.CheckFailed ||
 			time.Since(began) != stallTime {
 			t.Errorf("%v after %s; told %+v", err, time.Since(began), r.steps)
 		}

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,12 +10,13 @@ import (
 
 	"slipway/backend/agentrpc"
 	"slipway/backend/hub"
+	"slipway/backend/pace"
+	"slipway/backend/provision"
 	"slipway/backend/session"
 	"slipway/tunnel"
 	"slipway/tunnel/sshstdio"
 )
 
-// agent is an agent on another machine and the line to it.
 type agent struct {
 	connector *Connector
 	entry     hub.Entry
@@ -25,8 +27,7 @@ type agent struct {
 	ssh       *sshConnection // nil: this computer is a paired client
 	tls       *pinnedDialer  // nil: reached by ssh
 
-	// mu guards the following fields.
-	mu      sync.Mutex
+	mu      sync.Mutex // guards the following fields
 	link    hub.Link
 	changed chan struct{}
 	program string // last known version of the agent
@@ -35,20 +36,14 @@ type agent struct {
 
 var _ hub.Remote = (*agent)(nil)
 
-// looksEvery is how often the statistics of a connected line are read.
-const looksEvery = 2 * time.Second
-
-func (a *agent) bySSH(connection *sshConnection, err error) error {
-	if err != nil {
-		return err
-	}
-	a.ssh, a.transport = connection, "ssh"
-	a.begin(connection)
-	return nil
-}
+const (
+	looksEvery     = 2 * time.Second  // how often the statistics of a connected line are read
+	answerPatience = 20 * time.Second // how long Answer waits for the connection
+)
 
 // begin creates the line over a dialer.
-func (a *agent) begin(dialer tunnel.Dialer) {
+func (a *agent) begin(transport string, dialer tunnel.Dialer) {
+	a.transport = transport
 	log := a.connector.config.Log.With("agent", a.entry.ID)
 	if replace := a.connector.config.Dialer; replace != nil {
 		dialer = replace(a.entry, dialer)
@@ -79,7 +74,6 @@ func (a *agent) Run(ctx context.Context) {
 	}
 }
 
-// look follows the status of the line until ctx ends.
 func (a *agent) look(ctx context.Context) {
 	ticker := time.NewTicker(looksEvery)
 	defer ticker.Stop()
@@ -102,7 +96,6 @@ func (a *agent) look(ctx context.Context) {
 	}
 }
 
-// greet asks a connected agent for its version.
 func (a *agent) greet(ctx context.Context) {
 	hello, err := a.client.Hello(ctx)
 	a.mu.Lock()
@@ -130,10 +123,7 @@ func (a *agent) Reconnect(ctx context.Context, work *hub.Work) error {
 			}
 		}
 		if err != nil {
-			if ctx.Err() != nil {
-				return "", ctx.Err()
-			}
-			return "", connectError(err)
+			return "", cmp.Or(ctx.Err(), error(connectError(err)))
 		}
 		status, _ := a.line.Status()
 		if status.RTT == 0 {
@@ -178,5 +168,41 @@ func (a *agent) forgetHostKey(ctx context.Context) error {
 	return agentrpc.FaultError(a.ssh.Forget(ctx, changed))
 }
 
-// answerPatience is how long Answer waits for the connection.
-const answerPatience = 20 * time.Second
+// admin converts times to the clock that people see.
+type admin struct {
+	session.Admin
+	clock *pace.Clock
+}
+
+func (a admin) PairedClients(ctx context.Context) ([]session.PairedClient, error) {
+	clients, err := a.Admin.PairedClients(ctx)
+	for i := range clients {
+		clients[i].Added, clients[i].Seen = a.clock.At(clients[i].Added), a.clock.At(clients[i].Seen)
+	}
+	return clients, err
+}
+
+func (a *agent) PairCode(ctx context.Context, request session.PairRequest) (code session.PairCode, err error) {
+	if a.ssh == nil {
+		return code, session.NewError(session.CodePairUnavailable,
+			"Computers are paired with this agent on its own machine.", "Log in there: slipway agent pair.")
+	}
+	args := []string{"pair"}
+	if request.Owner != "" {
+		args = append(args, "--owner="+request.Owner)
+	}
+	if request.Role != "" {
+		args = append(args, "--role="+string(request.Role))
+	}
+	err = provision.Ask(ctx, a.ssh, a.entry.Dir, &code, args...)
+	code.Address, code.Expires = "slipway://"+code.Address, a.connector.config.Clock.At(code.Expires)
+	return code, err
+}
+
+func (a *agent) RotateKey(ctx context.Context) (rotated session.KeyRotation, err error) {
+	if a.ssh == nil {
+		return rotated, session.NewError(session.CodeAgentUnavailable,
+			"The key of this agent is changed on its own machine.", "Log in there: slipway agent rotate")
+	}
+	return rotated, provision.Ask(ctx, a.ssh, a.entry.Dir, &rotated, "rotate")
+}

@@ -25,18 +25,14 @@ import (
 
 // Config says how to reach agents.
 type Config struct {
-	Home place.Home
-	// User is the name of this computer for others if it has no host name.
-	User string
-	Log  *slog.Logger
-	// Clock is the clock for times that people see.
-	Clock *pace.Clock
-	// Dialer replaces the dialer of an agent; nil: no replacement.
-	Dialer func(hub.Entry, tunnel.Dialer) tunnel.Dialer
+	Home   place.Home
+	User   string // name of this computer for others if it has no host name
+	Log    *slog.Logger
+	Clock  *pace.Clock                                  // for times that people see
+	Dialer func(hub.Entry, tunnel.Dialer) tunnel.Dialer // replaces the dialer of an agent; nil: no replacement
 	// SSHConfig and SSH replace the person's ssh configuration and the system's client, unless empty.
 	SSHConfig, SSH string
-	// Programs are installed on other machines; nil: those next to this program.
-	Programs provision.Programs
+	Programs       provision.Programs // to install on other machines; nil: those next to this program
 }
 
 // Connector connects to agents on other machines.
@@ -44,8 +40,7 @@ type Connector struct {
 	config  Config
 	sockets string // folder with the sockets of ssh connections
 
-	// mu guards the following fields.
-	mu     sync.Mutex
+	mu     sync.Mutex                // guards the following fields
 	key    *secure.Identity          // this computer's key; nil: not read yet
 	agents map[string]*agent         // by the ids of their entries
 	fresh  map[string]*sshConnection // of agents just added, by the ids of their entries
@@ -53,11 +48,11 @@ type Connector struct {
 
 var _ hub.Connector = (*Connector)(nil)
 
-// deviceKey is the file with this computer's key.
-const deviceKey = "device.key"
-
-// sshFolder is the folder with the sockets of ssh connections.
-const sshFolder = "ssh"
+const (
+	deviceKey         = "device.key"         // file with this computer's key
+	sshFolder         = "ssh"                // folder with the sockets of ssh connections
+	sshConfigVariable = "SLIPWAY_SSH_CONFIG" // environment variable with the path of an ssh configuration
+)
 
 // socketsOf returns the folder for the sockets of ssh connections: in the home, or in its runtime directory if the path
 // is too long for a socket. It must be hidden from sessions, which could use the connections.
@@ -71,9 +66,6 @@ func socketsOf(home place.Home) string {
 	}
 	return folder
 }
-
-// sshConfigVariable is the environment variable with the path of an ssh configuration.
-const sshConfigVariable = "SLIPWAY_SSH_CONFIG"
 
 // New returns a Connector. The caller holds the lock of the home, because New removes what an earlier run left.
 func New(config Config) *Connector {
@@ -141,22 +133,16 @@ func (c *Connector) Key() string {
 	return identity.Fingerprint()
 }
 
-// hostName returns the name of this computer for others.
-func (c *Connector) hostName() string {
-	name, _ := os.Hostname()
-	return cmp.Or(name, c.config.User)
-}
-
 func (c *Connector) Open(entry hub.Entry, listed hub.Listed) (hub.Remote, error) {
 	address, err := hub.ParseAddress(entry.Address)
 	if err != nil {
 		return nil, err
 	}
 	one := &agent{connector: c, entry: entry, listed: listed, changed: make(chan struct{})}
-	if address.Scheme == hub.SchemeSSH {
-		err = one.bySSH(c.login(entry))
-	} else {
+	if address.Scheme != hub.SchemeSSH {
 		err = one.byTLS(address)
+	} else if one.ssh, err = c.login(entry); err == nil {
+		one.begin("ssh", one.ssh)
 	}
 	if err != nil {
 		return nil, err
@@ -179,16 +165,12 @@ func (c *Connector) login(entry hub.Entry) (*sshConnection, error) {
 	return c.openSSH(entry)
 }
 
-// forget removes what Open registered.
 func (c *Connector) forget(one *agent) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.agents[one.entry.ID] == one {
-		delete(c.agents, one.entry.ID)
-	}
+	maps.DeleteFunc(c.agents, func(_ string, other *agent) bool { return other == one })
 }
 
-// of returns the opened agent of an entry, or nil.
 func (c *Connector) of(entry hub.Entry) *agent {
 	c.mu.Lock()
 	defer c.mu.Unlock()

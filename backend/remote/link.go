@@ -20,11 +20,9 @@ func (a *agent) take(status tunnel.LineStatus) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	clock := a.connector.config.Clock // people see the time of a demo
-	link := hub.Link{
-		State: hub.LinkState(status.State), Since: clock.At(status.Since), LastHeard: clock.At(status.LastHeard),
-		RTT: status.RTT, Transport: a.transport,
-		Carriers: status.Carriers, NextTry: clock.At(status.NextTry), Version: a.program, Owner: a.entry.Owner,
-	}
+	link := hub.Link{State: hub.LinkState(status.State), Since: clock.At(status.Since),
+		LastHeard: clock.At(status.LastHeard), RTT: status.RTT, Transport: a.transport, Carriers: status.Carriers,
+		NextTry: clock.At(status.NextTry), Version: a.program, Owner: a.entry.Owner}
 	if a.transport == "tls" && status.Peer.Transport == "wss" {
 		link.Transport = "wss"
 	}
@@ -46,25 +44,18 @@ func (a *agent) explain(link *hub.Link, err error) {
 	switch link.State {
 	case hub.LinkConnected:
 		if a.trouble != nil {
-			link.Err = a.trouble
-			link.Waits = session.AsError(a.trouble, "").Message
+			link.Err, link.Waits = a.trouble, session.AsError(a.trouble, "").Message
 		}
-		return
 	case hub.LinkConnecting:
 		link.Waits = "It is being connected."
-		return
 	case hub.LinkProbing:
 		link.Waits = "It has gone silent and is asked for a sign of life."
-		return
-	case hub.LinkOff:
-		return
-	}
-	told := connectError(err)
-	link.Err = told
-	link.Waits = told.Message + " It is tried again by itself."
-	if link.State == hub.LinkQuestion {
-		link.NextTry = time.Time{}
-		link.Waits = told.Message + " It waits for you: connect it."
+	case hub.LinkDown:
+		told := connectError(err)
+		link.Err, link.Waits = told, told.Message+" It is tried again by itself."
+	case hub.LinkQuestion:
+		told := connectError(err)
+		link.Err, link.Waits, link.NextTry = told, told.Message+" It waits for you: connect it.", time.Time{}
 	}
 }
 
@@ -95,8 +86,7 @@ func connectError(err error) *session.Error {
 	case errors.As(err, &told):
 		return told
 	case errors.As(err, &fault):
-		code := session.Code(fault.Code)
-		return session.WrapError(err, code, fault.Message, cmp.Or(fault.Hint, "Try again."))
+		return session.WrapError(err, session.Code(fault.Code), fault.Message, cmp.Or(fault.Hint, "Try again."))
 	case errors.As(err, &version) && version.Older():
 		return session.WrapError(err, session.CodeConnectVersion, "The agent is too old for this version of Slipway.",
 			"Upgrade the agent.")

@@ -6,16 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"sync"
+	"time"
 
 	"slipway/backend/agentrpc"
 	"slipway/backend/hub"
 	"slipway/backend/session"
+	"slipway/tunnel"
 	"slipway/tunnel/secure"
 )
 
-// pairTries is how often a person may enter a code in one operation.
-const pairTries = 3
+const pairTries = 3 // codes that a person may enter in one operation
 
 // pinnedDialer dials an agent that this computer is paired with. Both keys can be replaced.
 type pinnedDialer struct {
@@ -27,14 +29,12 @@ type pinnedDialer struct {
 	now      *secure.Dialer
 }
 
-// expect sets the expected key of the agent.
 func (d *pinnedDialer) expect(key string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.set(d.identity, key)
 }
 
-// become sets the key of this computer.
 func (d *pinnedDialer) become(identity *secure.Identity) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -93,22 +93,22 @@ func (c *Connector) dialConfig(address hub.Address) (secure.DialConfig, error) {
 	return secure.DialConfig{Identity: identity, Address: at, Fallback: !at.Web}, nil
 }
 
-// byTLS makes a an agent that this computer is paired with.
+// byTLS creates the line to an agent that this computer is paired with.
 func (a *agent) byTLS(address hub.Address) error {
 	config, err := a.connector.dialConfig(address)
 	if err != nil {
 		return err
 	}
 	config.Moved = a.listed.Pin
-	a.transport = "tls"
+	transport := "tls"
 	if config.Address.Web {
-		a.transport = "wss"
+		transport = "wss"
 	}
 	a.tls = &pinnedDialer{config: config, identity: config.Identity}
 	if err := a.tls.expect(a.entry.Fingerprint); err != nil {
 		return err
 	}
-	a.begin(a.tls)
+	a.begin(transport, a.tls)
 	return nil
 }
 
@@ -118,6 +118,8 @@ func (c *Connector) pair(ctx context.Context, work *hub.Work, address hub.Addres
 	if err != nil {
 		return secure.Paired{}, err
 	}
+	name, _ := os.Hostname()
+	name = cmp.Or(name, c.config.User)
 	return paired, work.Do("pair", "Pair", func() (string, error) {
 		why := ""
 		for try := 1; ; try++ {
@@ -126,7 +128,7 @@ func (c *Connector) pair(ctx context.Context, work *hub.Work, address hub.Addres
 			if err != nil {
 				return "", err
 			}
-			paired, err = secure.Pair(ctx, secure.PairConfig{Dial: config, Code: code, Name: c.hostName()})
+			paired, err = secure.Pair(ctx, secure.PairConfig{Dial: config, Code: code, Name: name})
 			if err == nil {
 				return fmt.Sprintf("%s knows this computer now; its key is %s.", paired.Name,
 					secure.ShortFingerprint(paired.Key)), nil
@@ -191,8 +193,75 @@ func (a *agent) examine(ctx context.Context, work *hub.Work) error {
 		return err
 	}
 	for _, check := range checks {
-		work.Tell(hub.Step{Name: check.ID, Title: check.Title, State: hub.StepState(check.Result), Detail: check.Text,
-			Remedy: check.Remedy})
+		report{work}.Tell(check)
 	}
 	return nil
+}
+
+// announceTime is how long to wait for an agent to learn this computer's new key. Others learn it later.
+const announceTime = 5 * time.Second
+
+func (c *Connector) Rotate(ctx context.Context) (hub.Rotation, error) {
+	if _, err := c.identity(); err != nil {
+		return hub.Rotation{}, err
+	}
+	before, next, err := c.replaceIdentity()
+	if err != nil {
+		return hub.Rotation{}, err
+	}
+	c.config.Log.Info("this computer has another key", "before", before.Fingerprint(), "key", next.Fingerprint())
+	rotation := hub.Rotation{Before: before.Fingerprint(), Fingerprint: next.Fingerprint()}
+	var group sync.WaitGroup
+	var mu sync.Mutex // guards rotation
+	for _, one := range c.all() {
+		if one.tls == nil {
+			continue // ssh has its own keys
+		}
+		group.Go(func() {
+			told := one.announce(ctx, next)
+			mu.Lock()
+			defer mu.Unlock()
+			if told {
+				rotation.Told = append(rotation.Told, one.entry.ID)
+			} else {
+				rotation.Later = append(rotation.Later, one.entry.ID)
+			}
+		})
+	}
+	group.Wait()
+	return rotation, nil
+}
+
+// replaceIdentity stores a new key for this computer. The old one must have been read.
+func (c *Connector) replaceIdentity() (before, next *secure.Identity, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	path := c.config.Home.Join(deviceKey)
+	before = c.key
+	if next, err = before.Rotate(); err == nil {
+		err = next.Save(path)
+	}
+	if err != nil {
+		return nil, nil, session.WrapError(err, session.CodeAgentInternal,
+			"The new key cannot be kept, so the old one stays.", "Look at the disk that has "+path+".")
+	}
+	c.key = next
+	return before, next, nil
+}
+
+// announce connects to an agent with the new key. The agent then closes the connections of the old one.
+func (a *agent) announce(ctx context.Context, identity *secure.Identity) bool {
+	if err := a.tls.become(identity); err != nil {
+		a.connector.config.Log.Error("an agent is reached with the old key", "agent", a.entry.ID, "error", err)
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, announceTime)
+	defer cancel()
+	up, err := tunnel.Dial(ctx, a.tls, tunnel.Config{OneCarrier: true})
+	if err != nil {
+		a.connector.config.Log.Info("an agent learns of the new key later", "agent", a.entry.ID, "error", err)
+		return false
+	}
+	_ = up.Close() // the agent knows the key now
+	return true
 }

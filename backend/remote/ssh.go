@@ -2,17 +2,19 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 
 	"slipway/backend/agentrpc"
 	"slipway/backend/hub"
+	"slipway/backend/place"
 	"slipway/backend/provision"
+	"slipway/backend/session"
 	"slipway/tunnel"
 	"slipway/tunnel/sshstdio"
 )
 
-// sshConnection is a connection to a machine behind ssh, and who answers its prompts.
 type sshConnection struct {
 	*sshstdio.Remote
 	asker *asker
@@ -65,10 +67,107 @@ func (a *asker) Ask(ctx context.Context, q sshstdio.Question) (string, error) {
 	if work == nil {
 		return "", tunnel.ErrWouldAsk
 	}
-	kind := hub.PromptKind(q.Kind)
-	if q.Kind == sshstdio.KindNotice {
-		kind = hub.PromptNotice
-	}
-	return work.Ask(ctx, hub.Prompt{Kind: kind, Text: q.Text, Secret: q.Secret, Again: q.Again,
+	return work.Ask(ctx, hub.Prompt{Kind: hub.PromptKind(q.Kind), Text: q.Text, Secret: q.Secret, Again: q.Again,
 		Fingerprint: q.Fingerprint, Host: q.Host})
+}
+
+func (c *Connector) Probe(ctx context.Context, work *hub.Work, entry hub.Entry) error {
+	address, err := hub.ParseAddress(entry.Address)
+	if err != nil {
+		return err
+	}
+	if address.Scheme != hub.SchemeSSH {
+		return c.probeTLS(ctx, work, entry, address)
+	}
+	return c.withSSH(work, entry, func(connection *sshConnection) error {
+		_, err := provision.Probe(ctx, connection, c.options(work, entry))
+		return err
+	})
+}
+
+func (c *Connector) Add(ctx context.Context, work *hub.Work, entry hub.Entry,
+	admit func(string) error) (hub.Entry, error) {
+	address, err := hub.ParseAddress(entry.Address)
+	if err != nil {
+		return entry, err
+	}
+	if address.Scheme != hub.SchemeSSH {
+		paired, err := c.pair(ctx, work, address)
+		if err == nil {
+			entry.Fingerprint, entry.Owner = paired.Key, paired.Owner
+		}
+		return entry, err
+	}
+	connection, err := c.openSSH(entry)
+	if err != nil {
+		return entry, err
+	}
+	defer connection.asker.ask(work)()
+	options := c.options(work, entry)
+	options.Admit = func(found provision.Findings) error {
+		if found.Running == nil {
+			return nil
+		}
+		return admit(found.Running.Instance)
+	}
+	installed, err := provision.Install(ctx, connection, options)
+	if err != nil {
+		return entry, errors.Join(err, connection.Close())
+	}
+	entry.Dir = installed.Findings.Dir
+	connection.SetCommand(provision.Bridge(entry.Dir))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fresh[entry.ID] = connection
+	return entry, nil
+}
+
+func (c *Connector) Upgrade(ctx context.Context, work *hub.Work, entry hub.Entry) error {
+	return c.withSSH(work, entry, func(connection *sshConnection) error {
+		options := c.options(work, entry)
+		options.Anyway = true // it runs there, so no finding prevents an upgrade
+		_, err := provision.Install(ctx, connection, options)
+		return err
+	})
+}
+
+func (c *Connector) Remove(ctx context.Context, work *hub.Work, entry hub.Entry, uninstall bool) error {
+	if !uninstall {
+		return nil
+	}
+	return c.withSSH(work, entry, func(connection *sshConnection) error {
+		return provision.Remove(ctx, connection, c.options(work, entry))
+	})
+}
+
+// withSSH calls do with the connection to an agent's machine, unless this computer is only paired with the agent.
+func (c *Connector) withSSH(work *hub.Work, entry hub.Entry, do func(*sshConnection) error) (err error) {
+	if known := c.of(entry); known != nil {
+		if known.ssh == nil {
+			return session.NewError(session.CodeAgentUnavailable,
+				"This computer is a paired client of the agent and has no login on its machine.",
+				"Log in there and run slipway agent.")
+		}
+		defer known.ssh.asker.ask(work)()
+		return do(known.ssh)
+	}
+	connection, err := c.openSSH(entry)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, connection.Close()) }()
+	defer connection.asker.ask(work)()
+	return do(connection)
+}
+
+func (c *Connector) options(work *hub.Work, entry hub.Entry) provision.Options {
+	return provision.Options{Dir: entry.Dir, Programs: c.config.Programs, Version: place.Version, Report: report{work}}
+}
+
+// report reports provisioning and checks to an operation.
+type report struct{ *hub.Work }
+
+func (r report) Tell(check session.Check) {
+	r.Work.Tell(hub.Step{Name: check.ID, Title: check.Title, State: hub.StepState(check.Result), Detail: check.Text,
+		Remedy: check.Remedy})
 }

@@ -16,7 +16,6 @@ type Agent struct {
 	*sessions
 	*inside
 	*machine
-	*images
 
 	session.Folders
 	session.FolderTrash
@@ -30,35 +29,31 @@ type Agent struct {
 // rest has the methods that Agent has nowhere else.
 type rest struct{ unanswered }
 
-// Agent returns the agent as its callers see it.
 func (a *Agent) Agent() session.Agent { return session.AgentOf(a, nil) }
 
 // base is what all parts of an agent share: whether it is reached, and its events.
 type base struct {
 	Name     string
 	Instance string // as in [session.Machine]
-	// Owner and Role are those of the caller, as the machine reports them.
-	Owner string
-	Role  session.Role
+	Owner    string // of the caller, as the machine reports it, like Role
+	Role     session.Role
 
-	// mu guards everything below, and the data of the parts.
-	mu      sync.Mutex
+	mu      sync.Mutex // guards everything below, and the data of the parts
 	epoch   string
 	seq     uint64
 	events  []session.Event
 	changed chan struct{} // closed and replaced on every change
 	down    bool
+	cuts    int           // how often it was set down
 	muted   chan struct{} // if not nil, calls wait until it is closed
 }
 
 // New returns an agent without sessions.
 func New(name string) *Agent {
 	b := &base{Name: name, epoch: "epoch-1", changed: make(chan struct{})}
-	images, machine := &images{base: b}, &machine{base: b}
-	sessions := &sessions{base: b, images: images, machine: machine, keys: map[string]session.ID{},
-		refused: map[string]error{}}
-	folders := &folders{agent: name}
-	return &Agent{base: b, sessions: sessions, machine: machine, images: images,
+	machine, folders := &machine{base: b}, &folders{agent: name}
+	sessions := &sessions{base: b, machine: machine, keys: map[string]session.ID{}, refused: map[string]error{}}
+	return &Agent{base: b, sessions: sessions, machine: machine,
 		inside: &inside{sessions: sessions, apps: map[session.ID][]session.App{}},
 		Files:  unanswered{}, Uploads: unanswered{}, ImageTransfers: unanswered{},
 		Folders: folders, FolderTrash: folders}
@@ -79,17 +74,17 @@ func (a *base) unavailable() error {
 // enter begins a call. It returns with mu held, unless it fails.
 func (a *base) enter(ctx context.Context) error {
 	a.mu.Lock()
-	for a.muted != nil {
-		if err := a.wait(ctx, a.muted); err != nil {
-			a.mu.Unlock()
-			return err
-		}
+	var err error
+	for a.muted != nil && err == nil {
+		err = a.wait(ctx, a.muted)
 	}
-	if a.down {
+	if err == nil && a.down {
+		err = a.unavailable()
+	}
+	if err != nil {
 		a.mu.Unlock()
-		return a.unavailable()
 	}
-	return nil
+	return err
 }
 
 // wait waits until something is closed. The caller holds mu, which is released meanwhile.
@@ -102,6 +97,13 @@ func (a *base) wait(ctx context.Context, something <-chan struct{}) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// read returns a value that mu guards.
+func read[T any](a *base, value *T) T {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return *value
 }
 
 // do calls change with mu held.
@@ -128,7 +130,9 @@ func (a *base) tell(e session.Event) {
 // SetDown makes every call fail and every Watch end, until it is reset.
 func (a *base) SetDown(down bool) {
 	a.do(func() {
-		a.down = down
+		if a.down = down; down {
+			a.cuts++
+		}
 		a.wake()
 	})
 }
@@ -154,7 +158,6 @@ func (a *base) Restart(epoch string) {
 	})
 }
 
-// Tell sends an event.
 func (a *base) Tell(e session.Event) { a.do(func() { a.tell(e) }) }
 
 // Machine always answers, since the hub calls it while it connects.

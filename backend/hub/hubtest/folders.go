@@ -25,7 +25,6 @@ func (f *folders) ListFolders(_ context.Context, filter session.FolderFilter) ([
 	}), nil
 }
 
-// change changes the folder of an id.
 func (f *folders) change(id session.FolderID, do func(*session.Folder)) (session.Folder, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -54,16 +53,10 @@ func (f *folders) CreateFolder(_ context.Context, req session.FolderRequest) (se
 	return one, nil
 }
 
-func (f *folders) UpdateFolder(_ context.Context, id session.FolderID,
-	change session.FolderChange) (session.Folder, error) {
-	return f.change(id, func(one *session.Folder) {
-		if change.Name != nil {
-			one.Name = *change.Name
-		}
-		if change.Permission != nil {
-			one.Permission = *change.Permission
-		}
-	})
+// UpdateFolder changes nothing.
+func (f *folders) UpdateFolder(ctx context.Context, id session.FolderID,
+	_ session.FolderChange) (session.Folder, error) {
+	return f.GetFolder(ctx, id)
 }
 
 func (f *folders) TrashFolder(_ context.Context, id session.FolderID) (session.Folder, error) {
@@ -77,11 +70,7 @@ func (f *folders) RestoreFolder(_ context.Context, id session.FolderID) (session
 func (f *folders) DeleteFolder(_ context.Context, id session.FolderID) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	before := len(f.list)
 	f.list = slices.DeleteFunc(f.list, func(one session.Folder) bool { return one.ID == id })
-	if len(f.list) == before {
-		return session.NoFolder(string(id))
-	}
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package hubtest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -10,17 +11,11 @@ import (
 	"slipway/backend/session"
 )
 
-// inside is what runs in the sessions of an agent.
 type inside struct {
 	sessions *sessions
-	// Attach and Run get the far end of a terminal or a command.
-	Attach func(session.AttachRequest, net.Conn)
-	// Wrap wraps the near end of a terminal; nil: it is the pipe itself.
-	Wrap func(net.Conn) net.Conn
-	Run  func(session.ExecRequest, net.Conn)
-	// SSH answers a connection to a session's ssh server, whose key is HostKey.
-	SSH     func(ctx context.Context, req session.SSHRequest) (net.Conn, error)
-	HostKey string
+	Attach   func(session.AttachRequest, net.Conn) // gets the far end of a terminal
+	Wrap     func(net.Conn) net.Conn               // wraps the near end of a terminal; nil: it is the pipe itself
+	Run      func(session.ExecRequest, net.Conn)   // gets the far end of a command
 	// Dial connects to a port of a session.
 	Dial func(ctx context.Context, id session.ID, port int) (net.Conn, error)
 
@@ -28,18 +23,13 @@ type inside struct {
 	starts int
 }
 
-// SetApps sets the apps of a session.
 func (a *inside) SetApps(id session.ID, apps ...session.App) {
 	a.sessions.do(func() { a.apps[id] = apps })
 }
 
 // Starts returns how many apps StartApp has started.
-func (a *inside) Starts() (n int) {
-	a.sessions.do(func() { n = a.starts })
-	return n
-}
+func (a *inside) Starts() int { return read(a.sessions.base, &a.starts) }
 
-// running fails if a session does not run.
 func (a *inside) running(ctx context.Context, id session.ID) error {
 	s, err := a.sessions.get(ctx, id)
 	if err == nil && s.Status != session.Running {
@@ -97,20 +87,6 @@ func (a *inside) exec(ctx context.Context, id session.ID, req session.ExecReques
 	return near, nil
 }
 
-func (a *inside) sshHost(ctx context.Context, id session.ID, _ string) (session.SSHHost, error) {
-	return session.SSHHost{Key: a.HostKey}, a.running(ctx, id)
-}
-
-func (a *inside) dialSSH(ctx context.Context, id session.ID, req session.SSHRequest) (net.Conn, error) {
-	if err := a.enterRunning(ctx, id); err != nil {
-		return nil, err
-	}
-	if a.SSH == nil {
-		return nil, failed(session.CodeSessionConflict, "The session was launched without ssh.")
-	}
-	return a.SSH(ctx, req)
-}
-
 func (a *inside) listApps(ctx context.Context, id session.ID) ([]session.App, error) {
 	return slices.Clone(a.apps[id]), a.running(ctx, id)
 }
@@ -134,22 +110,16 @@ func (a *inside) setApp(ctx context.Context, id session.ID, app string, state se
 		return session.App{}, failed(session.CodeAppNotInstalled, app+" is not installed in this image.")
 	}
 	known := &a.apps[id][i]
-	if state == session.AppReady && known.State != session.AppReady {
-		a.starts++
+	if state == session.AppReady {
+		if known.State != session.AppReady {
+			a.starts++
+		}
+		known.Port = cmp.Or(known.Port, 8888)
 	}
 	known.State = state
-	if state == session.AppReady && known.Port == 0 {
-		known.Port = 8888
-	}
 	return *known, nil
 }
 
 func (a *inside) dialPort(ctx context.Context, id session.ID, port int) (net.Conn, error) {
-	if err := a.enterRunning(ctx, id); err != nil {
-		return nil, err
-	}
-	if a.Dial == nil {
-		return nil, failed(session.CodeAppUnavailable, fmt.Sprintf("Nothing listens on port %d.", port))
-	}
 	return a.Dial(ctx, id, port)
 }

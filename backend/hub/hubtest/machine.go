@@ -3,21 +3,23 @@ package hubtest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"slipway/backend/session"
 	"slipway/gpu"
 )
 
-// machine is the machine of an agent.
 type machine struct {
 	*base
 	// Probe fails if the machine cannot be checked.
 	Probe func(context.Context) error
 
-	board *session.DeviceBoard // guarded by mu, like the fields below
-	rows  []session.Account
-	span  session.AccountSpan
+	board  *session.DeviceBoard // guarded by mu, like the fields below
+	rows   []session.Account
+	span   session.AccountSpan
+	images []session.Image
+	works  []session.ImageWork
 }
 
 // SetBoard sets what Devices returns and sends an event.
@@ -32,10 +34,7 @@ func (a *machine) SetBoard(board session.DeviceBoard) {
 func (a *machine) SetAccounts(rows ...session.Account) { a.do(func() { a.rows = rows }) }
 
 // Span returns the last span passed to Accounts.
-func (a *machine) Span() (span session.AccountSpan) {
-	a.do(func() { span = a.span })
-	return span
-}
+func (a *machine) Span() session.AccountSpan { return read(a.base, &a.span) }
 
 func (a *machine) devices(context.Context) (session.DeviceBoard, error) {
 	if a.board == nil {
@@ -85,4 +84,87 @@ func (a *machine) listDirectories(_ context.Context, path string) (session.Direc
 		return session.DirectoryListing{Path: "/data", Parent: "/", Entries: []session.DirectoryEntry{}}, nil
 	}
 	return session.DirectoryListing{}, failed(session.CodeFileNotFound, "There is no directory "+path+".")
+}
+
+// SetImages sets what ListImages returns.
+func (a *machine) SetImages(images ...session.Image) { a.do(func() { a.images = images }) }
+
+// MoveWork changes the newest work on an image.
+func (a *machine) MoveWork(change func(*session.ImageWork)) {
+	a.do(func() {
+		last := &a.works[len(a.works)-1]
+		change(last)
+		last.Revision++
+		a.wake()
+	})
+}
+
+// Works returns all work on images, oldest first.
+func (a *machine) Works() (all []session.ImageWork) {
+	a.do(func() { all = slices.Clone(a.works) })
+	return all
+}
+
+func (a *machine) listImages(context.Context) ([]session.Image, error) {
+	return slices.Clone(a.images), nil
+}
+
+func (a *machine) removeImage(_ context.Context, ref string) error {
+	at := slices.IndexFunc(a.images, func(i session.Image) bool { return i.ID == ref || slices.Contains(i.Refs, ref) })
+	switch {
+	case at < 0:
+		return failed(session.CodeNoImage, "The image "+ref+" is not on this machine.")
+	case len(a.images[at].UsedBy) > 0:
+		return failed(session.CodeImageConflict, "A session uses the image "+ref+".")
+	}
+	a.images = slices.Delete(slices.Clone(a.images), at, at+1)
+	return nil
+}
+
+// imageDisk assumes that images share nothing.
+func (a *machine) imageDisk(context.Context) (disk session.ImageDisk, err error) {
+	for _, i := range a.images {
+		disk.Total += i.Size
+		disk.Images = append(disk.Images, session.ImageRoom{Image: i, Alone: i.Size})
+	}
+	return disk, nil
+}
+
+func (a *machine) pullImage(_ context.Context, req session.PullRequest) (session.ImageWork, error) {
+	return a.beginWork(session.ImageWork{Kind: session.WorkPull, Ref: req.Ref, Owner: req.Owner})
+}
+
+// beginWork starts work, which a test continues.
+func (a *machine) beginWork(w session.ImageWork) (session.ImageWork, error) {
+	w.ID, w.State, w.Revision, w.StartedAt = fmt.Sprintf("work-%d", len(a.works)+1), session.WorkRunning, 1, time.Now()
+	a.works = append(a.works, w)
+	a.wake()
+	return w, nil
+}
+
+// work returns the work with an id, which must exist.
+func (a *machine) work(id string) *session.ImageWork {
+	return &a.works[slices.IndexFunc(a.works, func(w session.ImageWork) bool { return w.ID == id })]
+}
+
+func (a *machine) awaitImageWork(ctx context.Context, id string, after uint64) (session.ImageWork, error) {
+	for {
+		w := a.work(id)
+		if a.down {
+			return *w, a.unavailable()
+		}
+		if w.Revision > after || w.State != session.WorkRunning {
+			return *w, nil
+		}
+		if err := a.wait(ctx, a.changed); err != nil {
+			return *w, err
+		}
+	}
+}
+
+func (a *machine) cancelImageWork(_ context.Context, id string) (session.ImageWork, error) {
+	w := a.work(id)
+	w.State, w.Revision = session.WorkCancelled, w.Revision+1
+	a.wake()
+	return *w, nil
 }

@@ -57,12 +57,9 @@ func (a *Agent) Rename(ctx context.Context,
 	return
 }
 
-func (a *Agent) SetTags(ctx context.Context,
+func (unanswered) SetTags(ctx context.Context,
 	id session.ID, tags []string) (result session.Session, err error) {
-	if err = a.enter(ctx); err == nil {
-		defer a.mu.Unlock()
-		result, err = a.setTags(ctx, id, tags)
-	}
+	err = unsupported("SetTags")
 	return
 }
 
@@ -154,21 +151,15 @@ func (a *Agent) Exec(ctx context.Context,
 	return
 }
 
-func (a *Agent) SSHHost(ctx context.Context,
+func (unanswered) SSHHost(ctx context.Context,
 	id session.ID, kernel string) (result session.SSHHost, err error) {
-	if err = a.enter(ctx); err == nil {
-		defer a.mu.Unlock()
-		result, err = a.sshHost(ctx, id, kernel)
-	}
+	err = unsupported("SSHHost")
 	return
 }
 
-func (a *Agent) DialSSH(ctx context.Context,
+func (unanswered) DialSSH(ctx context.Context,
 	id session.ID, req session.SSHRequest) (result net.Conn, err error) {
-	if err = a.enter(ctx); err == nil {
-		a.mu.Unlock()
-		result, err = a.dialSSH(ctx, id, req)
-	}
+	err = unsupported("DialSSH")
 	return
 }
 

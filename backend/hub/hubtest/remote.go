@@ -3,7 +3,6 @@ package hubtest
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -12,52 +11,35 @@ import (
 	"slipway/backend/session"
 )
 
-// Connector is a [hub.Connector] of in-memory agents, by their addresses. The functions may be replaced before it is
-// used.
+// Connector is a [hub.Connector] of in-memory agents, by their addresses.
 type Connector struct {
 	// Adding is called by Add. It may ask or fail.
 	Adding func(context.Context, *hub.Work, hub.Entry) error
-	// Found is the instance of the agent that Add finds.
-	Found string
-	// Removing is called by Remove.
-	Removing func(context.Context, hub.Entry, bool) error
+	Found  string // instance of the agent that Add finds
 
-	mu      sync.Mutex // guards everything below
-	agents  map[string]*Agent
-	remotes map[string]*Remote
+	agents  sync.Map // *Agent by address
+	remotes sync.Map // *Remote by address
 }
 
 var _ hub.Connector = (*Connector)(nil)
 
-// Machine puts an agent at an address.
-func (r *Connector) Machine(address string, agent *Agent) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.agents == nil {
-		r.agents, r.remotes = map[string]*Agent{}, map[string]*Remote{}
-	}
-	r.agents[address] = agent
-}
+func (r *Connector) Machine(address string, agent *Agent) { r.agents.Store(address, agent) }
 
 // Remote returns the connection to the agent at an address, once it was opened.
 func (r *Connector) Remote(address string) *Remote {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.remotes[address]
+	value, _ := r.remotes.Load(address)
+	remote, _ := value.(*Remote)
+	return remote
 }
 
 // Open implements [hub.Connector]. The connection is down until it runs.
 func (r *Connector) Open(entry hub.Entry, _ hub.Listed) (hub.Remote, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	agent := r.agents[entry.Address]
-	if agent == nil {
-		return nil, session.NewError(session.CodeAgentNotFound, "There is no such machine.", "Choose another.")
-	}
-	remote := &Remote{id: entry.ID, agent: agent, changed: make(chan struct{}), up: true}
-	remote.link = hub.Link{State: hub.LinkOff, Transport: "ssh"}
+	value, _ := r.agents.Load(entry.Address)
+	agent := value.(*Agent)
+	remote := &Remote{id: entry.ID, agent: agent, changed: make(chan struct{}), up: true,
+		link: hub.Link{State: hub.LinkOff, Transport: "ssh"}}
 	agent.SetDown(true)
-	r.remotes[entry.Address] = remote
+	r.remotes.Store(entry.Address, remote)
 	return remote, nil
 }
 
@@ -82,25 +64,15 @@ func (r *Connector) Add(ctx context.Context, work *hub.Work, entry hub.Entry,
 	return entry, err
 }
 
-func (r *Connector) Upgrade(_ context.Context, work *hub.Work, _ hub.Entry) error {
-	work.Progress(1, 2)
-	work.Progress(2, 2)
-	return nil
-}
+func (r *Connector) Upgrade(context.Context, *hub.Work, hub.Entry) error { return nil }
 
-func (r *Connector) Remove(ctx context.Context, _ *hub.Work, entry hub.Entry, uninstall bool) error {
-	if r.Removing == nil {
-		return nil
-	}
-	return r.Removing(ctx, entry, uninstall)
-}
+func (r *Connector) Remove(context.Context, *hub.Work, hub.Entry, bool) error { return nil }
 
 // Remote is a [hub.Remote] that a test connects and cuts.
 type Remote struct {
-	id    string
-	agent *Agent
-
-	moving sync.Mutex // held while the link changes, so that the last change wins
+	session.Admin // nil: of its methods, only those below are called
+	id            string
+	agent         *Agent
 
 	mu      sync.Mutex // guards everything below
 	link    hub.Link
@@ -108,7 +80,6 @@ type Remote struct {
 	up      bool // connected while it runs
 	running bool
 	clients []session.PairedClient
-	limits  map[string]session.Allowance
 }
 
 var _ hub.Remote = (*Remote)(nil)
@@ -116,32 +87,33 @@ var _ hub.Remote = (*Remote)(nil)
 func (r *Remote) Agent() session.Agent { return session.AgentOf(r.agent, r) }
 
 func (r *Remote) Run(ctx context.Context) {
-	r.moving.Lock()
-	r.mu.Lock()
-	r.running = true
-	up := r.up
-	r.mu.Unlock()
-	r.move(up)
-	r.moving.Unlock()
+	r.do(func() {
+		r.running = true
+		r.move(r.up)
+	})
 	<-ctx.Done()
-	r.moving.Lock()
-	defer r.moving.Unlock()
+	r.do(func() {
+		r.running = false
+		r.agent.SetDown(true)
+		r.setLink(hub.Link{State: hub.LinkOff, Transport: "ssh"})
+	})
+}
+
+// do calls change with mu held.
+func (r *Remote) do(change func()) {
 	r.mu.Lock()
-	r.running = false
-	r.mu.Unlock()
-	r.agent.SetDown(true)
-	r.SetLink(hub.Link{State: hub.LinkOff, Transport: "ssh"})
+	defer r.mu.Unlock()
+	change()
 }
 
-// SetUp connects or cuts the link.
-func (r *Remote) SetUp(up bool) {
-	r.moving.Lock()
-	defer r.moving.Unlock()
-	r.move(up)
-}
+func (r *Remote) SetUp(up bool) { r.do(func() { r.move(up) }) }
 
-// move is SetUp for a caller that holds moving.
+// move is called with mu held.
 func (r *Remote) move(up bool) {
+	r.up = up
+	if !r.running {
+		return
+	}
 	now := time.Now()
 	link := hub.Link{State: hub.LinkConnected, Since: now, LastHeard: now, Transport: "ssh", Carriers: 2,
 		RTT: 40 * time.Millisecond}
@@ -150,24 +122,18 @@ func (r *Remote) move(up bool) {
 			NextTry: now.Add(time.Second), Waits: "The network does not answer.",
 			Err: session.NewError(session.CodeUnreachable, "No route to the host.", "Look at the network.")}
 	}
-	r.mu.Lock()
-	r.up = up
-	running := r.running
-	r.mu.Unlock()
-	if running {
-		r.agent.SetDown(!up)
-		r.SetLink(link)
-	}
+	r.agent.SetDown(!up)
+	r.setLink(link)
 }
 
-// SetLink sets the state of the link.
-func (r *Remote) SetLink(link hub.Link) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// setLink is called with mu held.
+func (r *Remote) setLink(link hub.Link) {
 	r.link = link
 	close(r.changed)
 	r.changed = make(chan struct{})
 }
+
+func (r *Remote) SetLink(link hub.Link) { r.do(func() { r.setLink(link) }) }
 
 func (r *Remote) Link() (hub.Link, <-chan struct{}) {
 	r.mu.Lock()
@@ -181,10 +147,7 @@ func (r *Remote) Reconnect(context.Context, *hub.Work) error {
 }
 
 func (r *Remote) Answer(_ context.Context, accept bool, found string) (string, error) {
-	r.mu.Lock()
-	question := r.link.Question
-	r.mu.Unlock()
-	if question == nil || question.Found != found {
+	if link, _ := r.Link(); link.Question == nil || link.Question.Found != found {
 		return "", session.NewError(session.CodeAgentConflict, "That is not what is asked.", "Look again.")
 	}
 	if accept {
@@ -193,54 +156,17 @@ func (r *Remote) Answer(_ context.Context, accept bool, found string) (string, e
 	return found, nil
 }
 
-// SetClients sets the clients of the agent.
-func (r *Remote) SetClients(clients ...session.PairedClient) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.clients = clients
-}
+func (r *Remote) SetClients(clients ...session.PairedClient) { r.do(func() { r.clients = clients }) }
 
-func (r *Remote) PairedClients(context.Context) ([]session.PairedClient, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.clients, nil
+func (r *Remote) PairedClients(context.Context) (clients []session.PairedClient, err error) {
+	r.do(func() { clients = slices.Clone(r.clients) })
+	return clients, nil
 }
 
 func (r *Remote) RevokeClient(_ context.Context, fingerprint string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for i, d := range r.clients {
-		if d.Key == fingerprint {
-			r.clients = append(r.clients[:i:i], r.clients[i+1:]...)
-			return nil
-		}
-	}
-	return session.NewError(session.CodeAgentNotFound, "No such client.", "List them.")
-}
-
-func (r *Remote) Audit(_ context.Context, asked session.AuditQuery) ([]session.AuditEntry, error) {
-	entries := []session.AuditEntry{{Owner: "ann", Role: "user", Method: "Launch", Outcome: "ok"},
-		{Owner: "ada", Role: "admin", Method: "SetLimit", Target: "ann", Outcome: "ok"}}
-	entries = slices.DeleteFunc(entries, func(e session.AuditEntry) bool { return !asked.Matches(e) })
-	return entries[max(0, len(entries)-asked.Limit):], nil
-}
-
-func (r *Remote) Limits(context.Context) (map[string]session.Allowance, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return maps.Clone(r.limits), nil
-}
-
-func (r *Remote) SetLimit(_ context.Context, owner string, limit *session.Allowance) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.limits == nil {
-		r.limits = map[string]session.Allowance{}
-	}
-	delete(r.limits, owner)
-	if limit != nil {
-		r.limits[owner] = *limit
-	}
+	r.do(func() {
+		r.clients = slices.DeleteFunc(r.clients, func(c session.PairedClient) bool { return c.Key == fingerprint })
+	})
 	return nil
 }
 
@@ -248,14 +174,12 @@ func (r *Remote) RotateKey(context.Context) (session.KeyRotation, error) {
 	return session.KeyRotation{Before: "print-of-lab", Key: "new-print"}, nil
 }
 
-// Key returns the fingerprint of this computer's key.
 func (r *Connector) Key() string { return "print-of-here" }
 
 func (r *Connector) Rotate(context.Context) (hub.Rotation, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	rotation := hub.Rotation{Before: "print-of-here", Fingerprint: "new-print-of-here"}
-	for _, remote := range r.remotes {
+	for _, value := range r.remotes.Range {
+		remote := value.(*Remote)
 		if link, _ := remote.Link(); link.State == hub.LinkConnected {
 			rotation.Told = append(rotation.Told, remote.id)
 		} else {

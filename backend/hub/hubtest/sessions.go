@@ -1,6 +1,7 @@
 package hubtest
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"slices"
@@ -11,10 +12,8 @@ import (
 	"slipway/gpu"
 )
 
-// sessions are the sessions of an agent.
 type sessions struct {
 	*base
-	images  *images
 	machine *machine
 	// Log is what Logs returns.
 	Log func(context.Context, session.LogOptions) (io.ReadCloser, error)
@@ -44,7 +43,6 @@ func (a *sessions) index(id session.ID) int {
 	return slices.IndexFunc(a.all, func(s session.Session) bool { return s.ID == id })
 }
 
-// Put stores a session and sends an event.
 func (a *sessions) Put(s session.Session) (stored session.Session) {
 	a.do(func() { stored = a.put(s) })
 	return stored
@@ -70,10 +68,7 @@ func (a *sessions) SetHistory(phases ...session.Phase) { a.do(func() { a.phases 
 func (a *sessions) Refuse(name string, err error) { a.do(func() { a.refused[name] = err }) }
 
 // Launches returns how many sessions Launch has created.
-func (a *sessions) Launches() (n int) {
-	a.do(func() { n = a.launches })
-	return n
-}
+func (a *sessions) Launches() int { return read(a.base, &a.launches) }
 
 func (a *sessions) preview(_ context.Context, _ string, spec session.Spec) (session.Preview, error) {
 	m := a.itself()
@@ -83,7 +78,7 @@ func (a *sessions) preview(_ context.Context, _ string, spec session.Spec) (sess
 		p.Errors = append(p.Errors, session.FieldError{Field: "accelerator", Kind: session.KindRounded,
 			Message: "Shares are given in multiples of 0.1.", Hint: "Ask for such a one."})
 	}
-	for _, image := range a.images.all {
+	for _, image := range a.machine.images {
 		if slices.Contains(image.Refs, spec.Image) {
 			p.Image = &image
 		}
@@ -102,8 +97,8 @@ func (a *sessions) launch(ctx context.Context, req session.LaunchRequest) (sessi
 	if err := a.refused[req.Spec.Name]; err != nil {
 		return session.Session{}, err
 	}
-	s := session.Session{ID: session.NewID(), Name: req.Spec.Name, Owner: req.Owner, Spec: p.Spec,
-		Status: session.Pending, End: session.End{Result: session.ResultUndefined}, CreatedAt: time.Now(),
+	s := session.Session{ID: session.NewID(), Name: cmp.Or(req.Spec.Name, session.RandomName()), Owner: req.Owner,
+		Spec: p.Spec, Status: session.Pending, End: session.End{Result: session.ResultUndefined}, CreatedAt: time.Now(),
 		Resolved: session.Resolved{Priority: session.DefaultPriority}}
 	if req.Spec.Priority != nil {
 		s.Priority = *req.Spec.Priority
@@ -112,9 +107,6 @@ func (a *sessions) launch(ctx context.Context, req session.LaunchRequest) (sessi
 		if slices.Contains(req.Spec.After, other.Name) || slices.Contains(req.Spec.After, string(other.ID)) {
 			s.DependsOn = append(s.DependsOn, other.ID)
 		}
-	}
-	if s.Name == "" {
-		s.Name = session.RandomName()
 	}
 	if req.Key != "" {
 		a.keys[req.Key] = s.ID
@@ -142,7 +134,6 @@ func (a *sessions) list(_ context.Context, filter session.Filter) ([]session.Ses
 	return found, nil
 }
 
-// change changes a session and sends an event.
 func (a *sessions) change(ctx context.Context, id session.ID, do func(*session.Session)) (session.Session, error) {
 	s, err := a.get(ctx, id)
 	if err != nil {
@@ -153,28 +144,12 @@ func (a *sessions) change(ctx context.Context, id session.ID, do func(*session.S
 }
 
 func (a *sessions) rename(ctx context.Context, id session.ID, name string) (session.Session, error) {
-	if wrong := session.SessionNames.Check(name); wrong != nil {
-		return session.Session{}, session.Refused(session.CodeInvalid, *wrong)
-	}
 	return a.change(ctx, id, func(s *session.Session) { s.Name = name })
 }
 
-func (a *sessions) setTags(ctx context.Context, id session.ID, tags []string) (session.Session, error) {
-	clean, err := session.CleanTags(tags)
-	if err != nil {
-		return session.Session{}, err
-	}
-	return a.change(ctx, id, func(s *session.Session) { s.Tags = clean })
-}
-
 // terminate ends a session at once.
-func (a *sessions) terminate(ctx context.Context, id session.ID, forced bool) (session.Session, error) {
-	return a.change(ctx, id, func(s *session.Session) {
-		s.Status, s.Reason = session.Terminated, session.ReasonUser
-		if forced {
-			s.Reason = session.ReasonForced
-		}
-	})
+func (a *sessions) terminate(ctx context.Context, id session.ID, _ bool) (session.Session, error) {
+	return a.change(ctx, id, func(s *session.Session) { s.Status, s.Reason = session.Terminated, session.ReasonUser })
 }
 
 func (a *sessions) setPriority(ctx context.Context, id session.ID, priority int) (session.Session, error) {
@@ -210,11 +185,7 @@ func (a *sessions) history(ctx context.Context, id session.ID) ([]session.Phase,
 	return []session.Phase{{ID: "1", Session: id, Phase: session.PhaseSchedule, Result: session.OutcomeSuccess}}, nil
 }
 
-func (a *sessions) logs(ctx context.Context, id session.ID, opts session.LogOptions) (io.ReadCloser, error) {
-	var err error
-	if a.do(func() { _, err = a.get(ctx, id) }); err != nil {
-		return nil, err
-	}
+func (a *sessions) logs(ctx context.Context, _ session.ID, opts session.LogOptions) (io.ReadCloser, error) {
 	if a.Log != nil {
 		return a.Log(ctx, opts)
 	}
@@ -229,10 +200,11 @@ func (a *sessions) usage(ctx context.Context, id session.ID, since time.Time) ([
 func (a *sessions) watch(ctx context.Context, after session.Cursor, fn func(session.Event) error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	cuts := a.cuts
 	for {
 		var batch []session.Event
 		switch {
-		case a.down:
+		case a.down || a.cuts != cuts: // it may be up again before this is scheduled
 			return a.unavailable()
 		case after.Epoch != a.epoch || after.Seq > a.seq:
 			reset := session.Reset{Machine: a.itself(), Sessions: slices.Clone(a.all), Devices: a.machine.board}
@@ -263,6 +235,6 @@ func (a *sessions) commitSession(ctx context.Context, id session.ID,
 	if err != nil {
 		return session.ImageWork{}, err
 	}
-	return a.images.beginWork(session.ImageWork{Kind: session.WorkCommit, Ref: session.CommitRef(s.Owner, req.Name),
+	return a.machine.beginWork(session.ImageWork{Kind: session.WorkCommit, Ref: session.CommitRef(s.Owner, req.Name),
 		Owner: s.Owner, Session: id})
 }
