@@ -51,8 +51,7 @@ func (l *Ledger) roundShares(r Request) (asked Request, rounded *Rounding, err e
 	case asked.Shares == 0:
 		return r, nil, &Error{Code: CodeRequestQuantum,
 			Message: fmt.Sprintf("A share of %s is below the smallest share that this machine gives, %s.", r.Shares,
-				l.config.Quantum),
-			Hint: fmt.Sprintf("Ask for %s or more.", l.config.Quantum)}
+				l.config.Quantum), Hint: fmt.Sprintf("Ask for %s or more.", l.config.Quantum)}
 	}
 	return asked, &Rounding{Asked: r.Shares, Given: asked.Shares, Less: true,
 		Why: fmt.Sprintf("Shares are given in multiples of %s, so %s becomes %s.", l.config.Quantum, r.Shares,
@@ -105,8 +104,7 @@ func (l *Ledger) refuse(r Request) *Error {
 	case r.Shares > 0 && free >= r.Shares:
 		return &Error{Code: CodeGrantFragmented,
 			Message: fmt.Sprintf("%s of devices is free in sum, but not in pieces that %s can be made of.", free,
-				r.Shares),
-			Hint: "It starts when more of one device is free; a smaller share may start sooner."}
+				r.Shares), Hint: "It starts when more of one device is free; a smaller share may start sooner."}
 	}
 	return &Error{Code: CodeGrantUnavailable,
 		Message: fmt.Sprintf("%s of devices is asked for, and not that much is free.", r),

@@ -43,8 +43,7 @@ func (p *planner) endOf(q Request) *End {
 	}
 	if q.Deadline != nil && !p.now.Before(*q.Deadline) {
 		return &End{Reason: session.ReasonPendingTimeout, Cause: *session.Because(session.CodeExpired,
-			session.Say("waitedOut"),
-			session.Say("waitedOutHint"))}
+			session.Say("waitedOut"), session.Say("waitedOutHint"))}
 	}
 	return nil
 }

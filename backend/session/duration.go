@@ -98,13 +98,10 @@ type unit struct {
 var units = map[string]unit{
 	"timeout": {KindInvalid, "A timeout", "Write for example 30m, or leave it empty.",
 		"Leave it empty for no timeout."},
-	"pendingTimeout": {KindRange, "The longest wait",
-		"Write for example 2h, or leave it empty to wait for ever.", ""},
+	"pendingTimeout":   {KindRange, "The longest wait", "Write for example 2h, or leave it empty to wait for ever.", ""},
 	"resources.memory": {KindRange, "", "Write for example 2g.", ""},
-	"resources.shm": {KindRange, "", "Write for example 64m, or leave it empty for an automatic amount.",
-		""},
-	"accelerator": {KindInvalid, "",
-		"Write for example 0.5, 2, mig:1g.10gb or vram:12g, or leave it empty.", ""},
+	"resources.shm":    {KindRange, "", "Write for example 64m, or leave it empty for an automatic amount.", ""},
+	"accelerator":      {KindInvalid, "", "Write for example 0.5, 2, mig:1g.10gb or vram:12g, or leave it empty.", ""},
 }
 
 var usualUnit = unit{KindInvalid, "A length of time", "Write for example 30m, or leave it empty.", ""}

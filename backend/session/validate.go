@@ -168,8 +168,7 @@ func (s Spec) validateResources(f *findings, limits Limits) {
 	r := s.WithDefaults().Resources
 	switch {
 	case r.CPU < 1:
-		f.add("resources.cpu", KindRange, fmt.Sprintf("%d is not a number of CPUs.", r.CPU),
-			"Ask for 1 CPU or more.")
+		f.add("resources.cpu", KindRange, fmt.Sprintf("%d is not a number of CPUs.", r.CPU), "Ask for 1 CPU or more.")
 	case limits.CPUs > 0 && r.CPU > limits.CPUs:
 		f.say("resources.cpu", KindRange, Phrase{Say: "cpuMax", Count: limits.CPUs})
 	}

@@ -41,8 +41,7 @@ func (t *Tx) Books() uint64 { return number(t.tx.Bucket(bucketMeta).Get(metaBook
 func (t *Tx) Expect(books uint64) error {
 	if now := t.Books(); now != books {
 		return &session.Error{Code: session.CodeStoreConflict,
-			Message: fmt.Sprintf("The books changed from revision %d to %d.",
-				books, now)}
+			Message: fmt.Sprintf("The books changed from revision %d to %d.", books, now)}
 	}
 	return nil
 }
@@ -119,8 +118,7 @@ func (t *Tx) Put(s *session.Session) error {
 	}
 	if old.Status != s.Status && !old.Status.CanBecome(s.Status) {
 		return &session.Error{Code: session.CodeStoreTransition,
-			Message: fmt.Sprintf("A session cannot go from %s to %s.",
-				old.Status, s.Status)}
+			Message: fmt.Sprintf("A session cannot go from %s to %s.", old.Status, s.Status)}
 	}
 	if old.Name != s.Name && s.Status.Live() {
 		if err := t.claimName(s.Owner, s.Name, s.ID); err != nil {
@@ -173,8 +171,7 @@ func (t *Tx) claimName(owner, name string, id session.ID) error {
 			Hint: "Choose another name, or leave it empty for a random one.",
 			Fields: []session.FieldError{{
 				Field: "name", Kind: session.KindDuplicate, Message: fmt.Sprintf("A live session named %q exists "+
-					"already.",
-					name), Hint: "Choose another name.",
+					"already.", name), Hint: "Choose another name.",
 			}},
 		}
 	}

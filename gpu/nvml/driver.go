@@ -70,8 +70,7 @@ var symbols = map[string][]string{
 	"nvmlInit":                   {"nvmlInit_v2", "nvmlInit"},
 	"nvmlDeviceGetCount":         {"nvmlDeviceGetCount_v2", "nvmlDeviceGetCount"},
 	"nvmlDeviceGetHandleByIndex": {"nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex"},
-	"nvmlDeviceGetPciInfo": {"nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2",
-		"nvmlDeviceGetPciInfo"},
+	"nvmlDeviceGetPciInfo":       {"nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2", "nvmlDeviceGetPciInfo"},
 	"nvmlDeviceGetComputeRunningProcesses": {"nvmlDeviceGetComputeRunningProcesses_v3",
 		"nvmlDeviceGetComputeRunningProcesses_v2", "nvmlDeviceGetComputeRunningProcesses"},
 	"nvmlDeviceGetGraphicsRunningProcesses": {"nvmlDeviceGetGraphicsRunningProcesses_v3",
@@ -187,8 +186,7 @@ func (l *library) instances(d device) (found []device, ok bool) {
 	most, ok := askFor(l, "nvmlDeviceGetMaxMigDeviceCount", d.uuid, d.GetMaxMigDeviceCount)
 	for i := range most {
 		const call = "nvmlDeviceGetMigDeviceHandleByIndex"
-		handle, code := read(l, call, d.uuid,
-			func() (lib.Device, lib.Return) { return d.GetMigDeviceHandleByIndex(i) })
+		handle, code := read(l, call, d.uuid, func() (lib.Device, lib.Return) { return d.GetMigDeviceHandleByIndex(i) })
 		if code == codeNotFound {
 			continue // a place that no instance was made in
 		}

@@ -76,9 +76,8 @@ func (s *Source) ask(ctx context.Context, r request) (answer, error) {
 		s.failures, s.reason = 0, nil
 		return a, nil
 	}
-	return answer{}, s.giveUp(&gpu.Error{Code: gpu.CodeSourceUnavailable,
-		Message: "The NVIDIA driver keeps failing.",
-		Hint:    "Run nvidia-smi. If it fails too, restart the computer."})
+	return answer{}, s.giveUp(&gpu.Error{Code: gpu.CodeSourceUnavailable, Message: "The NVIDIA driver keeps failing.",
+		Hint: "Run nvidia-smi. If it fails too, restart the computer."})
 }
 
 // ready starts a child unless one lives.
@@ -123,13 +122,11 @@ func (s *Source) bury(failure error) error {
 	s.config.Log.Warn("the reader of NVIDIA devices was replaced", "why", why, "device", device)
 	if device == "" {
 		return s.giveUp(&gpu.Error{Code: gpu.CodeSourceUnavailable, Message: "NVIDIA devices cannot be read: " + why +
-			".",
-			Hint: "Run nvidia-smi. If it fails too, restart the computer."})
+			".", Hint: "Run nvidia-smi. If it fails too, restart the computer."})
 	}
 	lesson := omission{Device: device, Call: call}
 	again := slices.ContainsFunc(s.avoided, func(a avoided) bool {
-		return a.Device == device &&
-			time.Now().Before(a.until)
+		return a.Device == device && time.Now().Before(a.until)
 	})
 	if errors.Is(failure, errHang) || again {
 		lesson.Call = ""
