@@ -30,7 +30,6 @@ type State struct {
 	Parts   int64         `json:"parts"`
 }
 
-// stateVersion is the version of [State] that is written.
 const stateVersion = 1
 
 // Running is a session that is running, or that ended since the last sample.
@@ -87,7 +86,7 @@ func NewAccounts(state State) *Accounts {
 	return a
 }
 
-// clone copies everything that accounts change in place.
+// clone copies everything that is changed in place.
 func (s State) clone() State {
 	c := s
 	c.Devices = slices.Clone(s.Devices)
@@ -196,7 +195,6 @@ func (a *Accounts) holder(session string) *Running {
 	return nil
 }
 
-// row finds or opens a row.
 func (a *Accounts) row(session string, device UUID) *Row {
 	key := rowKey{session, device}
 	r := a.rows[key]

@@ -190,7 +190,6 @@ func (p *party) add(process ProcessSample, covered int64, now time.Duration) {
 	}
 }
 
-// fullUtil is a Util of 100 %.
 const fullUtil = 10000
 
 func clamp(util int) int { return min(max(util, 0), fullUtil) }
@@ -232,7 +231,7 @@ func withRest(parties []*party) []*party {
 	return append(slices.Clip(parties), &party{session: Unattributed})
 }
 
-// bookBusy counts busy time. uses has one entry more than parties, for unattributed use.
+// uses has one entry more than parties, for unattributed use.
 func (a *Accounts) bookBusy(iv interval, parties []*party, uses []int64) {
 	var total int64
 	for _, use := range uses {
@@ -247,7 +246,7 @@ func (a *Accounts) bookBusy(iv interval, parties []*party, uses []int64) {
 	iv.device.Counted.BusyGPUMs += total / fullUtil
 }
 
-// bookMemory counts memory. memories has one entry more than parties, for unattributed use.
+// memories has one entry more than parties, for unattributed use.
 func (a *Accounts) bookMemory(iv interval, parties []*party, memories []int64) {
 	var total Bytes
 	for i, p := range withRest(parties) {
@@ -258,7 +257,6 @@ func (a *Accounts) bookMemory(iv interval, parties []*party, memories []int64) {
 	iv.device.Counted.Add(Counters{VRAM: Held(total, iv.held), VRAMPeak: total})
 }
 
-// bookTime counts the allocated time by how well the use in it is known.
 func (a *Accounts) bookTime(parties []*party, iv interval, how quality) {
 	for _, p := range parties {
 		if p.row == nil || p.row.Pending == 0 {

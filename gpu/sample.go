@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Moment is one point in time on three clocks. Durations between moments are taken from Boot and Awake, never from
-// Wall, which people and time servers set at will.
+// Moment is one point in time on three clocks. Durations are taken from Boot and Awake, never from Wall, which people
+// and time servers set.
 type Moment struct {
 	BootID string        `json:"bootId"` // changes with every boot; Boot and Awake compare only within one
 	Boot   time.Duration `json:"boot"`   // since boot, suspended time included (CLOCK_BOOTTIME)
@@ -19,7 +19,7 @@ func (m Moment) Before(d time.Duration) Moment {
 	return Moment{BootID: m.BootID, Boot: m.Boot - d, Awake: m.Awake - d, Wall: m.Wall.Add(-d)}
 }
 
-// Epoch is a stretch of time in which a device's counters only grow. Driver changes whenever the driver is loaded
+// Epoch is a stretch of time in which the counters of a device only grow. Driver changes whenever the driver is loaded
 // again.
 type Epoch struct {
 	Boot   string `json:"boot"`
@@ -32,8 +32,8 @@ type Sample struct {
 	Epoch Epoch  `json:"epoch"`
 
 	// Since is the start, on the Boot clock, of the time that the Util values average over; the end is At. Zero means
-	// since the previous sample of the same source. A source that was just started and reads a driver's buffer says
-	// here how far back it reached.
+	// since the previous sample of the same source. A source that was just started and reads the buffer of a driver
+	// sets it to how far back that reached.
 	Since time.Duration `json:"since,omitempty"`
 
 	Devices   []DeviceSample  `json:"devices"`
@@ -58,8 +58,8 @@ type DeviceSample struct {
 	Blind       bool        `json:"blind,omitempty"`       // its processes could not be listed
 }
 
-// ProcessSample is one process on one device or instance. A process on two devices is two samples. PID and Start
-// together name a process, because the kernel uses numbers again.
+// ProcessSample is one process on one device or instance; a process on two devices is two samples. PID and Start
+// together name a process, because the kernel reuses numbers.
 type ProcessSample struct {
 	PID      int    `json:"pid"`
 	Start    uint64 `json:"start"` // field 22 of /proc/PID/stat: ticks of 10 ms since boot; 0: unknown
@@ -74,7 +74,8 @@ type ProcessSample struct {
 	Container string `json:"container,omitempty"`
 }
 
-// EndedProcess is a process that ended since the previous sample, as the driver keeps it on record. Each is told once.
+// EndedProcess is a process that ended since the previous sample, from the records of the driver. Each is reported
+// once.
 type EndedProcess struct {
 	PID       int           `json:"pid"`
 	Device    UUID          `json:"device"`
@@ -97,7 +98,7 @@ func (s Sample) Device(uuid UUID) (DeviceSample, bool) {
 	return DeviceSample{}, false
 }
 
-// Source finds and measures devices. Its methods may be called by several goroutines; the source lets them take turns.
+// Source finds and measures devices. Its methods may be called by several goroutines and take turns.
 type Source interface {
 	// Inventory lists the devices in the order of their Index; one that is lost may stay in the list as it was last
 	// seen, with its [Loss]. A machine without devices has an empty list and no error; a driver that does not answer is
@@ -117,7 +118,9 @@ type Empty struct {
 
 var _ Source = Empty{}
 
-// Inventory lists nothing.
+// Inventory lists the devices in the order of their Index; a lost one may stay in the list as it was last seen, with
+// its [Loss]. A machine without devices has an empty list and no error; a driver that does not respond is an [*Error]
+// with code [CodeSourceUnavailable].
 func (Empty) Inventory(context.Context) ([]Device, error) { return nil, nil }
 
 // Sample is empty but for its time.
