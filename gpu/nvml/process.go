@@ -30,7 +30,6 @@ type child struct {
 // endPatience is how long a child may take to end before it is left behind.
 const endPatience = 2 * time.Second
 
-// start runs the command of the child and begins to listen to it.
 func start(c Config) (*child, error) {
 	command := c.Command
 	if len(command) == 0 {
@@ -71,8 +70,7 @@ func start(c Config) (*child, error) {
 	return k, nil
 }
 
-// listen reads answers until the child's output ends, then waits for its end. An answer that nobody waits for any more
-// is thrown away.
+// listen reads answers until the child's output ends, then waits for its end. An answer that came too late is dropped.
 func (k *child) listen(stdout io.Reader) {
 	for next := messages(stdout); ; {
 		var a answer
@@ -100,8 +98,8 @@ func (k *child) alive() bool {
 	}
 }
 
-// ask sends a request and waits for its answer for as long as the child makes progress: no single call takes longer
-// than patience.
+// ask sends a request and waits for its answer as long as the child makes progress: no single call takes longer than
+// patience.
 func (k *child) ask(ctx context.Context, r request, patience time.Duration) (answer, error) {
 	sent := make(chan error, 1)
 	go func() { sent <- json.NewEncoder(k.stdin).Encode(r) }()
@@ -141,8 +139,8 @@ func (k *child) ask(ctx context.Context, r request, patience time.Duration) (ans
 	}
 }
 
-// end kills the child and reports whether it ended within a moment. A process that hangs in the kernel cannot be ended
-// by anybody.
+// end kills the child and reports whether it ended within a moment. A process that hangs in the kernel cannot be
+// killed.
 func (k *child) end() bool {
 	k.stdin.Close()
 	_ = k.cmd.Process.Kill()
@@ -155,7 +153,7 @@ func (k *child) end() bool {
 	}
 }
 
-// lastLine is what the process said first of its end, or how it ended.
+// lastLine is the first line of the process's error output, or how it ended.
 func (k *child) lastLine() string {
 	select {
 	case <-k.gone:
@@ -196,8 +194,8 @@ func (h *head) firstLine() string {
 	return ""
 }
 
-// blackBox tells the parent what its child was doing when it died or stopped answering: a file of one record that the
-// child overwrites before every call into the library. It costs the child a microsecond and the parent nothing.
+// blackBox shows the parent what its child was doing when it died or hung: a file of one record that the child
+// overwrites before every call into the library. It costs the child a microsecond and the parent nothing.
 type blackBox struct {
 	file *os.File // nil: nothing is recorded
 	seq  uint64

@@ -9,7 +9,7 @@ import (
 
 // Parent and child speak in JSON, one value after the other: the parent sends requests, the child answers.
 
-// maxMessage bounds what one side believes of the other, in bytes.
+// maxMessage limits one message, in bytes.
 const maxMessage = 16 << 20
 
 // messages reads the values of one side. The error is io.EOF at their end.
@@ -36,7 +36,7 @@ type request struct {
 	Omit  []omission        `json:"omit,omitempty"`
 }
 
-// omission is a call that the child must not make. No Device: on none; no Call: none at all on the device.
+// omission is a call that the child must not make: without Device on none, without Call none at all on the device.
 type omission struct {
 	Device string `json:"device,omitempty"` // a UUID, or "#0" for an index
 	Call   string `json:"call,omitempty"`
@@ -50,7 +50,7 @@ type answer struct {
 	Lost      []loss        `json:"lost,omitempty"`
 }
 
-// fault is why the library as a whole is of no use.
+// fault is why the library as a whole cannot be used.
 type fault struct {
 	Call string `json:"call,omitempty"`
 	Code int    `json:"code"`           // as the library says, or one of the codes below
@@ -108,7 +108,7 @@ type instanceFacts struct {
 	Total uint64 `json:"total"`
 }
 
-// reading is what changes, as the library told it: nothing is corrected yet.
+// reading is what changes, as the library reported it: nothing is corrected yet.
 type reading struct {
 	Driver  string          `json:"driver"`
 	Devices []deviceReading `json:"devices"`
@@ -129,7 +129,7 @@ type deviceReading struct {
 	Instances []instanceReading `json:"instances,omitempty"` // of a divided device
 }
 
-// processesReading is what the driver says of the processes of one device.
+// processesReading is what the driver reports about the processes of one device.
 type processesReading struct {
 	Rows      []row         `json:"rows,omitempty"` // their utilisation
 	RowsCode  int           `json:"rowsCode"`
@@ -173,6 +173,5 @@ type processInfo struct {
 	Instance string `json:"instance,omitempty"`
 }
 
-// notAvailable is what the library says instead of an amount that it does not know, as on WSL and to users without
-// rights.
+// notAvailable is the library's value for an unknown amount, as on WSL and for users without rights.
 const notAvailable = 1<<64 - 1
