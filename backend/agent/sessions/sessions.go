@@ -144,7 +144,7 @@ func (m *Sessions) Launch(ctx context.Context, req session.LaunchRequest) (sessi
 		s := m.newSession(req)
 		s.DependsOn, s.Folders = depends, mounted
 		stored, err := m.create(s, req.Key)
-		if session.CodeOf(err) == store.CodeNameTaken && !named && try < 20 {
+		if session.CodeOf(err) == session.CodeNameTaken && !named && try < 20 {
 			continue // a random name that is in use
 		}
 		if err != nil {
