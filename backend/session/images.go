@@ -16,49 +16,46 @@ import (
 	"slipway/gpu"
 )
 
-// Images lists, fetches, makes and removes the images of an agent's engine. Fetching one and making one of a session
-// take a while and go on when whoever asked has left: each is an [ImageWork], which the agent remembers for a while
-// after its end, and not over a restart.
+// Images lists, pulls, makes and removes the images of an agent's engine. A pull and a commit take a while and continue
+// without the caller: each is an [ImageWork], which the agent remembers for a while after its end, but not across a
+// restart.
 type Images interface {
 	//rpc:method name=images effect=read who=custom
 	ListImages(ctx context.Context) ([]Image, error)
-	// PullImage begins to fetch an image, or joins the fetching that goes on. The codes of its failures are those of
-	// the engine: engine_pull_not-found, engine_pull_forbidden and so on. image_update_invalid for what is no name, or
-	// names a customized image, which no registry has.
+	// PullImage starts a pull, or joins a running one. Failures have the codes of the engine: engine_pull_not-found,
+	// engine_pull_forbidden and so on; image_update_invalid for what is not a name, or names a customized image, which
+	// no registry has.
 	//
 	//rpc:method name=image.pull effect=again who=custom
 	PullImage(ctx context.Context, req PullRequest) (ImageWork, error)
-	// CommitSession begins to make an image of what a RUNNING interactive
-	// session, or an ended one that kept its container, changed in its main
-	// kernel; folders, mounts and /home/work are not part of it. Fails with image_update_invalid,
-	// image_update_conflict where
-	// the session is not one of that kind or is being committed already, and
-	// image_commit_already-exists where its owner has an image of that name.
+	// CommitSession starts to make an image of what a RUNNING interactive session, or an ended one that kept its
+	// container, changed in its main kernel, without folders, mounts and /home/work. Fails with image_update_invalid,
+	// image_update_conflict for another session or one that is being committed, and image_commit_already-exists if its
+	// owner has an image of that name.
 	//
 	//rpc:method name=image.commit effect=once args=id,commit who=owner audit=req.Name
 	CommitSession(ctx context.Context, id ID, req CommitRequest) (ImageWork, error)
-	// AwaitImageWork returns a piece of work as soon as its revision is above after, at once where it has ended, and
-	// else as it is after [ImageWorkWait]. operation_read_not-found.
+	// AwaitImageWork returns a work when its revision is above after, at once if it has ended, or after
+	// [ImageWorkWait]. operation_read_not-found.
 	//
 	//rpc:method name=image.work effect=read args=work,after? who=custom
 	AwaitImageWork(ctx context.Context, id string, after uint64) (ImageWork, error)
-	// CancelImageWork asks a piece of work to end. What it has made so far is dropped. One that has ended stays as it
-	// is.
+	// CancelImageWork asks a work to end and drops what it has made so far. One that has ended stays as it is.
 	//
 	//rpc:method name=image.cancel effect=again args=work who=custom
 	CancelImageWork(ctx context.Context, id string) (ImageWork, error)
-	// RemoveImage removes an image under all its names. Fails with engine_image_not-found, and with
-	// image_update_conflict where a live session, or any container, uses it.
+	// RemoveImage removes an image with all its names. Fails with engine_image_not-found, and with
+	// image_update_conflict if a live session, or any container, uses it.
 	//
 	//rpc:method name=image.remove effect=once limit=slow who=custom
 	RemoveImage(ctx context.Context, ref string) error
-	// ImageDisk says what images take on the disk, those without a name included.
+	// ImageDisk returns the disk use of images, also of those without a name.
 	//
 	//rpc:method name=image.disk effect=read limit=slow who=custom
 	ImageDisk(ctx context.Context) (ImageDisk, error)
 }
 
-// ImageWorkWait is how long AwaitImageWork waits for news.
+// ImageWorkWait is how long AwaitImageWork waits for a change.
 const ImageWorkWait = 20 * time.Second
 
 // Image is an image that an agent's engine has.
@@ -72,14 +69,14 @@ type Image struct {
 	Labels    map[string]string `json:"labels"`
 	Origin    *ImageOrigin      `json:"origin,omitempty"` // nil: it was not made of a session
 	UsedBy    []ImageUser       `json:"usedBy"`           // live sessions; only in lists
-	// Owners are the only people who may use it, whatever it is called; empty: its names decide.
+	// Owners are the only people who may use it, whatever its names are; empty: the names decide.
 	Owners []string `json:"owners,omitempty"`
-	// Login reports that it was pulled with a registry login of the agent and cannot be pulled without one.
+	// Login means that it was pulled with a registry login of the agent and cannot be pulled without one.
 	Login bool `json:"login,omitempty"`
 }
 
-// ShownTo reports whether a person who is no admin may see and use the image. A name under slipway-custom/ is of the
-// person in it, any other is everybody's; logins says whether the person may use the agent's registry logins.
+// ShownTo reports whether a person who is no admin may see and use the image. A name under slipway-custom/ belongs to
+// the person in it, any other to everybody; logins is whether the person may use the agent's registry logins.
 func (i Image) ShownTo(owner string, logins bool) bool {
 	if len(i.Owners) > 0 {
 		return slices.Contains(i.Owners, owner)
@@ -92,13 +89,13 @@ func (i Image) ShownTo(owner string, logins bool) bool {
 	})
 }
 
-// OnlyOf reports whether every name of the image is a person's own.
+// OnlyOf reports whether every name of the image belongs to owner.
 func (i Image) OnlyOf(owner string) bool {
 	own := len(i.Refs) > 0 && !slices.ContainsFunc(i.Refs, func(ref string) bool { return !OwnRef(owner, ref) })
 	return own || len(i.Owners) == 1 && i.Owners[0] == owner
 }
 
-// ImageOrigin says what a customized image was made of.
+// ImageOrigin is what a customized image was made from.
 type ImageOrigin struct {
 	Name        string `json:"name"` // as its owner named it
 	Owner       string `json:"owner"`
@@ -118,55 +115,54 @@ type ImageUser struct {
 	Owner   string `json:"owner,omitempty"`
 }
 
-// The labels of customized images.
-const (
-	labelOriginName        = "slipway.image.name"
-	labelOriginOwner       = "slipway.image.owner"
-	labelOriginInstance    = "slipway.image.instance"
-	labelOriginSession     = "slipway.image.session"
-	labelOriginSessionName = "slipway.image.session-name"
-	labelOriginBase        = "slipway.image.base"
-	labelOriginSeries      = "slipway.image.series"
-)
+// LabelImageInstance names the agent that made an image, on images without a name, too.
+const LabelImageInstance = "slipway.image.instance"
 
-// LabelImageInstance names the agent that made an image, on images that have no name yet as well.
-const LabelImageInstance = labelOriginInstance
-
-// Labels are those by which an image tells of its origin.
-func (o ImageOrigin) Labels() map[string]string {
-	return map[string]string{
-		labelOriginName: o.Name, labelOriginOwner: o.Owner, labelOriginInstance: o.Instance,
-		labelOriginSession:     string(o.Session),
-		labelOriginSessionName: o.SessionName, labelOriginBase: o.Base, labelOriginSeries: o.Series,
-	}
+// originLabels are the labels of customized images, each with its field.
+var originLabels = map[string]func(*ImageOrigin) *string{
+	"slipway.image.name":         func(o *ImageOrigin) *string { return &o.Name },
+	"slipway.image.owner":        func(o *ImageOrigin) *string { return &o.Owner },
+	LabelImageInstance:           func(o *ImageOrigin) *string { return &o.Instance },
+	"slipway.image.session":      func(o *ImageOrigin) *string { return (*string)(&o.Session) },
+	"slipway.image.session-name": func(o *ImageOrigin) *string { return &o.SessionName },
+	"slipway.image.base":         func(o *ImageOrigin) *string { return &o.Base },
+	"slipway.image.series":       func(o *ImageOrigin) *string { return &o.Series },
 }
 
-// OriginOf reads the origin of an image from its labels, nil where it has none.
+// Labels are the labels of an image with this origin.
+func (o ImageOrigin) Labels() map[string]string {
+	labels := make(map[string]string, len(originLabels))
+	for label, field := range originLabels {
+		labels[label] = *field(&o)
+	}
+	return labels
+}
+
+// OriginOf reads the origin of an image from its labels, nil if it has none.
 func OriginOf(labels map[string]string) *ImageOrigin {
-	if labels[labelOriginName] == "" {
+	var o ImageOrigin
+	for label, field := range originLabels {
+		*field(&o) = labels[label]
+	}
+	if o.Name == "" {
 		return nil
 	}
-	return &ImageOrigin{
-		Name: labels[labelOriginName], Owner: labels[labelOriginOwner], Instance: labels[labelOriginInstance],
-		Session:     ID(labels[labelOriginSession]),
-		SessionName: labels[labelOriginSessionName], Base: labels[labelOriginBase], Series: labels[labelOriginSeries],
-	}
+	return &o
 }
 
-// customized begins the names of repositories of customized images.
 const customized = "slipway-custom/"
 
-// CustomizedRef reports whether a reference names a customized image, be it there or not.
+// CustomizedRef reports whether ref names a customized image, existing or not.
 func CustomizedRef(ref string) bool { return strings.Contains(ref, customized) }
 
-// OwnRef reports whether a reference names a customized image of a person.
+// OwnRef reports whether ref names a customized image of owner.
 func OwnRef(owner, ref string) bool {
 	rest, own := strings.CutPrefix(ref, customized+slugOf(owner))
 	return own && rest != "" && strings.ContainsAny(rest[:1], ":/@")
 }
 
-// BroughtRef is the name under a person's own prefix for an image that they bring to an agent under another name:
-// slipway-custom/<person>/<name>. It is empty where no name comes of it.
+// BroughtRef is the name for an image that owner uploads under another name: slipway-custom/<person>/<name>, or empty
+// if that is no valid name.
 func BroughtRef(owner, ref string) string {
 	match := imageRule().FindStringSubmatch(ref)
 	if match == nil {
@@ -192,7 +188,7 @@ func BroughtRef(owner, ref string) string {
 	return brought
 }
 
-// CommitRef is the reference of a customized image. Names of repositories have no capital letters, tags may have them.
+// CommitRef is the reference of a customized image. Repositories have no capital letters, tags may have them.
 func CommitRef(owner, name string) string {
 	if strings.HasPrefix(name, "-") {
 		name = "_" + name // no tag begins so
@@ -200,7 +196,7 @@ func CommitRef(owner, name string) string {
 	return customized + slugOf(owner) + ":" + name
 }
 
-// slugOf is a person as a part of the name of a repository.
+// slugOf is owner as a part of the name of a repository.
 func slugOf(owner string) string {
 	slug := strings.Trim(notSlug().ReplaceAllString(strings.ToLower(owner), "-"), "-")
 	if slug != owner { // which another owner may be reduced to as well
@@ -210,17 +206,15 @@ func slugOf(owner string) string {
 	return slug
 }
 
-// imagePartRule matches one component of the name of a repository.
 var imagePartRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^` + imagePart + `$`) })
 
-// notSlug is compiled when it is first used, as imageRule is.
 var notSlug = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-z0-9]+`) })
 
 // PullRequest asks for an image of a registry.
 type PullRequest struct {
 	Ref   string `json:"ref"`
-	Owner string `json:"owner"` // whose wish it is
-	// ByAdmin lets the pull use the agent's registry logins. The gate says so of those whom it lets in.
+	Owner string `json:"owner"` // who asks for it
+	// ByAdmin allows the agent's registry logins. The gate sets it for admins.
 	ByAdmin bool `json:"byAdmin,omitempty"`
 }
 
@@ -238,7 +232,7 @@ const (
 	WorkCommit ImageWorkKind = "commit"
 )
 
-// ImageWorkState is where a piece of work stands.
+// ImageWorkState is the state of a work.
 type ImageWorkState string
 
 // The states of work; all but the first are ends.
@@ -249,7 +243,7 @@ const (
 	WorkCancelled ImageWorkState = "cancelled"
 )
 
-// ImageWork is a piece of work on an image, as it is at one moment.
+// ImageWork is the state of a pull or a commit at one moment.
 type ImageWork struct {
 	ID        string         `json:"id"`
 	Kind      ImageWorkKind  `json:"kind"`
@@ -265,26 +259,25 @@ type ImageWork struct {
 	Revision  uint64         `json:"revision"`
 }
 
-// ImageDisk is what images take on the disk. Images share layers, so that the sum of their sizes is more than what they
-// take together.
+// ImageDisk is the disk use of images. They share layers, so the sum of their sizes is more than they use together.
 type ImageDisk struct {
 	Total  gpu.Bytes   `json:"total"` // all layers, each once
 	Images []ImageRoom `json:"images"`
 }
 
-// ImageRoom is what one image takes.
+// ImageRoom is the disk use of one image.
 type ImageRoom struct {
 	Image
-	Alone      gpu.Bytes `json:"alone"`      // is free when this image goes and no other
+	Alone      gpu.Bytes `json:"alone"`      // freed if only this image is removed
 	Containers int       `json:"containers"` // that use it, anybody's
 }
 
 // MaxCommitOnEnd is the most images that [Spec.CommitOnEnd] may keep.
 const MaxCommitOnEnd = 50
 
-// EndImage is the image that is made of a session as it ends, as [Spec.CommitOnEnd] asks for. A session that ended
-// without one for want of room, say, keeps its main container, stopped, until it is made an image after all
-// ([Images.CommitSession]) or dropped ([Sessions.Terminate], forced).
+// EndImage is the image that is made of a session as it ends ([Spec.CommitOnEnd]). If it could not be made, for lack of
+// disk space, say, the session keeps its main container, stopped, until it is committed ([Images.CommitSession]) or
+// dropped ([Sessions.Terminate], forced).
 type EndImage struct {
 	State ImageWorkState `json:"state"`
 	Name  string         `json:"name"` // of the image, in the manner of [SeriesName]
@@ -294,9 +287,8 @@ type EndImage struct {
 	Error *Cause         `json:"error,omitempty"` // why there is none
 }
 
-// EndsInImage reports whether an image is to be made of a session whose end is under way. Nothing is made of one that
-// never ran or that is forced to end, nor of a batch session that failed: what it left behind would push aside the
-// images of those that succeeded.
+// EndsInImage reports whether an image is to be made of a session that is ending: not of one that never ran or is
+// forced to end, nor of a batch session that failed, whose image would displace those of successful ones.
 func (s Session) EndsInImage() bool {
 	if s.Spec.CommitOnEnd == 0 || s.Forced || s.StartedAt == nil {
 		return false
@@ -315,15 +307,9 @@ func (s Session) KeepsContainer() bool {
 	return s.Status.Terminal() && s.EndImage != nil && s.EndImage.Kept
 }
 
-// SeriesName names the image of a number in the series of a session's name. It keeps the rule of [CommitNames],
-// whatever the name of the session.
+// SeriesName names an image of a session's series by its number. It satisfies [CommitNames] for every session name.
 func SeriesName(name string, number int) string {
-	slug := strings.Map(func(r rune) rune {
-		if r == '.' {
-			return '-'
-		}
-		return r
-	}, name)
+	slug := strings.ReplaceAll(name, ".", "-")
 	ending := fmt.Sprintf("-%d", number)
 	return strings.TrimRight(slug[:min(len(slug), CommitNames.Max-len(ending))], "-") + ending
 }
@@ -337,8 +323,8 @@ const (
 	imageDigest = `[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}`
 )
 
-// imageRule and imageIDRule are compiled when they are first used: every start of a program in a container links this
-// package and none checks an image there.
+// imageRule and imageIDRule are compiled when first used: every start of a program in a container links this package and
+// checks no image.
 var (
 	imageRule = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^((?:` + imageHost + `/)?` + imagePart + `(?:/` + imagePart +
@@ -364,8 +350,8 @@ func ValidImage(ref string) bool {
 	return match != nil && len(match[1]) <= maxImage
 }
 
-// PinImage names an image by its digest: the one of a registry where that is known, else the id that its content has on
-// any machine. A reference that has a digest already, or is an id, stays as it is.
+// PinImage adds a digest to ref: the one of a registry if known, else the id, which is the same on any machine. A
+// reference with a digest, or an id, stays as it is.
 func PinImage(ref string, image Image) string {
 	if imageIDRule().MatchString(ref) || strings.Contains(ref, "@") {
 		return ref
@@ -382,7 +368,7 @@ func PinImage(ref string, image Image) string {
 	return ref + "@" + image.ID
 }
 
-// imageName is a reference without its tag and without what it need not say.
+// imageName is ref without its tag and default parts.
 func imageName(ref string) string {
 	if match := imageRule().FindStringSubmatch(ref); match != nil {
 		ref = match[1]
@@ -390,7 +376,7 @@ func imageName(ref string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(ref, "docker.io/"), "library/")
 }
 
-// ImageDigest returns the digest that a reference ends with, "" without one.
+// ImageDigest returns the digest at the end of ref, or "".
 func ImageDigest(ref string) string {
 	_, digest, _ := strings.Cut(ref, "@")
 	return digest
@@ -399,7 +385,7 @@ func ImageDigest(ref string) string {
 // ValidImageID reports whether ref is the id of an image.
 func ValidImageID(ref string) bool { return imageIDRule().MatchString(ref) }
 
-// SameImage reports whether two references mean one image, though one of them leaves out what goes without saying.
+// SameImage reports whether two references mean one image, with default parts or without.
 func SameImage(a, b string) bool {
 	tag := func(ref string) string {
 		if match := imageRule().FindStringSubmatch(ref); match != nil && match[2] != "" {

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"regexp"
@@ -12,13 +13,10 @@ import (
 // Home is the home and working directory of every session.
 const Home = "/home/work"
 
-// MountTarget returns where m appears in the session: an absolute, clean path. An empty target takes the name of the
-// folder or the base name of the source, a relative one lands under [Home].
+// MountTarget returns where m appears in the session: an absolute, clean path. An empty target is the name of the
+// folder or the base name of the source, a relative one is under [Home].
 func MountTarget(m Mount) string {
-	target := m.Target
-	if target == "" && m.Folder != "" {
-		target = m.Folder
-	}
+	target := cmp.Or(m.Target, m.Folder)
 	if target == "" {
 		target = path.Base(strings.ReplaceAll(m.Source, `\`, "/"))
 	}
@@ -73,7 +71,7 @@ func (s Spec) validateMounts(f *findings) {
 	}
 }
 
-// validateFolder judges what a mount says of a folder by itself.
+// validateFolder checks what a mount says about a folder.
 func (m Mount) validateFolder(f *findings, field string) bool {
 	const hint = "Write the name of a folder, or the path of a directory of the machine."
 	switch {
@@ -100,7 +98,7 @@ func printable(text string) bool {
 	})
 }
 
-// checkTarget judges the target of one mount by itself. It says nothing where the target is fine.
+// checkTarget checks the target of one mount; an empty phrase means that it is fine.
 func checkTarget(m Mount) (Kind, Phrase) {
 	switch target := MountTarget(m); {
 	case !printable(target) || strings.ContainsAny(target, `:\`):
@@ -126,8 +124,8 @@ func reservedTarget(target string) bool {
 	return ok && ownInHomeRule().MatchString(first)
 }
 
-// checkOverlap judges a target against one of an earlier mount. A mount inside another would have to create its mount
-// point in the outer one's source.
+// checkOverlap checks a target against an earlier one. A mount inside another would have to create its mount point in
+// the source of the outer one.
 func checkOverlap(target, other string) (Kind, Phrase) {
 	switch {
 	case target == other:
