@@ -61,18 +61,13 @@ func (l *Ledger) proposal(asked Request, rounded *Rounding, room Room) (Proposal
 		return Proposal{}, false
 	}
 	if asked.Memory > 0 {
-		rounded = l.roundingOfMemory(asked.Memory, grants[0])
+		g := grants[0]
+		if part := g.Share.Of(l.index[g.Device].promisable()); part != asked.Memory {
+			rounded = &Rounding{Given: g.Share,
+				Why: fmt.Sprintf("%s takes a share of %s, which stands for %s.", asked.Memory, g.Share, part)}
+		}
 	}
 	return Proposal{Grants: grants, Rounded: rounded}, true
-}
-
-func (l *Ledger) roundingOfMemory(memory Bytes, g Grant) *Rounding {
-	part := g.Share.Of(l.index[g.Device].promisable())
-	if part == memory {
-		return nil
-	}
-	return &Rounding{Given: g.Share,
-		Why: fmt.Sprintf("%s takes a share of %s, which stands for %s.", memory, g.Share, part)}
 }
 
 // choose picks grants for r, or nil if there are none. With empty set it answers for a machine without grants, absent

@@ -24,13 +24,13 @@ const (
 	typing = 5 * time.Minute
 )
 
-// Warning is how long before an end that a limit brings the end is announced: ten minutes, or a quarter of the limit
-// where that is shorter.
+// Warning is how long before its deadline the end by a limit is announced: ten minutes, or a quarter of the limit if
+// that is shorter.
 func Warning(limit session.Duration) time.Duration {
 	return min(longestWarning, time.Duration(limit)/4)
 }
 
-// Facts is what is known of a session at the time of a judgement. Times are those of the wall clock.
+// Facts is what is known of a session at the time of a judgement, in wall clock times.
 type Facts struct {
 	Type      session.Type
 	StartedAt time.Time
@@ -38,10 +38,10 @@ type Facts struct {
 	Series    *Series   // what was measured, the present included
 }
 
-// Announced holds since when the end that a checker brings is announced. It is carried from one judgement to the next.
+// Announced is since when the end by a checker is announced. It is carried from one judgement to the next.
 type Announced map[session.IdleChecker]time.Time
 
-// Verdict is what one checker makes of a session.
+// Verdict is the result of one checker.
 type Verdict struct {
 	Check   session.IdleCheck
 	Said    session.Phrase // the message of Check, as it fills the hole why
@@ -51,8 +51,7 @@ type Verdict struct {
 	Reclaim bool // it was announced for long enough: now
 }
 
-// Judge lets every checker that policy turns on look at a session. It brings announced up to date, which must not be
-// nil.
+// Judge runs every checker of policy on a session. It updates announced, which must not be nil.
 func Judge(policy session.IdlePolicy, facts Facts, announced Announced, now time.Time) []Verdict {
 	return judge(policy, facts, facts.Series.sight(policy, now), announced, now)
 }
@@ -66,7 +65,7 @@ type sight struct {
 	short    string               // why they say too little; empty: they do not
 }
 
-// sight is what a series says at a time.
+// sight is what a series shows at a time.
 func (s *Series) sight(policy session.IdlePolicy, now time.Time) sight {
 	v := sight{to: s.judgedTo(now)}
 	v.last, v.known = s.latest(now)
@@ -96,7 +95,7 @@ func judge(policy session.IdlePolicy, facts Facts, seen sight, announced Announc
 	return verdicts
 }
 
-// lifetime ends a session a set time after its start, whatever it does.
+// lifetime ends a session a set time after its start.
 func lifetime(policy session.IdlePolicy, facts Facts, announced Announced, now time.Time) Verdict {
 	v := Verdict{Reason: session.ReasonLifetime, Limit: policy.Lifetime}
 	v.Check = session.IdleCheck{Checker: session.CheckLifetime, State: session.IdleActive, CheckedAt: now}
@@ -106,7 +105,7 @@ func lifetime(policy session.IdlePolicy, facts Facts, announced Announced, now t
 	return v
 }
 
-// network ends a session that nobody used through a terminal or an app, and in which nothing was seen to work, for a
+// network ends a session that was not used through a terminal or an app, and in which nothing was seen to work, for a
 // set time.
 func network(policy session.IdlePolicy, facts Facts, seen sight, announced Announced, now time.Time) Verdict {
 	v := Verdict{Reason: session.ReasonIdle, Limit: policy.Network}
@@ -143,7 +142,6 @@ func network(policy session.IdlePolicy, facts Facts, seen sight, announced Annou
 	return v
 }
 
-// use ends a session that makes too little of what it holds.
 func use(policy session.UsePolicy, facts Facts, seen sight, announced Announced, now time.Time) Verdict {
 	v := Verdict{Reason: session.ReasonUnused, Limit: policy.Window}
 	v.Check = session.IdleCheck{Checker: session.CheckUse, State: session.IdleActive, CheckedAt: now}
@@ -176,7 +174,7 @@ func use(policy session.UsePolicy, facts Facts, seen sight, announced Announced,
 	return v
 }
 
-// work says what was seen at work within the last while.
+// work returns what was recently seen at work.
 func (p Point) work(now time.Time, devices bool) (string, bool) {
 	switch {
 	case now.Sub(p.BusyAt) <= recent:
@@ -187,7 +185,7 @@ func (p Point) work(now time.Time, devices bool) (string, bool) {
 	return "", false
 }
 
-// weigh decides by the averages, which are neither empty nor of too little.
+// weigh decides by the averages, which are enough.
 func (v *Verdict) weigh(policy session.UsePolicy, averages []session.IdleMetric, facts Facts, announced Announced,
 	now time.Time) {
 	below, text := 0, session.Phrase{Hole: "averages", Text: ", "}
@@ -213,8 +211,8 @@ func (v *Verdict) weigh(policy session.UsePolicy, averages []session.IdleMetric,
 	v.expire(since.Add(Warning(policy.Window)), facts.KeepUntil, announced, now)
 }
 
-// expire sets when the session is reclaimed: at the deadline, but not before somebody asked for, and not before it was
-// announced for as long as it must.
+// expire sets when the session is reclaimed: at the deadline, but not before keep, and not before it was announced for
+// long enough.
 func (v *Verdict) expire(deadline, keep time.Time, announced Announced, now time.Time) {
 	if keep.After(deadline) {
 		deadline = keep
@@ -238,13 +236,13 @@ func (v *Verdict) expire(deadline, keep time.Time, announced Announced, now time
 	v.Reclaim = before && !now.Before(deadline)
 }
 
-// say tells what a check found in a phrase, for the cause of an end too.
+// say sets the result of a check to a phrase, for the cause of an end, too.
 func (v *Verdict) say(found session.Phrase) {
 	v.Check.Message, v.Said = found.English(), found
 	v.Said.Hole = "why"
 }
 
-// tell tells what keeps a session from being ended.
+// tell sets the result of a check to a text.
 func (v *Verdict) tell(found string) {
 	v.Check.Message, v.Said = found, session.Fill("why", found)
 }
@@ -254,7 +252,7 @@ func (v *Verdict) unknown(announced Announced, why string) {
 	v.Check.State, v.Check.Message = session.IdleUnknown, why
 }
 
-// spell writes a length of time with its two largest units.
+// spell writes a length of time in its two largest units.
 func spell(d time.Duration) string {
 	d = max(0, d)
 	switch {

@@ -22,8 +22,8 @@ const (
 	enough = 90
 )
 
-// Metric is one resource over a stretch of time: what was used, in percent of what was granted, times the time in which
-// it was measured.
+// Metric is the use of one resource over a stretch of time: in percent of what was granted, times the time in which it
+// was measured.
 type Metric struct {
 	PercentSeconds float64       `json:"percentSeconds"`
 	Measured       time.Duration `json:"measured"`
@@ -35,7 +35,7 @@ type Metric struct {
 	Least float32 `json:"least,omitempty"`
 }
 
-// Add counts a measurement that holds for a length of time.
+// Add counts a measurement over a length of time.
 func (m *Metric) Add(percent float64, length time.Duration) {
 	m.PercentSeconds += percent * length.Seconds()
 	m.Measured += length
@@ -65,10 +65,9 @@ type Point struct {
 	Many  bool                   `json:"many,omitempty"` // it is of several looks
 }
 
-// end is when p ends.
 func (p Point) end() time.Time { return p.From.Add(p.Length) }
 
-// join makes one point of p and a later one, and of what lies between.
+// join merges p, a later point and what lies between.
 func (p Point) join(next Point) Point {
 	for _, metric := range metrics {
 		metric.of(&next).join(*metric.of(&p))
@@ -101,7 +100,7 @@ func (s *Series) Add(p Point) {
 	}
 }
 
-// merge makes one point of neighbours that are old enough.
+// merge merges neighbours that are old enough.
 func (s *Series) merge(now time.Time) {
 	// What is older than that is as long as it may be.
 	const settled = (part + 4) * slot
@@ -131,8 +130,8 @@ func (s *Series) beginBefore(t time.Time) int {
 // SlotOf is the start of the five minutes that a time lies in.
 func SlotOf(t time.Time) time.Time { return t.Truncate(slot) }
 
-// Slots is s from the slot of a time on, with one point for each slot that one begins in: what it takes to go on after
-// a restart. Added to another series in their order they give the same averages.
+// Slots is s from the slot of a time on, with one point for each slot: what is stored for a restart. Added to another
+// series in order they give the same averages.
 func (s *Series) Slots(from time.Time) []Point {
 	var slots []Point
 	for _, p := range s.points[s.beginBefore(SlotOf(from)):] {
@@ -145,7 +144,7 @@ func (s *Series) Slots(from time.Time) []Point {
 	return slots
 }
 
-// Last is the newest point; the zero point: there is none.
+// Last is the newest point, or the zero point.
 func (s *Series) Last() Point {
 	if len(s.points) == 0 {
 		return Point{}
@@ -153,10 +152,10 @@ func (s *Series) Last() Point {
 	return s.points[len(s.points)-1]
 }
 
-// Reach is how far back a time lies from which on nothing is ever judged.
+// Reach is how long points are kept. Nothing older is judged.
 const Reach = keep
 
-// Shift moves everything by d: the clock on the wall was set, or the machine slept, which is no time without use.
+// Shift moves everything by d: the wall clock was set, or the machine slept, which is no time without use.
 func (s *Series) Shift(d time.Duration) {
 	for i := range s.points {
 		p := &s.points[i]
@@ -165,7 +164,7 @@ func (s *Series) Shift(d time.Duration) {
 	}
 }
 
-// Move moves times by d, but those that are zero.
+// Move moves times by d, except those that are zero.
 func Move(d time.Duration, times ...*time.Time) {
 	for _, t := range times {
 		if !t.IsZero() {
@@ -174,7 +173,7 @@ func Move(d time.Duration, times ...*time.Time) {
 	}
 }
 
-// Since is the start of the oldest point; zero: there is none.
+// Since is the start of the oldest point; zero if there is none.
 func (s *Series) Since() time.Time {
 	if s == nil || len(s.points) == 0 {
 		return time.Time{}
@@ -195,8 +194,8 @@ func endedBy(points []Point, t time.Time) int {
 	return sort.Search(len(points), func(i int) bool { return points[i].end().After(t) })
 }
 
-// latest is the newest point at a time. It reports false where the session could not be looked into for longer than a
-// lost connection takes to be made again.
+// latest is the newest point at a time. It reports false if the session could not be looked into for longer than a
+// reconnection takes.
 func (s *Series) latest(now time.Time) (Point, bool) {
 	points := s.until(now)
 	if len(points) == 0 {
@@ -219,7 +218,7 @@ func (s *Series) latest(now time.Time) (Point, bool) {
 	return points[len(points)-1], false
 }
 
-// metrics lists what a policy may judge by, in the order of the words.
+// metrics lists what a policy may judge by.
 var metrics = []struct {
 	name      string
 	threshold func(session.UsePolicy) *float64
@@ -233,8 +232,8 @@ var metrics = []struct {
 
 var names = map[string]string{"cpu": "CPU", "memory": "memory", "gpu": "GPU", "vram": "GPU memory"}
 
-// averages are those of the metrics that policy judges by and that were measured at all between two times, at the later
-// of which a point ends. short is set, in words, where one was measured for too little of the time.
+// averages are the averages of the metrics of policy that were measured at all between two times, at the later of which
+// a point ends. short says which was measured for too little of the time.
 func (s *Series) averages(policy session.UsePolicy, from, to time.Time) (averages []session.IdleMetric, short string) {
 	points := s.until(to)
 	points = points[endedBy(points, from):]
@@ -269,7 +268,7 @@ func tooLittle(part int64, window time.Duration, name string) string {
 		part, spell(window), names[name], enough)
 }
 
-// judgedTo is the end of the window that is judged at a time: the end of the newest point, since what is under way is
+// judgedTo is the end of the window that is judged at a time: the end of the newest point, because what came after is
 // not measured yet.
 func (s *Series) judgedTo(now time.Time) time.Time {
 	if points := s.until(now); len(points) > 0 && now.Sub(points[len(points)-1].end()) <= single {
@@ -286,7 +285,6 @@ func (p Point) after(t time.Time) float64 {
 	return float64(p.end().Sub(t)) / float64(p.Length)
 }
 
-// judged reports whether policy has a threshold at all.
 func judged(policy session.UsePolicy) bool {
 	for _, metric := range metrics {
 		if metric.threshold(policy) != nil {

@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"slipway/backend/session"
 	"slipway/gpu"
 )
 
-// texts says who holds what, in clauses that many reasons share.
+// texts describe the holders, in clauses that many reasons share.
 type texts struct {
 	cpus    session.Phrase
 	memory  session.Phrase
@@ -20,7 +21,7 @@ type texts struct {
 	few     map[amount]sentence // on CPUs or memory
 }
 
-// amount is so much of CPUs or, in bytes, of memory, for so many kernels. CPUs may be lacking besides.
+// amount is a number of CPUs or, in bytes, an amount of memory, for so many kernels. besides: CPUs are lacking, too.
 type amount struct {
 	n       int64
 	memory  bool
@@ -28,13 +29,13 @@ type amount struct {
 	besides bool
 }
 
-// lack says why devices cannot be had.
+// lack is why devices cannot be allocated.
 type lack struct {
 	said []sentence
 	code session.Code
 }
 
-// deviceText says what is free of one device and who has the rest.
+// deviceText describes what is free of one device and who has the rest.
 type deviceText struct {
 	view     gpu.View
 	name     session.Phrase
@@ -51,7 +52,7 @@ type deviceText struct {
 // holders are the most that a reason names of a kind.
 const holders = 3
 
-// viewer is who is told something of q's person: empty where they are told every name.
+// viewer is the person who reads a text for owner; empty if they may see every name.
 func (r *room) viewer(owner string) string {
 	if owner == r.ruler {
 		return ""
@@ -59,7 +60,7 @@ func (r *room) viewer(owner string) string {
 	return owner
 }
 
-// nameFor is the name of a session of owner, as a viewer is told it: not where they may not know of it.
+// nameFor is the name of a session of owner for a viewer, who may not know those of others.
 func nameFor(viewer, owner, name string) session.Phrase {
 	if viewer == "" || owner == viewer {
 		return plain(name)
@@ -170,7 +171,7 @@ func (r *room) describeDevice(viewer string, v gpu.View) deviceText {
 	return d
 }
 
-// foreignText says what is held by programs that are no session's: which they are is told to the machine's owner only.
+// foreignText describes foreign processes; only the owner of the machine sees which they are.
 func foreignText(viewer string, foreign []Foreign) (parts []session.Phrase) {
 	if viewer != "" && len(foreign) > 0 {
 		var all gpu.Bytes
@@ -202,15 +203,13 @@ func foreignText(viewer string, foreign []Foreign) (parts []session.Phrase) {
 }
 
 func (r *room) nameOf(viewer, holder string) session.Phrase {
-	for _, p := range r.promised {
-		if string(p.Session) == holder {
-			return nameFor(viewer, p.Owner, p.Name)
-		}
+	if i := r.arrival(holder); i >= 0 {
+		return nameFor(viewer, r.promised[i].Owner, r.promised[i].Name)
 	}
 	return plain(holder)
 }
 
-// arrival is the place of a holder among all that hold anything.
+// arrival is the position of a holder among all.
 func (r *room) arrival(holder string) int {
 	return slices.IndexFunc(r.promised, func(p Promise) bool { return string(p.Session) == holder })
 }
@@ -243,7 +242,7 @@ func (r *room) explain(q Request) session.Wait {
 	return waitFor(code, said...)
 }
 
-// clause says what is lacking of an amount; it is made once.
+// clause describes what is lacking of an amount. It is made once.
 func (r *room) clause(t *texts, a amount) sentence {
 	if text, known := t.few[a]; known {
 		return text
@@ -269,8 +268,8 @@ func (r *room) clause(t *texts, a amount) sentence {
 	return t.few[a]
 }
 
-// explainDevices says for each device why it cannot be had. Where only what was given back a moment ago is missing, or
-// only a driver's answer, the code says that.
+// explainDevices explains for each device why it cannot be allocated. If only memory that was freed a moment ago is
+// missing, or only a driver's answer, the code tells.
 func (t *texts) explainDevices(q Request) lack {
 	const named = 4
 	parts := make([]session.Phrase, 0, named+1)
@@ -308,8 +307,8 @@ func (t *texts) explainDevices(q Request) lack {
 	return l
 }
 
-// blocks says what stands in the way of q on a device, and of which code that is: promises, other programs, or that it
-// is of the wrong kind. Nothing where it has room.
+// blocks returns what keeps q off a device, with its code: grants, other programs, or another kind of device. Empty if
+// it has room.
 func (d deviceText) blocks(q Request) (reasons []session.Phrase, code session.Code) {
 	v := d.view
 	switch {
@@ -370,7 +369,6 @@ func (d deviceText) blocks(q Request) (reasons []session.Phrase, code session.Co
 	return reasons, code
 }
 
-// needText says what q asks for of devices.
 func needText(q Request) session.Phrase {
 	need := session.Say("share", as("share", plain(q.GPU.Shares.String())))
 	switch asked := q.GPU; {
@@ -387,7 +385,6 @@ func needText(q Request) session.Phrase {
 	return need
 }
 
-// needs says everything that q asks for.
 func (q Request) needs() session.Phrase {
 	cpus, memory := as("cpus", count("cpu", q.cpus())), as("memory", plain(q.memory().String()))
 	switch {
@@ -399,7 +396,7 @@ func (q Request) needs() session.Phrase {
 	return session.Say("needsPart", cpus, memory, as("need", needText(q)))
 }
 
-// waitTurn says why q, which would fit, does not go ahead of the head.
+// waitTurn explains why q, which would fit, does not start before the head.
 func (p *planner) waitTurn(q Request) session.Wait {
 	v := p.head
 	needs, name, first := as("needs", q.needs()), as("name", p.headFor(q)), as("first", v.needs)
@@ -412,12 +409,11 @@ func (p *planner) waitTurn(q Request) session.Wait {
 	return w
 }
 
-// headFor is the name of the head, as q's person is told it.
+// headFor is the name of the head for q's person.
 func (p *planner) headFor(q Request) session.Phrase {
 	return nameFor(p.room.viewer(q.Owner), p.head.head.Owner, p.head.head.Name)
 }
 
-// grantText says what a placement gives.
 func (p *planner) grantText(kernels []session.Grants) string {
 	var parts []string
 	for i, k := range kernels {
@@ -447,4 +443,46 @@ func (p *planner) deviceGrant(g gpu.Grant) string {
 		return "all of " + name
 	}
 	return fmt.Sprintf("%s of %s (%s)", g.Share, name, g.Memory)
+}
+
+// count is a phrase with a number.
+func count(key string, n int, holes ...session.Phrase) session.Phrase {
+	return session.Phrase{Say: key, Count: n, With: holes}
+}
+
+// as is a phrase that fills a hole.
+func as(hole string, p session.Phrase) session.Phrase {
+	p.Hole = hole
+	return p
+}
+
+// plain is a name or an amount, the same in every language.
+func plain(text string) session.Phrase { return session.Phrase{Text: text} }
+
+func number(n int) session.Phrase { return plain(strconv.Itoa(n)) }
+
+// list is phrases with join between them.
+func list(join string, pieces []session.Phrase) session.Phrase {
+	return session.Phrase{Text: join, With: pieces}
+}
+
+// sentence is a phrase, alone in a list that many reasons share, and its English.
+type sentence struct {
+	said []session.Phrase
+	text string
+}
+
+func spoken(p session.Phrase) sentence { return sentence{[]session.Phrase{p}, p.English()} }
+
+// waitFor is a wait explained by sentences.
+func waitFor(code session.Code, sentences ...sentence) session.Wait {
+	if len(sentences) == 1 { // which shares its phrases
+		return session.Wait{Code: code, Message: sentences[0].text, Said: sentences[0].said}
+	}
+	var texts []string
+	var said []session.Phrase
+	for _, s := range sentences {
+		texts, said = append(texts, s.text), append(said, s.said...)
+	}
+	return session.Wait{Code: code, Message: strings.Join(texts, " "), Said: said}
 }

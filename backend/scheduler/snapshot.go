@@ -19,7 +19,7 @@ import (
 	"slipway/gpu"
 )
 
-// Short is how long a session may at most run that goes ahead of a head whose turn nobody can foresee.
+// Short is the longest that a session may run that starts before a head whose start is unknown.
 const Short = 15 * time.Minute
 
 // Snapshot is everything that a plan depends on.
@@ -56,17 +56,17 @@ type Machine struct {
 type Measured struct {
 	Device gpu.UUID
 	// Free is the memory that is free by the driver, less what the sessions in Promised may still take. It is negative
-	// where somebody took too much.
+	// if somebody used too much.
 	Free    gpu.Bytes
 	Used    map[session.ID]gpu.Bytes // that each session holds, as far as it is seen
 	Foreign []Foreign                // processes that are no session's, in any order
-	// Returned is memory that foreign processes gave back so lately that it still counts as taken, until Settles. It is
-	// part of Free.
+	// Returned is memory that foreign processes freed so lately that it counts as used until Settles. It is part of
+	// Free.
 	Returned gpu.Bytes
 	Settles  time.Time
 }
 
-// Foreign is a process on a device that is no session's.
+// Foreign is a process on a device that belongs to no session.
 type Foreign struct {
 	PID    int
 	Name   string
@@ -110,7 +110,6 @@ type Dependency struct {
 	Reason  session.Reason
 }
 
-// kernels is how many kernels q has.
 func (q Request) kernels() int { return max(1, q.Kernels) }
 
 // cpus and memory are those of all kernels together.
@@ -130,11 +129,11 @@ type Schedule struct {
 	Decisions []Decision // one for each session of the queue, in its order
 	Next      time.Time  // when to plan again though nothing has changed; zero: never
 
-	// Contradictions are what is wrong with what sessions hold already, in words: more of a device than it has now,
-	// say. What they concern is not allocated further.
+	// Contradictions describe what is wrong with existing grants, such as more of a device than it has now. What they
+	// concern is not allocated further.
 	Contradictions []string
-	// Refused are placements that the audit of the plan took back because they gave what another has, in words. There
-	// are none unless Plan is wrong.
+	// Refused are placements that the audit took back because they allocated what another session has. There are none
+	// unless Plan is wrong.
 	Refused []string
 }
 
@@ -146,7 +145,7 @@ type Decision struct {
 	End     *End
 }
 
-// Placement is what a session is given, and the way to that decision.
+// Placement is what a session is allocated, and how that was decided.
 type Placement struct {
 	Kernels []session.Grants // of each kernel, the main one first
 	Steps   []Step
@@ -180,7 +179,7 @@ type End struct {
 	Cause  session.Cause
 }
 
-// RequestOf is a session that waits for nothing but its turn.
+// RequestOf is a session that waits only for its turn.
 func RequestOf(s session.Session) Request {
 	return Request{
 		Resources: s.Spec.Resources, Session: s.ID, Name: s.Name, Owner: s.Owner, GPU: s.Spec.Accelerator,
@@ -189,8 +188,8 @@ func RequestOf(s session.Session) Request {
 	}
 }
 
-// KindsOf says of what kind a session is, so that it can be told how long such sessions run: by its owner, image and
-// name without a number, then without the name.
+// KindsOf returns the kinds of a session for the [History]: by its owner, image and name without a number, then without
+// the name.
 func KindsOf(s session.Session) []string {
 	stem := strings.TrimRight(s.Spec.Name, "0123456789")
 	image := strings.Join([]string{s.Owner, string(s.Spec.Type), s.Spec.Image}, "\x00")

@@ -12,9 +12,12 @@ import (
 
 // Now reads all clocks. If the system cannot tell how long it was suspended, Boot and Awake are equal.
 func Now() gpu.Moment {
-	id := bootID() // a file: not between the clocks
+	id, err := os.ReadFile(bootIDFile) // before the clocks, because it takes time
+	if err != nil {
+		id = []byte(otherBootID)
+	}
 	m := together(sinceBoot, time.Now)
-	m.BootID = id
+	m.BootID = strings.TrimSpace(string(id))
 	return m
 }
 
@@ -44,14 +47,6 @@ func together(sinceBoot func() (boot, awake time.Duration), wall func() time.Tim
 }
 
 const bootIDFile = "/proc/sys/kernel/random/boot_id"
-
-func bootID() string {
-	id, err := os.ReadFile(bootIDFile)
-	if err != nil {
-		return otherBootID
-	}
-	return strings.TrimSpace(string(id))
-}
 
 // otherBootID is the id where the system has none; counters of devices that need one are not kept there.
 const otherBootID = "unnamed"

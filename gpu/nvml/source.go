@@ -154,7 +154,11 @@ func (s *Source) Sample(ctx context.Context) (gpu.Sample, error) {
 	sample.Epoch = gpu.Epoch{Boot: at.BootID, Driver: s.driver + procs.ModuleLoad(s.config.Root, "nvidia")}
 	sample.Lost = s.sentences(append(a.Lost, oddities...))
 	sample.Gone = s.gone(a)
-	sample.Lost = append(sample.Lost, s.missing(sample.Gone)...)
+	for _, g := range sample.Gone {
+		if g.Kind == gpu.LossUnlisted { // no other sentence is about it
+			sample.Lost = append(sample.Lost, s.name(string(g.UUID))+": "+g.Why)
+		}
+	}
 	s.nameEnded(sample.Ended)
 	sample.Lost = append(sample.Lost, s.describe(sample.Processes, at)...)
 	return sample, nil
@@ -325,14 +329,4 @@ func (s *Source) lossOf(d gpu.Device, losses []loss) gpu.Loss {
 		return gpu.Loss{}
 	}
 	return gpu.Loss{Kind: gpu.LossUnlisted, Why: "the driver does not list it any more"}
-}
-
-// missing names the lost devices that no other sentence is about.
-func (s *Source) missing(gone []gpu.LostDevice) (lost []string) {
-	for _, g := range gone {
-		if g.Kind == gpu.LossUnlisted {
-			lost = append(lost, s.name(string(g.UUID))+": "+g.Why)
-		}
-	}
-	return lost
 }

@@ -133,18 +133,13 @@ func (t *Table) whyNot(dir string, err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		return ErrHidden
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, errGoneWhileRead):
-		if t.hides() {
+		// A user who sees only their own processes does not see the first one either.
+		if _, err := os.ReadFile(filepath.Join(t.root, "proc/1/stat")); err != nil {
 			return ErrHidden
 		}
 		return ErrGone
 	}
 	return fmt.Errorf("%s: %w", dir, err)
-}
-
-// hides reports whether this user sees only its own processes, and so not the first process.
-func (t *Table) hides() bool {
-	_, err := os.ReadFile(filepath.Join(t.root, "proc/1/stat"))
-	return err != nil
 }
 
 // parseStat reads the name and the start of a process from its stat file. The name may contain spaces and brackets; the
@@ -214,12 +209,10 @@ func (t *Table) End(pid int, start uint64) error {
 	if now.Start != start {
 		return ErrGone
 	}
-	if err := process.Signal(syscall.SIGTERM); errors.Is(err, os.ErrProcessDone) {
+	if err = process.Signal(syscall.SIGTERM); errors.Is(err, os.ErrProcessDone) {
 		return ErrGone
-	} else if err != nil {
-		return err
 	}
-	return nil
+	return err
 }
 
 // ModuleLoad identifies one loading of a kernel module by the inode of the module's directory under root, which is new

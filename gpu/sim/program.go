@@ -121,23 +121,16 @@ func (m *Machine) start(p Program, at time.Duration) *program {
 	if p.For > 0 {
 		r.until = r.began + p.For
 	}
-	r.truth = m.truthOf(r.place())
+	r.truth = &Truth{}
+	if place := (Place{strings.Clone(p.Container), p.Device}); m.config.Truth {
+		if m.truth[place] == nil {
+			m.truth[place] = r.truth
+		}
+		r.truth = m.truth[place]
+	}
 	m.running = append(m.running, r)
 	return r
 }
-
-// truthOf is where the truth of a place is summed up.
-func (m *Machine) truthOf(place Place) *Truth {
-	if !m.config.Truth {
-		return &Truth{}
-	}
-	if m.truth[place] == nil {
-		m.truth[place] = &Truth{}
-	}
-	return m.truth[place]
-}
-
-func (p *program) place() Place { return Place{strings.Clone(p.Container), p.Device} }
 
 // want decides what the program would do in this step.
 func (p *program) want(at time.Duration) {
