@@ -208,7 +208,6 @@ func (a *Accounts) row(session string, device UUID) *Row {
 	return r
 }
 
-// charge counts d for a row and in the open buckets.
 func (a *Accounts) charge(r *Row, d Counters) {
 	a.dirty[r] = true
 	if d == (Counters{}) {
@@ -229,7 +228,6 @@ func between(from, to Moment) int64 {
 	return max(0, to.Awake.Milliseconds()-from.Awake.Milliseconds())
 }
 
-// accrue counts the allocation of h up to a moment.
 func (a *Accounts) accrue(h *Running, at Moment) {
 	if h.until != nil && between(*h.until, at) > 0 {
 		at = *h.until
@@ -328,8 +326,8 @@ func (a *Accounts) turn(wall time.Time) {
 	}
 }
 
-// steady moves the clock for pruning. It is never ahead of the time that really passed, so that a wall clock set to next
-// year deletes nothing.
+// steady moves the clock for pruning. It is never ahead of the time that really passed, so that a wall clock set to
+// next year deletes nothing.
 func (a *Accounts) steady(from, to Moment) {
 	ahead := 31 * 24 * time.Hour
 	if from.BootID == to.BootID {

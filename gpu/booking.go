@@ -127,7 +127,6 @@ func (ps *parties) of(session string, ours bool) *party {
 	return (*ps)[i]
 }
 
-// parties lists the parties of a device: every session with a row there, and others.
 func (a *Accounts) parties(s Sample, iv interval, holders Holders) (list parties) {
 	list.of("", false)
 	for _, r := range a.state.Rows {
@@ -143,7 +142,8 @@ func (a *Accounts) parties(s Sample, iv interval, holders Holders) (list parties
 }
 
 // addEnded counts for each party the processes that ended since the last sample. The use of those whose session is
-// unknown is divided by allocation; guessed reports whether there was any. The part for what is not allocated is dropped.
+// unknown is divided by allocation; guessed reports whether there was any. The part for what is not allocated is
+// dropped.
 func (a *Accounts) addEnded(parties parties, s Sample, iv interval, holders Holders) (_ parties, guessed bool) {
 	var unclaimed int64
 	for _, e := range s.Ended {
@@ -226,7 +226,6 @@ func (a *Accounts) pay(iv interval, p *party, d Counters) {
 	a.charge(p.row, d)
 }
 
-// withRest adds to parties one that is charged with unattributed use.
 func withRest(parties []*party) []*party {
 	return append(slices.Clip(parties), &party{session: Unattributed})
 }

@@ -13,15 +13,14 @@ const SoftReservation = 60 * time.Second
 // Book is the free memory of one device by both books: what the ledger has not allocated, and what the driver reports
 // as free less what sessions may still take of their allocations. A session is admitted only if both agree.
 type Book struct {
-	Device     UUID   `json:"device"`
-	LedgerFree Bytes  `json:"ledgerFree"`
-	DriverFree *Bytes `json:"driverFree,omitempty"` // by the driver; nil: unknown
-	Unclaimed  Bytes  `json:"unclaimed"`            // Σ max(0, allocated − used) over holders
-	Foreign    Bytes  `json:"foreign"`              // used outside of sessions now
-	Peak       Bytes  `json:"peak"`                 // the same with hysteresis: see [Foreign]
-	// DriverFree less Unclaimed, less what foreign use was lately above its present; nil: no limit
-	DeviceFree *Bytes          `json:"deviceFree,omitempty"`
-	Others     []ProcessSample `json:"others,omitempty"` // processes outside of sessions, largest memory first
+	Device     UUID            `json:"device"`
+	LedgerFree Bytes           `json:"ledgerFree"`
+	DriverFree *Bytes          `json:"driverFree,omitempty"` // by the driver; nil: unknown
+	Unclaimed  Bytes           `json:"unclaimed"`            // Σ max(0, allocated − used) over holders
+	Foreign    Bytes           `json:"foreign"`              // used outside of sessions now
+	Peak       Bytes           `json:"peak"`                 // the same with hysteresis: see [Foreign]
+	DeviceFree *Bytes          `json:"deviceFree,omitempty"` // what can be allocated: see [Books]; nil: no limit
+	Others     []ProcessSample `json:"others,omitempty"`     // processes outside of sessions, largest memory first
 }
 
 // Age is how long each session has been running; one that is not in it was only just granted.

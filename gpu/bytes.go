@@ -86,14 +86,19 @@ func (b *Bytes) UnmarshalText(text []byte) (err error) {
 
 // UnmarshalJSON accepts an integer number of bytes or a text for [ParseBytes].
 func (b *Bytes) UnmarshalJSON(data []byte) error {
-	if quoted, err := readQuoted(data, b, ParseBytes); quoted {
+	return readNumber(data, b, math.MaxInt64, "bytes", ParseBytes)
+}
+
+// readNumber reads an integer up to most, or a text for parse.
+func readNumber[T ~int | ~int64](data []byte, value *T, most T, unit string, parse func(string) (T, error)) error {
+	if quoted, err := readQuoted(data, value, parse); quoted {
 		return err
 	}
 	n, err := strconv.ParseInt(string(data), 10, 64)
-	if err != nil || n < 0 {
-		return fmt.Errorf("%s is not a whole number of bytes", data)
+	if err != nil || n < 0 || n > int64(most) {
+		return fmt.Errorf("%s is not a whole number of %s", data, unit)
 	}
-	*b = Bytes(n)
+	*value = T(n)
 	return nil
 }
 
@@ -205,15 +210,7 @@ func (s Share) String() string {
 
 // UnmarshalJSON accepts an integer number of thousandths or a text for [ParseShare].
 func (s *Share) UnmarshalJSON(data []byte) error {
-	if quoted, err := readQuoted(data, s, ParseShare); quoted {
-		return err
-	}
-	n, err := strconv.Atoi(string(data))
-	if err != nil || n < 0 || n > int(maxShare) {
-		return fmt.Errorf("%s is not a whole number of thousandths of a device", data)
-	}
-	*s = Share(n)
-	return nil
+	return readNumber(data, s, maxShare, "thousandths of a device", ParseShare)
 }
 
 // Of returns the part of total for s, rounded down to a whole byte; all of it for one device or more.

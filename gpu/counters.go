@@ -8,18 +8,17 @@ import (
 // Counters is what somebody was allocated and used of one device. Every value only grows, and none is derived from
 // another.
 type Counters struct {
-	AllocGPUMs int64      `json:"allocGpuMs"`      // Σ share × time: GPU-milliseconds allocated
-	BusyGPUMs  int64      `json:"busyGpuMs"`       // milliseconds with work on the device
-	VRAM       ByteTime   `json:"vramByteMs"`      // memory held over time
-	VRAMPeak   Bytes      `json:"vramPeak"`        // most memory held at once
-	VRAMAlloc  ByteTime   `json:"vramAllocByteMs"` // memory allocated over time
-	EnergyDyn  MilliJoule `json:"energyDynMj"`     // consumed by work
-	EnergyIdle MilliJoule `json:"energyIdleMj"`    // part of the idle power of the device
-	// part of EnergyDyn that was divided by allocation, not by measurement
-	EnergyEstimated MilliJoule `json:"energyEstMj"`
-	CoveredMs       int64      `json:"coveredMs"`   // time in which use was measured
-	EstimatedMs     int64      `json:"estimatedMs"` // time in which it was divided by allocation
-	GapMs           int64      `json:"gapMs"`       // time in which use is unknown
+	AllocGPUMs      int64      `json:"allocGpuMs"`      // Σ share × time: GPU-milliseconds allocated
+	BusyGPUMs       int64      `json:"busyGpuMs"`       // milliseconds with work on the device
+	VRAM            ByteTime   `json:"vramByteMs"`      // memory held over time
+	VRAMPeak        Bytes      `json:"vramPeak"`        // most memory held at once
+	VRAMAlloc       ByteTime   `json:"vramAllocByteMs"` // memory allocated over time
+	EnergyDyn       MilliJoule `json:"energyDynMj"`     // consumed by work
+	EnergyIdle      MilliJoule `json:"energyIdleMj"`    // part of the idle power of the device
+	EnergyEstimated MilliJoule `json:"energyEstMj"`     // part of EnergyDyn divided by allocation, not measured
+	CoveredMs       int64      `json:"coveredMs"`       // time in which use was measured
+	EstimatedMs     int64      `json:"estimatedMs"`     // time in which it was divided by allocation
+	GapMs           int64      `json:"gapMs"`           // time in which use is unknown
 }
 
 // Add counts d on top of c.

@@ -1,5 +1,5 @@
-// Package gpu is the arithmetic of devices: what a machine has, what is allocated to whom, what is really free, and what
-// was used. It starts nothing and reads no clock; sub-packages named by technology find and measure real devices.
+// Package gpu is the arithmetic of devices: what a machine has, what is allocated to whom, what is really free, and
+// what was used. It starts nothing and reads no clock; sub-packages named by technology find and measure real devices.
 //
 // A [Source] lists devices and takes a [Sample] of them. A [Request] is what a session asks for. The [Ledger] turns it
 // into a [Proposal] and records its grants; [Books] compares the ledger with what the driver reports as free. The

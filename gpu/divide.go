@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// quality is how the use of a device is known.
 type quality int
 
 const (
@@ -20,29 +19,30 @@ const (
 // one entry more for unattributed use. The sum is what the device reports; where processes report more, all parts are
 // reduced in proportion.
 func divideUse(iv interval, parties []*party) ([]int64, quality) {
-	uses := make([]int64, len(parties)+1)
-	known, processes := false, 0
-	var sum int64
-	for i, p := range parties {
-		uses[i] = p.use
-		sum += p.use
-		known = known || p.measured
-		processes += p.processes
-	}
-	full := iv.covered * fullUtil
+	uses, sum, hidden := iv.amounts(parties, func(p *party) (int64, bool) { return p.use, p.measured })
 	if iv.sample.Util == nil {
-		if !known && (processes > 0 || iv.sample.Blind) {
-			return make([]int64, len(uses)), unknown
+		if hidden {
+			return make([]int64, len(parties)+1), unknown
 		}
-		return append(split(min(sum, full), uses[:len(parties)]), 0), measured
+		return append(split(min(sum, iv.covered*fullUtil), uses), 0), measured
 	}
 	total := int64(clamp(*iv.sample.Util)) * iv.covered
-	if total > 0 && !known && (processes > 0 || iv.sample.Blind) {
+	if total > 0 && hidden {
 		return byAllocation(iv, parties, total), divided
 	}
-	uses = append(split(min(sum, total), uses[:len(parties)]), 0)
-	uses[len(parties)] = total - min(sum, total)
-	return uses, measured
+	return append(split(min(sum, total), uses), total-min(sum, total)), measured
+}
+
+// amounts returns an amount of each party, and their sum. hidden reports that none is known although there may be
+// processes.
+func (iv interval) amounts(parties []*party, of func(*party) (int64, bool)) (amounts []int64, sum int64, hidden bool) {
+	known, processes := false, 0
+	for _, p := range parties {
+		amount, measured := of(p)
+		amounts, sum = append(amounts, amount), sum+amount
+		known, processes = known || measured, processes+p.processes
+	}
+	return amounts, sum, !known && (processes > 0 || iv.sample.Blind)
 }
 
 // byAllocation divides total by what parties are allocated, with one entry more for the rest. Only parties with
@@ -91,31 +91,20 @@ func allocated(ms int64, parties []*party) []int64 {
 // divided by allocation. The sum is what the device reports; where processes report more, all parts are reduced in
 // proportion.
 func divideMemory(iv interval, parties []*party) ([]int64, bool) {
-	memories := make([]int64, len(parties))
-	known, processes := false, 0
-	var sum int64
-	for i, p := range parties {
-		memories[i] = int64(p.memory)
-		sum += memories[i]
-		known = known || p.hasMemory
-		processes += p.processes
-	}
+	memories, sum, hidden := iv.amounts(parties, func(p *party) (int64, bool) { return int64(p.memory), p.hasMemory })
 	if iv.sample.MemoryUsed == nil {
 		return append(memories, 0), false
 	}
 	used := int64(max(0, *iv.sample.MemoryUsed))
-	if used > 0 && !known && (processes > 0 || iv.sample.Blind) {
+	if used > 0 && hidden {
 		return byAllocation(iv, parties, used), true
 	}
-	memories = append(split(min(sum, used), memories), 0)
-	memories[len(parties)] = used - min(sum, used)
-	return memories, false
+	return append(split(min(sum, used), memories), used-min(sum, used)), false
 }
 
 // maxPower is the largest believable power. A counter of energy that exceeds it is wrong and is read again from there.
 const maxPower MilliWatt = 20_000_000
 
-// energy is what a device consumed since energy was last divided.
 type energy struct {
 	amount  MilliJoule
 	ms      int64 // over which time
@@ -210,7 +199,6 @@ func (p IdlePower) Power() MilliWatt {
 	return slices.Sorted(slices.Values(p.Seen))[len(p.Seen)/10]
 }
 
-// learn adds the power of an interval in which nothing ran.
 func (p *IdlePower) learn(iv interval, e energy, uses []int64) {
 	if iv.sample.Util == nil || *iv.sample.Util != 0 || slices.Max(uses) > 0 || iv.covered != iv.ms || e.ms != iv.ms ||
 		iv.ms < 500 {

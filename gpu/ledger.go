@@ -22,12 +22,11 @@ const (
 // Config is how a [Ledger] allocates. The zero value has tenths of devices, spread evenly, on as few devices as they
 // fit.
 type Config struct {
-	Quantum  Share    // smallest share, 1 to 1000; 0: DefaultQuantum
-	Strategy Strategy // empty: Evenly
-	// a request above one device may be pieced together from unequal leftovers; else its parts are equal, to a quantum
-	AllowFragmentation bool
-	Exclude            []UUID // devices that are never allocated
-	Floor              Bytes  // memory of every device that is never allocated, for other programs
+	Quantum            Share    // smallest share, 1 to 1000; 0: DefaultQuantum
+	Strategy           Strategy // empty: Evenly
+	AllowFragmentation bool     // parts of a request above one device may be unequal
+	Exclude            []UUID   // devices that are never allocated
+	Floor              Bytes    // memory of every device that is never allocated, for other programs
 
 	// Slack is how many thousandths of the memory of a share or a whole device may be missing by the driver, because a
 	// desktop always takes a little. 0 means DefaultSlack; a negative value none. A request for memory has no slack.
@@ -46,7 +45,6 @@ type Ledger struct {
 	holders map[string][]Grant
 }
 
-// slot is one device and its grants.
 type slot struct {
 	device   Device
 	excluded bool
@@ -75,10 +73,9 @@ const (
 
 // View is one device as the ledger sees it.
 type View struct {
-	Device Device `json:"device"`
-	Kind   Kind   `json:"kind"`
-	// in whole quanta that have memory left; with instances, the sum of the free ones
-	Free       Share      `json:"free"`
+	Device     Device     `json:"device"`
+	Kind       Kind       `json:"kind"`
+	Free       Share      `json:"free"`       // in whole quanta with memory; with instances, their sum
 	FreeMemory Bytes      `json:"freeMemory"` // usable less the floor and all grants; 0 if nothing is free
 	Floor      Bytes      `json:"floor,omitempty"`
 	Holdings   []Holding  `json:"holdings,omitempty"`
@@ -105,18 +102,16 @@ func NewLedger(devices []Device, config Config) (*Ledger, error) {
 	}
 	config.Slack = min(max(config.Slack, 0), int(WholeDevice))
 	if config.Quantum < 1 || config.Quantum > WholeDevice {
-		return nil, &Error{Code: CodeHoldInvalid, Message: "The smallest share of a device lies between 0.001 and 1."}
+		return nil, failure(CodeHoldInvalid, "The smallest share of a device lies between 0.001 and 1.")
 	}
 	if config.Strategy != Fill && config.Strategy != Evenly {
-		return nil, &Error{Code: CodeHoldInvalid,
-			Message: fmt.Sprintf("%q is not a way to spread shares: it is fill or evenly.", config.Strategy)}
+		return nil, failure(CodeHoldInvalid, "%q is not a way to spread shares: it is fill or evenly.", config.Strategy)
 	}
 	l := empty(config)
 	instances := map[UUID]bool{}
 	for _, d := range devices {
 		if d.UUID == "" || l.index[d.UUID] != nil {
-			return nil, &Error{Code: CodeHoldInvalid,
-				Message: fmt.Sprintf("The device %q is listed twice or has no UUID.", d.UUID)}
+			return nil, failure(CodeHoldInvalid, "The device %q is listed twice or has no UUID.", d.UUID)
 		}
 		s := &slot{device: d, excluded: slices.Contains(config.Exclude, d.UUID), floor: config.Floor}
 		if len(d.Instances) == 0 {
@@ -175,13 +170,13 @@ func (l *Ledger) Quantum() Share { return l.config.Quantum }
 // not have or what is not in whole quanta; then nothing changed.
 func (l *Ledger) Hold(holder string, grants []Grant) error {
 	if holder == "" {
-		return &Error{Code: CodeHoldInvalid, Message: "A promise needs a holder."}
+		return failure(CodeHoldInvalid, "A promise needs a holder.")
 	}
 	if held, ok := l.holders[holder]; ok {
 		if slices.Equal(held, grants) {
 			return nil
 		}
-		return &Error{Code: CodeHoldConflict, Message: fmt.Sprintf("%s already holds other devices.", holder)}
+		return failure(CodeHoldConflict, "%s already holds other devices.", holder)
 	}
 	for i, g := range grants {
 		if err := l.admits(g); err != nil {

@@ -145,7 +145,6 @@ func (l *Ledger) backed(p part) Share {
 	return min(p.free, p.slot.within(p.left, l.config.Quantum, l.config.Slack))
 }
 
-// parts lists the devices of which free leaves something, most first and then in their order.
 func (l *Ledger) parts(empty bool, free func(part) Share) []part {
 	parts := make([]part, 0, len(l.slots))
 	for _, s := range l.slots {
@@ -310,9 +309,6 @@ func (l *Ledger) chooseInstances(profile string, count int, room Room, empty boo
 	return best[:count]
 }
 
-// fill takes everything of the first part before it touches the next. Like spread and equalShares it divides want, in
-// whole quanta and above one device, over parts sorted by what is free, most first, and returns a share for every part,
-// or nil if it does not fit.
 func fill(parts []part, want Share) []Share {
 	taken := make([]Share, len(parts))
 	for i, p := range parts {

@@ -55,15 +55,15 @@ func ParseRequest(text string) (Request, error) {
 	case named && kind == "vram":
 		amount, err := ParseBytes(rest)
 		if err != nil || amount == 0 {
-			return Request{}, invalid(fmt.Sprintf("%q is not an amount of device memory: write for example vram:12g.",
-				text))
+			return Request{}, invalid("%q is not an amount of device memory: write for example vram:12g.",
+				text)
 		}
 		return Request{Memory: amount}, nil
 	}
 	share, err := ParseShare(s)
 	switch {
 	case err != nil || share == 0:
-		return Request{}, invalid(fmt.Sprintf("%q does not name devices: write 0.5, 2, mig:1g.10gb or vram:12g.", text))
+		return Request{}, invalid("%q does not name devices: write 0.5, 2, mig:1g.10gb or vram:12g.", text)
 	case share%WholeDevice == 0:
 		return Request{Devices: int(share / WholeDevice)}, nil
 	}
@@ -76,7 +76,7 @@ func parseProfile(text string) (Request, error) {
 	if counted {
 		var err error
 		if n, err = strconv.Atoi(count); err != nil || n < 1 {
-			return Request{}, invalid(fmt.Sprintf("%q is not a number of MIG instances.", count))
+			return Request{}, invalid("%q is not a number of MIG instances.", count)
 		}
 	}
 	if profile == "" {
@@ -152,9 +152,8 @@ type Rounding struct {
 	Why   string `json:"why"` // one sentence
 }
 
-// Error is a failure that a person can act on. Code is
-// one of those below, which stay in the program; Message is one sentence
-// and Hint says what to do next.
+// Error is a failure that a person can act on. Code is one of those below, which stay in the program; Message is one
+// sentence and Hint says what to do next.
 type Error struct {
 	Code    string
 	Message string
@@ -185,4 +184,8 @@ func Waits(err error) bool {
 	return ok && (e.Code == CodeGrantUnavailable || e.Code == CodeGrantFragmented)
 }
 
-func invalid(message string) *Error { return &Error{Code: CodeRequestInvalid, Message: message} }
+func failure(code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+func invalid(format string, args ...any) *Error { return failure(CodeRequestInvalid, format, args...) }

@@ -26,7 +26,7 @@ type Epoch struct {
 	Driver string `json:"driver"`
 }
 
-// Sample is what was read from all devices at one moment. A value that a device did not tell is nil and never zero.
+// Sample is what was read from all devices at one moment. An unknown value is nil and never zero.
 type Sample struct {
 	At    Moment `json:"at"`
 	Epoch Epoch  `json:"epoch"`
@@ -38,17 +38,15 @@ type Sample struct {
 
 	Devices   []DeviceSample  `json:"devices"`
 	Processes []ProcessSample `json:"processes"`
-	// since the previous sample, where a driver keeps records of them
-	Ended []EndedProcess `json:"ended,omitempty"`
-	Lost  []string       `json:"lost,omitempty"` // what could not be read, in sentences
-	Gone  []LostDevice   `json:"gone,omitempty"` // devices of the last inventory that cannot be used now
+	Ended     []EndedProcess  `json:"ended,omitempty"` // since the previous sample, if the driver keeps records
+	Lost      []string        `json:"lost,omitempty"`  // what could not be read, in sentences
+	Gone      []LostDevice    `json:"gone,omitempty"`  // devices of the last inventory that cannot be used now
 }
 
 // DeviceSample is the state of one device.
 type DeviceSample struct {
-	UUID UUID `json:"uuid"`
-	// time with work on it, in hundredths of a percent: 0 to 10000
-	Util        *int        `json:"util,omitempty"`
+	UUID        UUID        `json:"uuid"`
+	Util        *int        `json:"util,omitempty"`       // time with work, in hundredths of a percent
 	MemoryUsed  *Bytes      `json:"memoryUsed,omitempty"` // by anybody, what the driver reserved left out
 	MemoryFree  *Bytes      `json:"memoryFree,omitempty"` // as the driver says; nil: usable less used
 	Power       *MilliWatt  `json:"power,omitempty"`
@@ -61,17 +59,15 @@ type DeviceSample struct {
 // ProcessSample is one process on one device or instance; a process on two devices is two samples. PID and Start
 // together name a process, because the kernel reuses numbers.
 type ProcessSample struct {
-	PID      int    `json:"pid"`
-	Start    uint64 `json:"start"` // field 22 of /proc/PID/stat: ticks of 10 ms since boot; 0: unknown
-	Device   UUID   `json:"device"`
-	Instance UUID   `json:"instance,omitempty"`
-	Memory   *Bytes `json:"memory,omitempty"`
-	// in hundredths of a percent of the device, averaged over the time since [Sample.Since]
-	Util *int   `json:"util,omitempty"`
-	Name string `json:"name,omitempty"`
-	User string `json:"user,omitempty"`
-	// every id of 64 hexadecimal digits in its cgroup path, outermost first, separated by commas
-	Container string `json:"container,omitempty"`
+	PID       int    `json:"pid"`
+	Start     uint64 `json:"start"` // field 22 of /proc/PID/stat: ticks of 10 ms since boot; 0: unknown
+	Device    UUID   `json:"device"`
+	Instance  UUID   `json:"instance,omitempty"`
+	Memory    *Bytes `json:"memory,omitempty"`
+	Util      *int   `json:"util,omitempty"` // hundredths of a percent of the device, since [Sample.Since]
+	Name      string `json:"name,omitempty"`
+	User      string `json:"user,omitempty"`
+	Container string `json:"container,omitempty"` // 64-digit ids in its cgroup path, outermost first, with commas
 }
 
 // EndedProcess is a process that ended since the previous sample, from the records of the driver. Each is reported
@@ -100,12 +96,12 @@ func (s Sample) Device(uuid UUID) (DeviceSample, bool) {
 
 // Source finds and measures devices. Its methods may be called by several goroutines and take turns.
 type Source interface {
-	// Inventory lists the devices in the order of their Index; one that is lost may stay in the list as it was last
-	// seen, with its [Loss]. A machine without devices has an empty list and no error; a driver that does not answer is
-	// an [*Error] with code [CodeSourceUnavailable].
+	// Inventory lists the devices in the order of their Index; a lost one may stay in the list as it was last seen,
+	// with its [Loss]. A machine without devices has an empty list and no error; a driver that does not respond is an
+	// [*Error] with code [CodeSourceUnavailable].
 	Inventory(ctx context.Context) ([]Device, error)
-	// Sample reads all devices. What could not be read is named in Lost and nil in the sample; an error means that
-	// nothing could be read.
+	// Sample reads all devices. What could not be read is in Lost and nil in the sample; an error means that nothing
+	// could be read.
 	Sample(ctx context.Context) (Sample, error)
 	// Close ends what the source started. It may be called twice.
 	Close() error
@@ -118,9 +114,7 @@ type Empty struct {
 
 var _ Source = Empty{}
 
-// Inventory lists the devices in the order of their Index; a lost one may stay in the list as it was last seen, with
-// its [Loss]. A machine without devices has an empty list and no error; a driver that does not respond is an [*Error]
-// with code [CodeSourceUnavailable].
+// Inventory lists nothing.
 func (Empty) Inventory(context.Context) ([]Device, error) { return nil, nil }
 
 // Sample is empty but for its time.

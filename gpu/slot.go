@@ -12,7 +12,7 @@ import (
 func (l *Ledger) admits(g Grant) error {
 	s := l.index[g.Device]
 	if s == nil {
-		return &Error{Code: CodeHoldInvalid, Message: fmt.Sprintf("The machine has no device %s.", g.Device)}
+		return failure(CodeHoldInvalid, "The machine has no device %s.", g.Device)
 	}
 	kind := s.kind()
 	switch {
@@ -36,7 +36,6 @@ func (l *Ledger) admits(g Grant) error {
 	return s.suits(g, l.config.Quantum)
 }
 
-// sound reports whether g is a part of a device at all.
 func (g Grant) sound() bool {
 	return g.Share >= 0 && g.Share <= WholeDevice && g.Memory >= 0 && (g.Share > 0 || g.Instance != "")
 }
@@ -87,9 +86,7 @@ func (s *slot) suitsInstance(g Grant) error {
 	return s.fault(CodeHoldInvalid, "has no instance "+string(g.Instance))
 }
 
-func (s *slot) fault(code, what string) *Error {
-	return &Error{Code: code, Message: fmt.Sprintf("%s %s.", s.name(), what)}
-}
+func (s *slot) fault(code, what string) *Error { return failure(code, "%s %s.", s.name(), what) }
 
 func (s *slot) name() string {
 	if s.device.Model == "" {
@@ -189,7 +186,6 @@ func (s *slot) closed() bool {
 // memory would have no limit.
 func (s *slot) drained() bool { return s.device.Memory > 0 && s.promisable() == 0 }
 
-// free is the share that can still be allocated, in whole quanta.
 func (s *slot) free(quantum Share) Share {
 	if kind := s.kind(); s.closed() || s.drained() || kind != KindFree && kind != KindShares {
 		return 0
@@ -197,7 +193,6 @@ func (s *slot) free(quantum Share) Share {
 	return max(0, s.capacity-s.used) / quantum * quantum
 }
 
-// freeInstances are the MIG instances that can be allocated.
 func (s *slot) freeInstances() []Instance {
 	if s.closed() || len(s.device.Instances) == 0 {
 		return nil

@@ -8,7 +8,6 @@ import (
 	"slipway/backend/session"
 )
 
-// history is a series as a simulation looks back into it.
 type history struct {
 	policy session.UsePolicy
 	points []Point
@@ -16,7 +15,6 @@ type history struct {
 	edge   time.Duration
 }
 
-// moment is one look of a simulation.
 type moment struct {
 	time  time.Time
 	done  int  // how many points had ended by then
@@ -197,7 +195,6 @@ const (
 // forever is a lull that is not known to have ended.
 const forever = time.Duration(math.MaxInt64)
 
-// signal is the last time of one of the signals.
 func (p *Point) signal(i int) *time.Time {
 	return [signals]*time.Time{&p.Traffic, &p.BusyAt, &p.WorkAt, &p.Input}[i]
 }
@@ -255,7 +252,6 @@ func (m *Metric) join(earlier Metric) {
 	m.Measured += earlier.Measured
 }
 
-// bounds are what a window can have been of one metric.
 type bounds struct {
 	sum                        Metric // as if each point were the same throughout
 	least, most                time.Duration
@@ -330,7 +326,6 @@ type stretch struct{ from, to time.Time }
 
 func (s stretch) holds(p Point) bool { return !p.From.Before(s.from) && !p.end().After(s.to) }
 
-// part is how much of p lies in s.
 func (s stretch) part(p Point) time.Duration {
 	from, to := p.From, p.end()
 	if s.from.After(from) {

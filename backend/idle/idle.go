@@ -65,7 +65,6 @@ type sight struct {
 	short    string               // why they say too little; empty: they do not
 }
 
-// sight is what a series shows at a time.
 func (s *Series) sight(policy session.IdlePolicy, now time.Time) sight {
 	v := sight{to: s.judgedTo(now)}
 	v.last, v.known = s.latest(now)
@@ -77,25 +76,22 @@ func (s *Series) sight(policy session.IdlePolicy, now time.Time) sight {
 
 func judge(policy session.IdlePolicy, facts Facts, seen sight, announced Announced, now time.Time) []Verdict {
 	var verdicts []Verdict
-	if policy.Lifetime > 0 {
-		verdicts = append(verdicts, lifetime(policy, facts, announced, now))
-	} else {
-		delete(announced, session.CheckLifetime)
+	run := func(on bool, checker session.IdleChecker, check func() Verdict) {
+		if !on {
+			delete(announced, checker)
+			return
+		}
+		verdicts = append(verdicts, check())
 	}
-	if policy.Network > 0 && facts.Type != session.Batch {
-		verdicts = append(verdicts, network(policy, facts, seen, announced, now))
-	} else {
-		delete(announced, session.CheckNetwork)
-	}
-	if policy.Use.Window > 0 && judged(policy.Use) {
-		verdicts = append(verdicts, use(policy.Use, facts, seen, announced, now))
-	} else {
-		delete(announced, session.CheckUse)
-	}
+	run(policy.Lifetime > 0, session.CheckLifetime,
+		func() Verdict { return lifetime(policy, facts, announced, now) })
+	run(policy.Network > 0 && facts.Type != session.Batch, session.CheckNetwork,
+		func() Verdict { return network(policy, facts, seen, announced, now) })
+	run(policy.Use.Window > 0 && judged(policy.Use), session.CheckUse,
+		func() Verdict { return use(policy.Use, facts, seen, announced, now) })
 	return verdicts
 }
 
-// lifetime ends a session a set time after its start.
 func lifetime(policy session.IdlePolicy, facts Facts, announced Announced, now time.Time) Verdict {
 	v := Verdict{Reason: session.ReasonLifetime, Limit: policy.Lifetime}
 	v.Check = session.IdleCheck{Checker: session.CheckLifetime, State: session.IdleActive, CheckedAt: now}
@@ -174,7 +170,6 @@ func use(policy session.UsePolicy, facts Facts, seen sight, announced Announced,
 	return v
 }
 
-// work returns what was recently seen at work.
 func (p Point) work(now time.Time, devices bool) (string, bool) {
 	switch {
 	case now.Sub(p.BusyAt) <= recent:
@@ -185,7 +180,6 @@ func (p Point) work(now time.Time, devices bool) (string, bool) {
 	return "", false
 }
 
-// weigh decides by the averages, which are enough.
 func (v *Verdict) weigh(policy session.UsePolicy, averages []session.IdleMetric, facts Facts, announced Announced,
 	now time.Time) {
 	below, text := 0, session.Phrase{Hole: "averages", Text: ", "}
@@ -242,7 +236,6 @@ func (v *Verdict) say(found session.Phrase) {
 	v.Said.Hole = "why"
 }
 
-// tell sets the result of a check to a text.
 func (v *Verdict) tell(found string) {
 	v.Check.Message, v.Said = found, session.Fill("why", found)
 }

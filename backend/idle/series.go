@@ -100,7 +100,6 @@ func (s *Series) Add(p Point) {
 	}
 }
 
-// merge merges neighbours that are old enough.
 func (s *Series) merge(now time.Time) {
 	// What is older than that is as long as it may be.
 	const settled = (part + 4) * slot
@@ -122,7 +121,6 @@ func (s *Series) merge(now time.Time) {
 	s.points = kept
 }
 
-// beginBefore is how many points begin before a time.
 func (s *Series) beginBefore(t time.Time) int {
 	return sort.Search(len(s.points), func(i int) bool { return !s.points[i].From.Before(t) })
 }
@@ -181,7 +179,6 @@ func (s *Series) Since() time.Time {
 	return s.points[0].From
 }
 
-// until returns the points that had ended by a time.
 func (s *Series) until(t time.Time) []Point {
 	if s == nil {
 		return nil
@@ -277,7 +274,6 @@ func (s *Series) judgedTo(now time.Time) time.Time {
 	return now
 }
 
-// after is the part of p that lies after a time.
 func (p Point) after(t time.Time) float64 {
 	if p.Length <= 0 || !p.From.Before(t) {
 		return 1
@@ -285,13 +281,8 @@ func (p Point) after(t time.Time) float64 {
 	return float64(p.end().Sub(t)) / float64(p.Length)
 }
 
-func judged(policy session.UsePolicy) bool {
-	for _, metric := range metrics {
-		if metric.threshold(policy) != nil {
-			return true
-		}
-	}
-	return false
+func judged(p session.UsePolicy) bool {
+	return p.CPU != nil || p.Memory != nil || p.GPU != nil || p.VRAM != nil
 }
 
 // Clone returns an independent copy.

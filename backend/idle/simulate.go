@@ -7,15 +7,14 @@ import (
 	"slipway/backend/session"
 )
 
-// stride is the time between looks into a point of several.
 const stride = time.Minute
 
 // Simulate returns what policy would have done with a session until now (the end of a session that has ended), from its
 // measurements. What people asked for to keep it does not count.
 //
-// Of the distant past only averages over up to five minutes are kept, and bounds of what they hide (see [Point]). So two
-// judges look at it: for an eager one all that is possible ends the session soonest, for a reluctant one latest. What
-// really was lies between. If they disagree, the result is unknown.
+// Of the distant past only averages over up to five minutes are kept, and bounds of what they hide (see [Point]). So
+// two judges look at it: for an eager one all that is possible ends the session soonest, for a reluctant one latest.
+// What really was lies between. If they disagree, the result is unknown.
 func Simulate(policy session.IdlePolicy, facts Facts, now time.Time) session.IdleSimulation {
 	since := facts.StartedAt
 	if known := facts.Series.Since(); known.IsZero() {
@@ -67,7 +66,6 @@ func Simulate(policy session.IdlePolicy, facts Facts, now time.Time) session.Idl
 	return sim
 }
 
-// judgement is one of the two judges.
 type judgement struct {
 	policy    session.IdlePolicy
 	facts     Facts

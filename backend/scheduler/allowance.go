@@ -37,7 +37,6 @@ func newAllowances(s Snapshot) *allowances {
 	return a
 }
 
-// limit is the allowance of a person; false if nothing is limited.
 func (a *allowances) limit(owner string) (session.Allowance, bool) {
 	limit := a.limits[owner]
 	return limit, limit.Limits()

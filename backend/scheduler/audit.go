@@ -18,7 +18,6 @@ type auditor struct {
 	devices map[gpu.UUID]*tally
 }
 
-// tally is what is allocated of one device.
 type tally struct {
 	device    gpu.Device
 	closed    string                  // why none of it may be allocated
@@ -53,7 +52,6 @@ func newAuditor(s Snapshot) *auditor {
 	return a
 }
 
-// count adds what a session holds.
 func (a *auditor) count(id session.ID, g session.Grants) {
 	for _, cpu := range g.CPUs {
 		a.cpus[cpu] = id

@@ -48,7 +48,6 @@ func (p *planner) endOf(q Request) *End {
 	return nil
 }
 
-// failure describes how a session that is waited for failed; empty if it did not (yet).
 func (p *planner) failure(d Dependency) session.Phrase {
 	if other := p.decisions[d.Session]; other != nil && other.End != nil {
 		return session.Say("wasCancelled", session.Fill("reason", string(other.End.Reason)))
@@ -88,10 +87,8 @@ func (p *planner) order() (line, outside []*Request) {
 	return line, outside
 }
 
-// place decides the order.
 type place struct{ priority, arrival int }
 
-// outside returns what keeps q out of the line, if anything does.
 func (p *planner) outside(q Request) (session.Wait, bool) {
 	if q.NotBefore != nil && q.NotBefore.After(p.now) {
 		at := *q.NotBefore

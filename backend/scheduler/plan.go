@@ -77,7 +77,6 @@ func (p *planner) wait(q Request, w session.Wait) *Decision {
 	return p.put(Decision{Session: q.Session, Wait: &w})
 }
 
-// decide places q, or sets what it waits for.
 func (p *planner) decide(q Request, ahead, line int) {
 	asked := p.asks(q)
 	if p.overAllowance(q, asked) {
@@ -135,7 +134,6 @@ func (p *planner) place(q Request, grants []session.Grants, why string, ahead, l
 	return true
 }
 
-// number numbers the waiting sessions: first those in line, then those outside of it.
 func (p *planner) number(line, outside []*Request) {
 	position := 0
 	for _, q := range slices.Concat(line, outside) {

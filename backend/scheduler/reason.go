@@ -29,13 +29,11 @@ type amount struct {
 	besides bool
 }
 
-// lack is why devices cannot be allocated.
 type lack struct {
 	said []sentence
 	code session.Code
 }
 
-// deviceText describes what is free of one device and who has the rest.
 type deviceText struct {
 	view     gpu.View
 	name     session.Phrase
@@ -118,40 +116,41 @@ func (r *room) holders(viewer string, amount func(Promise) int64, text func(int6
 func (r *room) describeDevice(viewer string, v gpu.View) deviceText {
 	d := deviceText{view: v, name: plain(deviceName(v.Device)), slack: r.tolerance,
 		unread: slices.Contains(r.machine.Unread, v.Device.UUID)}
-	shares := map[string]gpu.Share{}
-	memory := map[string]gpu.Bytes{}
-	instances := map[string]int{}
-	var order []string
-	for _, h := range v.Holdings {
-		if _, seen := shares[h.Holder]; !seen {
-			order = append(order, h.Holder)
+	type holding struct {
+		holder    string
+		share     gpu.Share
+		memory    gpu.Bytes
+		instances int
+	}
+	var list []holding
+	for _, h := range v.Holdings { // sorted by holder
+		if n := len(list); n == 0 || list[n-1].holder != h.Holder {
+			list = append(list, holding{holder: h.Holder})
 		}
-		shares[h.Holder] += h.Grant.Share
-		memory[h.Holder] += h.Grant.Memory
+		last := &list[len(list)-1]
+		last.share, last.memory = last.share+h.Grant.Share, last.memory+h.Grant.Memory
 		if h.Grant.Instance != "" {
-			instances[h.Holder]++
+			last.instances++
 		}
 	}
-	slices.SortStableFunc(order, func(a, b string) int {
-		return cmp.Or(cmp.Compare(shares[b], shares[a]), cmp.Compare(r.arrival(a), r.arrival(b)))
+	slices.SortStableFunc(list, func(a, b holding) int {
+		return cmp.Or(cmp.Compare(b.share, a.share), cmp.Compare(r.arrival(a.holder), r.arrival(b.holder)))
 	})
-	for i, holder := range order {
+	for i, h := range list {
 		if i == holders {
-			d.held = append(d.held, count("more", len(order)-holders))
+			d.held = append(d.held, count("more", len(list)-holders))
 			break
 		}
-		name := r.nameOf(viewer, holder)
+		name, share := as("name", r.nameOf(viewer, h.holder)), as("share", plain(h.share.String()))
 		switch {
-		case instances[holder] > 0:
-			d.held = append(d.held, count("instanceHeld", instances[holder], as("all", number(len(v.Device.Instances))),
-				as("name", name)))
+		case h.instances > 0:
+			d.held = append(d.held, count("instanceHeld", h.instances, as("all", number(len(v.Device.Instances))), name))
 		case v.Kind == gpu.KindWhole:
-			d.held = append(d.held, session.Say("allHeld", as("name", name)))
-		case memory[holder] > 0:
-			d.held = append(d.held, session.Say("heldMemory", as("share", plain(shares[holder].String())),
-				as("memory", plain(memory[holder].String())), as("name", name)))
+			d.held = append(d.held, session.Say("allHeld", name))
+		case h.memory > 0:
+			d.held = append(d.held, session.Say("heldMemory", share, as("memory", plain(h.memory.String())), name))
 		default:
-			d.held = append(d.held, session.Say("held", as("share", plain(shares[holder].String())), as("name", name)))
+			d.held = append(d.held, session.Say("held", share, name))
 		}
 	}
 	d.parted = d.held
@@ -209,14 +208,12 @@ func (r *room) nameOf(viewer, holder string) session.Phrase {
 	return plain(holder)
 }
 
-// arrival is the position of a holder among all.
 func (r *room) arrival(holder string) int {
 	return slices.IndexFunc(r.promised, func(p Promise) bool { return string(p.Session) == holder })
 }
 
 func deviceName(d gpu.Device) string { return fmt.Sprintf("GPU %d", d.Index) }
 
-// explain says in numbers what q lacks and who holds it.
 func (r *room) explain(q Request) session.Wait {
 	t := r.describe(r.viewer(q.Owner))
 	code := session.CodeWaitResources
@@ -409,7 +406,6 @@ func (p *planner) waitTurn(q Request) session.Wait {
 	return w
 }
 
-// headFor is the name of the head for q's person.
 func (p *planner) headFor(q Request) session.Phrase {
 	return nameFor(p.room.viewer(q.Owner), p.head.head.Owner, p.head.head.Name)
 }
@@ -450,7 +446,6 @@ func count(key string, n int, holes ...session.Phrase) session.Phrase {
 	return session.Phrase{Say: key, Count: n, With: holes}
 }
 
-// as is a phrase that fills a hole.
 func as(hole string, p session.Phrase) session.Phrase {
 	p.Hole = hole
 	return p
@@ -461,7 +456,6 @@ func plain(text string) session.Phrase { return session.Phrase{Text: text} }
 
 func number(n int) session.Phrase { return plain(strconv.Itoa(n)) }
 
-// list is phrases with join between them.
 func list(join string, pieces []session.Phrase) session.Phrase {
 	return session.Phrase{Text: join, With: pieces}
 }
@@ -474,7 +468,6 @@ type sentence struct {
 
 func spoken(p session.Phrase) sentence { return sentence{[]session.Phrase{p}, p.English()} }
 
-// waitFor is a wait explained by sentences.
 func waitFor(code session.Code, sentences ...sentence) session.Wait {
 	if len(sentences) == 1 { // which shares its phrases
 		return session.Wait{Code: code, Message: sentences[0].text, Said: sentences[0].said}

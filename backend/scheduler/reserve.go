@@ -9,7 +9,6 @@ import (
 	"slipway/gpu"
 )
 
-// reservation is what is reserved for the head of the line.
 type reservation struct {
 	head    Request
 	at      *time.Time        // when enough surely ends; nil: nobody knows
@@ -20,7 +19,6 @@ type reservation struct {
 	shut    bool              // the head waits for devices, so that none is given meanwhile
 }
 
-// ending is a time at which something certainly frees resources.
 type ending struct {
 	at   time.Time
 	free func(*room)
@@ -49,7 +47,6 @@ func (p *planner) reserve(head Request) *reservation {
 	return v
 }
 
-// endings lists what certainly frees resources, in the order of time.
 func (p *planner) endings(r *room) []ending {
 	var list []ending
 	for _, promise := range r.promised {
@@ -228,7 +225,6 @@ func (h *History) Length(kinds []string, already time.Duration) (length, margin 
 	return 0, 0, false
 }
 
-// foreseen is when a session is expected to end.
 type foreseen struct {
 	promise Promise
 	at      time.Time

@@ -11,14 +11,12 @@ import (
 	"slipway/gpu"
 )
 
-// room is what remains of the machine while a plan is made.
 type room struct {
-	machine Machine
-	free    []int // CPU numbers, least busy first
-	memory  gpu.Bytes
-	ledger  *gpu.Ledger
-	// memory that is free by the driver and not claimed by a promise; absent: not measured
-	claims   map[gpu.UUID]gpu.Bytes
+	machine  Machine
+	free     []int // CPU numbers, least busy first
+	memory   gpu.Bytes
+	ledger   *gpu.Ledger
+	claims   map[gpu.UUID]gpu.Bytes // free by the driver and not claimed by grants; absent: not measured
 	promised []Promise
 	unfit    map[part]bool     // what devices are known not to have, until something is released
 	texts    map[string]*texts // of holders by who is told, until something changes; nil: not made
@@ -191,7 +189,6 @@ func (r *room) take(q Request, grants []session.Grants, now time.Time) bool {
 	return true
 }
 
-// subtract takes the memory of grants from the driver's book.
 func subtract(claims map[gpu.UUID]gpu.Bytes, grants []gpu.Grant) {
 	for _, g := range grants {
 		if _, measured := claims[g.Device]; measured && g.Instance == "" {
@@ -200,7 +197,6 @@ func subtract(claims map[gpu.UUID]gpu.Bytes, grants []gpu.Grant) {
 	}
 }
 
-// release frees what a session holds.
 func (r *room) release(p Promise) {
 	r.memory += p.Grants.Memory
 	for _, cpu := range p.Grants.CPUs {

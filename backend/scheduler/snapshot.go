@@ -24,32 +24,26 @@ const Short = 15 * time.Minute
 
 // Snapshot is everything that a plan depends on.
 type Snapshot struct {
-	Revision uint64 // of the books, see the package comment
-	Machine  Machine
-	Promised []Promise
-	Queue    []Request // in the order of arrival
-	History  *History  // nil: no start is estimated
-	// Allowances are the most that persons hold at a time, by owner. Who is not in it has no limit.
-	Allowances map[string]session.Allowance
-	// Ruler is the owner who is told the names of everybody's sessions. Others are told those of their own.
-	Ruler string
+	Revision   uint64 // of the books, see the package comment
+	Machine    Machine
+	Promised   []Promise
+	Queue      []Request                    // in the order of arrival
+	History    *History                     // nil: no start is estimated
+	Allowances map[string]session.Allowance // by owner; absent: no limit
+	Ruler      string                       // the owner who sees the names of all sessions; others see only their own
 }
 
 // Machine is what sessions may use.
 type Machine struct {
-	CPUs   []int // numbers of the CPUs
-	Memory gpu.Bytes
-	// Busy is how busy each CPU is with anything, 0 to 1, by number. A CPU that is absent counts as idle.
-	Busy     map[int]float64
-	Devices  []gpu.Device
-	Giving   gpu.Config // how shares of devices are given
-	Measured []Measured // the second book; a device that is in neither list is limited by promises only
-	// Unread are the devices of which the second book is not known now. Nothing of them is given until it is.
-	Unread []gpu.UUID
-	// WhyUnread says why they cannot be read, in a sentence; may be empty.
-	WhyUnread string
-	// NoDevices says why there are none, in a sentence; may be empty.
-	NoDevices string
+	CPUs      []int // numbers of the CPUs
+	Memory    gpu.Bytes
+	Busy      map[int]float64 // how busy each CPU is, 0 to 1, by number; absent: idle
+	Devices   []gpu.Device
+	Giving    gpu.Config // how shares of devices are given
+	Measured  []Measured // the second book; a device that is in neither list is limited by promises only
+	Unread    []gpu.UUID // devices whose second book is unknown; nothing of them is allocated
+	WhyUnread string     // in a sentence; may be empty
+	NoDevices string     // why there are none, in a sentence; may be empty
 }
 
 // Measured is the second book of one device.

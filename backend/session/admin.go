@@ -143,8 +143,7 @@ type Allowance struct {
 	// Folders are the directories of the agent's machine that a person who is no admin may mount: only these, not what
 	// is in them.
 	Folders []string `json:"folders,omitempty"`
-	// Logins allows pulls with the agent's registry logins, and use of what was pulled with them.
-	Logins bool `json:"logins,omitempty"`
+	Logins  bool     `json:"logins,omitempty"` // use of the agent's registry logins, and of what was pulled with them
 }
 
 // The bounds of a limit on processes: what the guest and a shell need, and the most that Linux has.

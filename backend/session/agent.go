@@ -116,12 +116,11 @@ type LaunchRequest struct {
 
 // Filter selects sessions. The zero filter selects all of them.
 type Filter struct {
-	Live     bool `json:"live,omitempty"`     // only live ones
-	Finished bool `json:"finished,omitempty"` // only finished ones
-	// Owner selects the sessions of one person; empty: of all.
-	Owner  string `json:"owner,omitempty"`
-	Limit  int    `json:"limit,omitempty"` // 0: no limit
-	Offset int    `json:"offset,omitempty"`
+	Live     bool   `json:"live,omitempty"`     // only live ones
+	Finished bool   `json:"finished,omitempty"` // only finished ones
+	Owner    string `json:"owner,omitempty"`    // only of one person
+	Limit    int    `json:"limit,omitempty"`    // 0: no limit
+	Offset   int    `json:"offset,omitempty"`
 }
 
 // LogOptions selects a part of a log.

@@ -84,7 +84,6 @@ func (d *Duration) UnmarshalJSON(data []byte) error {
 	return d.UnmarshalText([]byte(text))
 }
 
-// unit is how the text of one field is checked.
 type unit struct {
 	kind Kind
 	what string // a length of time, by the name that a person knows; empty: 0 is fine
@@ -96,7 +95,8 @@ type unit struct {
 var units = map[string]unit{
 	"timeout": {KindInvalid, "A timeout", "Write for example 30m, or leave it empty.",
 		"Leave it empty for no timeout."},
-	"pendingTimeout":   {KindRange, "The longest wait", "Write for example 2h, or leave it empty to wait for ever.", ""},
+	"pendingTimeout": {KindRange, "The longest wait", "Write for example 2h, or leave it empty to wait for ever.",
+		""},
 	"resources.memory": {KindRange, "", "Write for example 2g.", ""},
 	"resources.shm":    {KindRange, "", "Write for example 64m, or leave it empty for an automatic amount.", ""},
 	"accelerator":      {KindInvalid, "", "Write for example 0.5, 2, mig:1g.10gb or vram:12g, or leave it empty.", ""},

@@ -34,10 +34,9 @@ type Error struct {
 	Message string       `json:"message"`
 	Hint    string       `json:"hint,omitempty"`
 	Fields  []FieldError `json:"fields,omitempty"`
-	// the sentences of Message, for other languages; nil: only in English
-	Said   []Phrase `json:"said,omitempty"`
-	Advice []Phrase `json:"advice,omitempty"` // and those of Hint
-	Err    error    `json:"-"`                // the cause, for logs; it does not cross the wire
+	Said    []Phrase     `json:"said,omitempty"`   // sentences of Message, for other languages; nil: only in English
+	Advice  []Phrase     `json:"advice,omitempty"` // and those of Hint
+	Err     error        `json:"-"`                // the cause, for logs; it does not cross the wire
 }
 
 // Kind is what is wrong with a field.

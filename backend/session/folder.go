@@ -121,11 +121,10 @@ const (
 
 // FolderUsage is what a folder holds. Links, and files with two names, count once and in full.
 type FolderUsage struct {
-	Bytes gpu.Bytes `json:"bytes"`
-	Files int       `json:"files"` // directories are none
-	At    time.Time `json:"at"`    // when it was counted
-	// Partial means that a part could not be read and is not counted.
-	Partial bool `json:"partial,omitempty"`
+	Bytes   gpu.Bytes `json:"bytes"`
+	Files   int       `json:"files"`             // directories are none
+	At      time.Time `json:"at"`                // when it was counted
+	Partial bool      `json:"partial,omitempty"` // a part could not be read and is not counted
 }
 
 // FolderRemoval is how much of a folder is deleted, of what it held at the last count.

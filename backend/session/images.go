@@ -6,10 +6,8 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 
@@ -71,8 +69,7 @@ type Image struct {
 	UsedBy    []ImageUser       `json:"usedBy"`           // live sessions; only in lists
 	// Owners are the only people who may use it, whatever its names are; empty: the names decide.
 	Owners []string `json:"owners,omitempty"`
-	// Login means that it was pulled with a registry login of the agent and cannot be pulled without one.
-	Login bool `json:"login,omitempty"`
+	Login  bool     `json:"login,omitempty"` // it can be pulled only with a registry login of the agent
 }
 
 // ShownTo reports whether a person who is no admin may see and use the image. A name under slipway-custom/ belongs to
@@ -102,10 +99,8 @@ type ImageOrigin struct {
 	Instance    string `json:"instance"` // of the agent that made it, as in [Machine]
 	Session     ID     `json:"session"`
 	SessionName string `json:"sessionName"`
-	// image that the session began with; that one's base where it was customized itself
-	Base string `json:"base"`
-	// name of the series that it was kept in when its session ended; empty: a person asked for it
-	Series string `json:"series,omitempty"`
+	Base        string `json:"base"`             // image of the session, or the base of that if customized
+	Series      string `json:"series,omitempty"` // name of the series, if made at the end; else empty
 }
 
 // ImageUser is a live session that uses an image.
@@ -196,7 +191,6 @@ func CommitRef(owner, name string) string {
 	return customized + slugOf(owner) + ":" + name
 }
 
-// slugOf is owner as a part of the name of a repository.
 func slugOf(owner string) string {
 	slug := strings.Trim(notSlug().ReplaceAllString(strings.ToLower(owner), "-"), "-")
 	if slug != owner { // which another owner may be reduced to as well
@@ -206,16 +200,15 @@ func slugOf(owner string) string {
 	return slug
 }
 
-var imagePartRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^` + imagePart + `$`) })
+var imagePartRule = lazily(`^` + imagePart + `$`)
 
-var notSlug = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-z0-9]+`) })
+var notSlug = lazily(`[^a-z0-9]+`)
 
 // PullRequest asks for an image of a registry.
 type PullRequest struct {
-	Ref   string `json:"ref"`
-	Owner string `json:"owner"` // who asks for it
-	// ByAdmin allows the agent's registry logins. The gate sets it for admins.
-	ByAdmin bool `json:"byAdmin,omitempty"`
+	Ref     string `json:"ref"`
+	Owner   string `json:"owner"`             // who asks for it
+	ByAdmin bool   `json:"byAdmin,omitempty"` // it may use the agent's registry logins; set by the gate
 }
 
 // CommitRequest asks for an image of a session.
@@ -323,14 +316,10 @@ const (
 	imageDigest = `[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}`
 )
 
-// imageRule and imageIDRule are compiled when first used: every start of a program in a container links this package and
-// checks no image.
 var (
-	imageRule = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^((?:` + imageHost + `/)?` + imagePart + `(?:/` + imagePart +
-			`)*)(?::(\w[\w.-]{0,127}))?(?:@(` + imageDigest + `))?$`)
-	})
-	imageIDRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^sha256:[0-9a-f]{12,64}$`) })
+	imageRule = lazily(`^((?:` + imageHost + `/)?` + imagePart + `(?:/` + imagePart +
+		`)*)(?::(\w[\w.-]{0,127}))?(?:@(` + imageDigest + `))?$`)
+	imageIDRule = lazily(`^sha256:[0-9a-f]{12,64}$`)
 )
 
 const (
@@ -368,7 +357,6 @@ func PinImage(ref string, image Image) string {
 	return ref + "@" + image.ID
 }
 
-// imageName is ref without its tag and default parts.
 func imageName(ref string) string {
 	if match := imageRule().FindStringSubmatch(ref); match != nil {
 		ref = match[1]

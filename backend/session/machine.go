@@ -108,12 +108,10 @@ type App struct {
 	Kind  string   `json:"kind"` // "web" or "tcp"
 	Port  int      `json:"port"` // in the container; 0 before it is started
 	State AppState `json:"state"`
-	Path  string   `json:"path,omitempty"` // where its address begins, "/" if empty
-	// Dir is the directory that the app shows, or would; empty: it shows none.
-	Dir string `json:"dir,omitempty"`
-	// Found means that the port was not announced, but something listens on it.
-	Found bool   `json:"found,omitempty"`
-	Error *Cause `json:"error,omitempty"`
+	Path  string   `json:"path,omitempty"`  // where its address begins, "/" if empty
+	Dir   string   `json:"dir,omitempty"`   // directory that the app shows, or would; empty: none
+	Found bool     `json:"found,omitempty"` // not announced, but something listens on the port
+	Error *Cause   `json:"error,omitempty"`
 }
 
 // AppState is the state of an app.

@@ -71,7 +71,6 @@ func (s Spec) validateMounts(f *findings) {
 	}
 }
 
-// validateFolder checks what a mount says about a folder.
 func (m Mount) validateFolder(f *findings, field string) bool {
 	const hint = "Write the name of a folder, or the path of a directory of the machine."
 	switch {

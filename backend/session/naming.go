@@ -27,11 +27,14 @@ type NamePart struct {
 	compiled func() *regexp.Regexp
 }
 
-// namePart compiles its pattern when first used: every start of a program in a container links this package and checks
-// no name.
+// lazily compiles a pattern when it is first used: every start of a program in a container links this package and checks
+// no name or image.
+func lazily(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
+
 func namePart(pattern, say string) NamePart {
-	return NamePart{Pattern: pattern, Say: say,
-		compiled: sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })}
+	return NamePart{Pattern: pattern, Say: say, compiled: lazily(pattern)}
 }
 
 func nameOtherThan(pattern, say string) NamePart {
@@ -46,7 +49,7 @@ const (
 	ownInHome = `^(\.ssh|\.jupyter|\.terminfo|\.tmux\.conf|\.[a-z0-9]+(rc|_profile)|\.slipway.*)$`
 )
 
-var ownInHomeRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(ownInHome) })
+var ownInHomeRule = lazily(ownInHome)
 
 // The rules for names. A folder whose name begins with a dot is mounted at that name in the home, so it must be free
 // there.
@@ -88,7 +91,7 @@ func (r NameRule) Check(name string) *FieldError {
 const SecretPattern = `AUTH|ACCESS|SECRET|KEY|PASSWORD|PASSWD|PWD|TOKEN|PRIVATE|CREDENTIAL|JWT|CERTIFICATE|SSH` +
 	`|ENCRYPT|SIGNATURE|SALT|PASSPHRASE|PASS$|_PW$|(^|_)PIN(_|$)`
 
-var secretRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("(?i)" + SecretPattern) })
+var secretRule = lazily("(?i)" + SecretPattern)
 
 // SecretName reports whether a variable of this name looks secret. Such a value is never shown, and never written to
 // history, recipes or addresses. MONKEY looks secret, too: hiding too much costs less than showing a secret.

@@ -29,8 +29,8 @@ func Say(key string, holes ...Phrase) Phrase {
 // Fill fills a hole with a name or an amount, which is the same in every language.
 func Fill(hole, text string) Phrase { return Phrase{Hole: hole, Text: text} }
 
-// phraseWords are the English texts of all phrases, as JSON, by [Phrase].Say, with _one or _other for a count. {{name}} is
-// a hole.
+// phraseWords are the English texts of all phrases, as JSON, by [Phrase].Say, with _one or _other for a count. {{name}}
+// is a hole.
 //
 //go:embed phrases.json
 var phraseWords []byte

@@ -1,6 +1,6 @@
-// Package session defines the concepts of Slipway: a [Spec] that a person writes, its [Session] on an agent, the [Status]
-// values and their transitions, the [Phase] records that explain each step, the [Event] stream of every change, and
-// [Agent], the one interface between a client and a machine.
+// Package session defines the concepts of Slipway: a [Spec] that a person writes, its [Session] on an agent, the
+// [Status] values and their transitions, the [Phase] records that explain each step, the [Event] stream of every
+// change, and [Agent], the one interface between a client and a machine.
 //
 // The package is pure: it does no I/O and reads no clock. A function that needs the time takes it as an argument.
 package session
@@ -35,19 +35,16 @@ type Session struct {
 	End
 	CreatedAt time.Time `json:"createdAt"`
 	Times
-	// a person's own marks, sorted; also on one that has ended
-	Tags     []string `json:"tags"`
+	Tags     []string `json:"tags"`     // set by a person, sorted; also of one that has ended
 	Revision uint64   `json:"revision"` // grows with every stored change of this session
 }
 
 // Resolved is what the agent derived from the spec and the launch of a session.
 type Resolved struct {
-	Priority  int  `json:"priority"`
-	DependsOn []ID `json:"dependsOn"` // Spec.After as it was understood
-	// its image by digest, as it was found when it was prepared
-	Pinned string `json:"pinned,omitempty"`
-	// an admin launched it: every image is open to it, and the agent's registry logins
-	ByAdmin bool `json:"byAdmin,omitempty"`
+	Priority  int    `json:"priority"`
+	DependsOn []ID   `json:"dependsOn"`         // Spec.After as it was understood
+	Pinned    string `json:"pinned,omitempty"`  // its image by digest, as found in preparation
+	ByAdmin   bool   `json:"byAdmin,omitempty"` // an admin launched it: it may use every image and registry login
 }
 
 // Progress describes a session while it waits, starts and runs.
@@ -65,9 +62,8 @@ type Allocation struct {
 	Grants      Grants        `json:"grants"`
 	Enforcement gpu.Level     `json:"enforcement"` // what limits the share of a device
 	Kernels     []Kernel      `json:"kernels"`
-	Folders     []FolderMount `json:"folders"` // mounted, those of the spec and those that always are
-	// most processes and threads in each container, since it was placed; 0: no limit
-	Processes int `json:"processes,omitempty"`
+	Folders     []FolderMount `json:"folders"`             // mounted, those of the spec and those that always are
+	Processes   int           `json:"processes,omitempty"` // most processes and threads in each container; 0: no limit
 }
 
 // End is how a session ended, or will end.
@@ -90,12 +86,11 @@ type Times struct {
 
 // Warning is a lasting problem that does not end the session.
 type Warning struct {
-	Code  Code      `json:"code"`
-	Title string    `json:"title"`
-	Text  string    `json:"text"`
-	At    time.Time `json:"at"`
-	// Device is what the warning is about; each may have a warning of one code. Empty: no device.
-	Device gpu.UUID `json:"device,omitempty"`
+	Code   Code      `json:"code"`
+	Title  string    `json:"title"`
+	Text   string    `json:"text"`
+	At     time.Time `json:"at"`
+	Device gpu.UUID  `json:"device,omitempty"` // each may have a warning of one code; empty: no device
 }
 
 // Wait explains why a PENDING session is not placed. Message has numbers: "needs 4 CPUs, 1 of 8 is free; train-a holds

@@ -39,10 +39,9 @@ type Spec struct {
 
 // Tuning is how libraries in a session use its CPUs and devices.
 type Tuning struct {
-	Threads int `json:"threads,omitempty"` // OMP, OpenBLAS and MKL threads; 0: as many as CPUs
-	// set none of the variables by which frameworks keep to their share
-	Uncooperative bool `json:"uncooperative,omitempty"`
-	MPS           bool `json:"mps,omitempty"` // share the device through MPS, where the agent offers it
+	Threads       int  `json:"threads,omitempty"`       // OMP, OpenBLAS and MKL threads; 0: as many as CPUs
+	Uncooperative bool `json:"uncooperative,omitempty"` // set no variables that make frameworks keep to their share
+	MPS           bool `json:"mps,omitempty"`           // share the device through MPS, where the agent offers it
 }
 
 // Access is how a session is reached.
@@ -53,8 +52,7 @@ type Access struct {
 
 // Schedule is where and when a session starts.
 type Schedule struct {
-	// name of the agent to run on; empty: Slipway chooses, among those of the group
-	Agent     string     `json:"agent,omitempty"`
+	Agent     string     `json:"agent,omitempty"`     // agent to run on; empty: Slipway chooses from the group
 	Group     string     `json:"group,omitempty"`     // resource group to choose an agent in; empty: no matter which
 	NotBefore *time.Time `json:"notBefore,omitempty"` // batch only: not before this time
 	Priority  *int       `json:"priority,omitempty"`  // 0 to 100, higher first; nil: 10
@@ -118,11 +116,10 @@ func AutomaticShm(memory, imageMin gpu.Bytes) gpu.Bytes {
 
 // Mount shows a directory of the agent's machine, or a folder, in the session. Either Source or Folder is set.
 type Mount struct {
-	Source string `json:"source,omitempty"` // absolute path on the agent's machine
-	Folder string `json:"folder,omitempty"` // name or id of a folder of the owner's
-	Path   string `json:"path,omitempty"`   // of a directory in the folder; empty: all of it
-	// empty: name of the folder or base name of Source; relative: under /home/work
-	Target   string `json:"target,omitempty"`
+	Source   string `json:"source,omitempty"` // absolute path on the agent's machine
+	Folder   string `json:"folder,omitempty"` // name or id of a folder of the owner's
+	Path     string `json:"path,omitempty"`   // of a directory in the folder; empty: all of it
+	Target   string `json:"target,omitempty"` // empty: name of folder or Source; relative: under /home/work
 	ReadOnly bool   `json:"readOnly,omitempty"`
 }
 

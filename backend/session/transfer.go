@@ -51,13 +51,12 @@ type ImageArrivals interface {
 
 // ImageParts are the parts of an image: a configuration and layers, each on top of those before it.
 type ImageParts struct {
-	ID     string       `json:"id"` // as the sender's engine knows it
-	Refs   []string     `json:"refs"`
-	Arch   string       `json:"arch"`
-	OS     string       `json:"os"`
-	Layers []ImageLayer `json:"layers"` // lowest first
-	// Replace lets an admin move names from another image.
-	Replace bool `json:"replace,omitempty"`
+	ID      string       `json:"id"` // as the sender's engine knows it
+	Refs    []string     `json:"refs"`
+	Arch    string       `json:"arch"`
+	OS      string       `json:"os"`
+	Layers  []ImageLayer `json:"layers"`            // lowest first
+	Replace bool         `json:"replace,omitempty"` // an admin moves names from another image
 }
 
 // ImageLayer is one layer. Size is what the engine reports and may differ from what is sent; a layer that only removes
@@ -86,6 +85,5 @@ type PartMark struct {
 type ImageArrival struct {
 	ID      string     `json:"id"`
 	Missing []PartMark `json:"missing,omitempty"` // in the order of the image; Offset: what is kept of it
-	// Present is how many layers need not be sent: the engine has them or they have arrived.
-	Present int `json:"present"`
+	Present int        `json:"present"`           // layers that the engine has or that have arrived
 }

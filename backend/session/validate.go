@@ -44,14 +44,12 @@ var (
 	agentRule = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?$`)
 )
 
-// findings collects what is wrong.
 type findings []FieldError
 
 func (f *findings) add(field string, kind Kind, message, hint string) {
 	*f = append(*f, FieldError{Field: field, Kind: kind, Message: message, Hint: hint})
 }
 
-// refuse adds a finding if something is wrong.
 func (f *findings) refuse(wrong bool, field string, kind Kind, message, hint string) {
 	if wrong {
 		f.add(field, kind, message, hint)
@@ -62,7 +60,6 @@ func (f *findings) say(field string, kind Kind, said Phrase) {
 	*f = append(*f, Fault(field, kind, said))
 }
 
-// append adds a finding unless it is nil.
 func (f *findings) append(e *FieldError) {
 	if e != nil {
 		*f = append(*f, *e)

@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -16,8 +17,8 @@ type Tx struct {
 	tx *bolt.Tx
 }
 
-// Update runs fn and stores all of its changes, or none if fn or the disk fails. Only one update runs at a time; fn must
-// not call methods of the Store.
+// Update runs fn and stores all of its changes, or none if fn or the disk fails. Only one update runs at a time; fn
+// must not call methods of the Store.
 func (s *Store) Update(fn func(*Tx) error) error {
 	if err := s.fault("begin"); err != nil {
 		return writeError(err)
@@ -91,20 +92,12 @@ func (t *Tx) Create(s *session.Session, key string) error {
 		return err
 	}
 	s.Revision = 1
-	index := bucketLive
+	index, finished := bucketLive, 0
 	if !s.Status.Live() {
-		index = bucketFinished
-		if err := t.count(1); err != nil {
-			return err
-		}
+		index, finished = bucketFinished, 1
 	}
-	if err := t.tx.Bucket(index).Put(numberKey(arrival), []byte(s.ID)); err != nil {
-		return err
-	}
-	if err := t.turnPage(); err != nil {
-		return err
-	}
-	return t.save(record{Number: arrival, Key: key, Session: *s})
+	return errors.Join(t.count(finished), t.tx.Bucket(index).Put(numberKey(arrival), []byte(s.ID)), t.turnPage(),
+		t.save(record{Number: arrival, Key: key, Session: *s}))
 }
 
 // Put replaces a session by its successor and raises its revision, in s too. It fails with store_write_conflict if the
@@ -152,18 +145,12 @@ func movesBooks(old, s session.Session) bool {
 		!old.Grants.Equal(s.Grants) || old.Priority != s.Priority
 }
 
-// finish moves a session from the live to the finished ones.
 func (t *Tx) finish(r record, old session.Session) error {
-	if err := t.tx.Bucket(bucketNames).Delete(pair(old.Owner, old.Name)); err != nil {
-		return err
-	}
-	if err := t.tx.Bucket(bucketLive).Delete(numberKey(r.Number)); err != nil {
-		return err
-	}
-	if err := t.count(1); err != nil {
-		return err
-	}
-	return t.tx.Bucket(bucketFinished).Put(numberKey(r.Number), []byte(old.ID))
+	return errors.Join( // an error of one undoes all
+		t.tx.Bucket(bucketNames).Delete(pair(old.Owner, old.Name)),
+		t.tx.Bucket(bucketLive).Delete(numberKey(r.Number)),
+		t.count(1),
+		t.tx.Bucket(bucketFinished).Put(numberKey(r.Number), []byte(old.ID)))
 }
 
 func (t *Tx) claimName(owner, name string, id session.ID) error {
@@ -239,8 +226,8 @@ type owned struct {
 	} `json:"session"`
 }
 
-// Surplus returns the finished sessions to purge so that at most keep remain, at most limit of them: always the oldest of
-// the owner with most, so that one person's sessions never displace those of another who has fewer. A session whose
+// Surplus returns the finished sessions to purge so that at most keep remain, at most limit of them: always the oldest
+// of the owner with most, so that one person's sessions never displace those of another who has fewer. A session whose
 // container is kept stays.
 func (s *Store) Surplus(keep, limit int) ([]session.ID, error) {
 	return view(s.db, func(t *Tx) ([]session.ID, error) { return surplus(t.tx, keep, limit) })
@@ -306,7 +293,6 @@ func (t *Tx) Purge(surplus []session.ID) ([]session.Session, error) {
 	return removed, t.count(-len(removed))
 }
 
-// drop removes a finished record and everything that belongs to it.
 func (t *Tx) drop(r record) error {
 	cursor := t.tx.Bucket(bucketPhases).Cursor()
 	prefix := phaseKey(r.Session.ID, "")
@@ -315,15 +301,12 @@ func (t *Tx) drop(r record) error {
 			return err
 		}
 	}
+	var err error
 	if r.Key != "" {
-		if err := t.tx.Bucket(bucketKeys).Delete(pair(r.Session.Owner, r.Key)); err != nil {
-			return err
-		}
+		err = t.tx.Bucket(bucketKeys).Delete(pair(r.Session.Owner, r.Key))
 	}
-	if err := t.tx.Bucket(bucketFinished).Delete(numberKey(r.Number)); err != nil {
-		return err
-	}
-	return t.tx.Bucket(bucketSessions).Delete([]byte(r.Session.ID))
+	return errors.Join(err, t.tx.Bucket(bucketFinished).Delete(numberKey(r.Number)),
+		t.tx.Bucket(bucketSessions).Delete([]byte(r.Session.ID)))
 }
 
 func phaseKey(id session.ID, phase string) []byte { return []byte(string(id) + "/" + phase) }

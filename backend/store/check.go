@@ -11,8 +11,8 @@ import (
 	"slipway/gpu"
 )
 
-// Check audits the store and returns a sentence for everything that is wrong: records in no index or in two, names, keys
-// and phases without a session, double grants, ends without a time, phases that continue after the end.
+// Check audits the store and returns a sentence for everything that is wrong: records in no index or in two, names,
+// keys and phases without a session, double grants, ends without a time, phases that continue after the end.
 func (s *Store) Check() ([]string, error) {
 	a := &audit{names: map[string]session.ID{}, cpus: map[int]session.ID{}, sessions: map[session.ID]record{},
 		devices: map[gpu.UUID]heldDevice{}, instances: map[gpu.UUID]session.ID{}}
@@ -36,7 +36,6 @@ type audit struct {
 	instances map[gpu.UUID]session.ID
 }
 
-// heldDevice is what is allocated of a device.
 type heldDevice struct {
 	share gpu.Share
 	whole session.ID
@@ -94,7 +93,8 @@ func (a *audit) status(s session.Session) {
 	}
 }
 
-// grants checks the grants of a session: with the others no more of a device than there is, and the same as its kernels.
+// grants checks the grants of a session: with the others no more of a device than there is, and the same as its
+// kernels.
 func (a *audit) grants(s session.Session) {
 	for _, g := range s.Grants.GPUs {
 		held := a.devices[g.Device]

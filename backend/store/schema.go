@@ -3,6 +3,7 @@ package store
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 
 	bolt "go.etcd.io/bbolt"
@@ -170,11 +171,6 @@ func layOut(tx *bolt.Tx, schema uint64) error {
 	var id [8]byte
 	_, _ = rand.Read(id[:]) // never fails: see the documentation of crypto/rand
 	meta := tx.Bucket(bucketMeta)
-	if err := meta.Put(metaInstance, []byte(hex.EncodeToString(id[:]))); err != nil {
-		return err
-	}
-	if err := makeSecret(meta); err != nil {
-		return err
-	}
-	return meta.Put(metaSchema, numberKey(schema))
+	return errors.Join(meta.Put(metaInstance, []byte(hex.EncodeToString(id[:]))), makeSecret(meta),
+		meta.Put(metaSchema, numberKey(schema)))
 }

@@ -1,6 +1,6 @@
-// Package store keeps the records of an agent in one bbolt file: sessions with their grants, the phases of their history,
-// folders, accounts, and the keys that make a launch safe to repeat. Every change is one transaction, synced to disk
-// before it counts, and whole or absent after a crash.
+// Package store keeps the records of an agent in one bbolt file: sessions with their grants, the phases of their
+// history, folders, accounts, and the keys that make a launch safe to repeat. Every change is one transaction, synced
+// to disk before it counts, and whole or absent after a crash.
 //
 // A record is only replaced by its successor: [Tx.Put] compares revisions, and refuses a status that the transition
 // table does not allow. The books, that is the grants and the queue, have a revision of their own, so that a plan made
@@ -124,8 +124,8 @@ func (s *Store) Close() error { return s.db.Close() }
 // Instance is the random id that this store got when it was created.
 func (s *Store) Instance() string { return s.instance }
 
-// Secret is 32 random bytes that this store got when it was created. Only its owner can read them; keys may be made from
-// them. The caller must not change it.
+// Secret is 32 random bytes that this store got when it was created. Only its owner can read them; keys may be made
+// from them. The caller must not change it.
 func (s *Store) Secret() []byte { return s.secret }
 
 // Changes counts the transactions that were stored since Open.
@@ -157,7 +157,6 @@ func (s *Store) Live() ([]session.Session, uint64, error) {
 	return live, books, readError(err)
 }
 
-// liveCache holds the live sessions as of a change of the store.
 type liveCache struct {
 	mu    sync.Mutex // guards what follows
 	list  []session.Session
@@ -210,7 +209,6 @@ func (s *Store) List(filter session.Filter) ([]session.Session, error) {
 	return list, readError(err)
 }
 
-// newestFirst are the ids in one or both of the indices.
 func newestFirst(tx *bolt.Tx, filter session.Filter) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		var cursors [2]*bolt.Cursor
@@ -252,7 +250,6 @@ func load(tx *bolt.Tx, id session.ID) (record, error) {
 	return decoded[record]("session", []byte(id), data)
 }
 
-// view reads from a snapshot of the store.
 func view[T any](db *bolt.DB, read func(*Tx) (T, error)) (found T, err error) {
 	err = db.View(func(tx *bolt.Tx) error {
 		found, err = read(&Tx{tx})
@@ -271,7 +268,6 @@ func decoded[T any](kind string, key, data []byte) (value T, err error) {
 	return value, nil
 }
 
-// put stores a value as JSON.
 func put(bucket *bolt.Bucket, key []byte, value any) error {
 	data, err := json.Marshal(value)
 	if err != nil {

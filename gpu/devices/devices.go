@@ -146,7 +146,6 @@ func (m *Machine) Sample(ctx context.Context) (gpu.Sample, error) {
 	return all, nil
 }
 
-// sentence is the text of an error with its hint.
 func sentence(err error) string {
 	var e *gpu.Error
 	if errors.As(err, &e) && e.Hint != "" {

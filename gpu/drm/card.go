@@ -13,7 +13,6 @@ import (
 	"slipway/gpu"
 )
 
-// card is one device in sysfs.
 type card struct {
 	dir    string // its directory under sys/class/drm/cardN/device
 	uuid   gpu.UUID
@@ -26,7 +25,6 @@ type card struct {
 
 var cardName = regexp.MustCompile(`^card\d+$`)
 
-// vendors are the PCI numbers of the makers.
 var vendors = map[string]gpu.Vendor{"0x1002": gpu.AMD, "0x8086": gpu.Intel}
 
 // cards lists the devices with a render node, by their address.
@@ -101,18 +99,18 @@ func number(dir string, names ...string) (int64, bool) {
 	return 0, false
 }
 
-// sensor reads a number of the device's monitor, whose directory has another name at every boot.
-func (c card) sensor(names ...string) (int64, bool) {
+// sensor reads a number of the device's monitor in thousandths of a unit; nil if there is none. The directory of the
+// monitor has another name at every boot.
+func sensor[T ~int | ~int64](c card, names ...string) *T {
 	dirs, _ := filepath.Glob(filepath.Join(c.dir, "hwmon/hwmon*")) // fails only for a bad pattern
 	for _, dir := range dirs {
 		if n, ok := number(dir, names...); ok {
-			return n, true
+			return new(T(n / 1000))
 		}
 	}
-	return 0, false
+	return nil
 }
 
-// total is the device's own memory; 0 if it has none or does not report it.
 func (c card) total() gpu.Bytes {
 	n, _ := number(c.dir, "mem_info_vram_total", "tile0/physical_vram_size_bytes", "lmem_total_bytes")
 	return gpu.Bytes(n)
@@ -129,7 +127,6 @@ func (c card) device(index int, root string) gpu.Device {
 	return d
 }
 
-// makers are the names of devices that have none.
 var makers = map[gpu.Vendor]string{gpu.AMD: "AMD", gpu.Intel: "Intel"}
 
 func (c card) model() string {
@@ -147,7 +144,7 @@ func (c card) capabilities(root string) gpu.Capabilities {
 		MPS:        no("MPS is NVIDIA's"),
 		Energy:     gpu.Probe{State: gpu.Yes},
 	}
-	if _, ok := c.sensor("energy1_input"); !ok {
+	if sensor[int](c, "energy1_input") == nil {
 		caps.Energy = no("the driver has no counter of energy (energy1_input); power is integrated")
 	}
 	caps.MemoryLimit = no("the kernel has no control group for the memory of devices (dmem, from 6.14 on)")
@@ -206,18 +203,10 @@ func (c card) sample(uses []use, elapsed time.Duration, all bool) gpu.DeviceSamp
 		}
 		d.MemoryUsed = new(sum)
 	}
-	if micro, ok := c.sensor("power1_average", "power1_input"); ok {
-		d.Power = new(gpu.MilliWatt(micro / 1000))
-	}
-	if micro, ok := c.sensor("power1_cap", "power1_max"); ok {
-		d.PowerLimit = new(gpu.MilliWatt(micro / 1000))
-	}
-	if micro, ok := c.sensor("energy1_input"); ok {
-		d.Energy = new(gpu.MilliJoule(micro / 1000))
-	}
-	if milli, ok := c.sensor("temp1_input", "temp2_input"); ok {
-		d.Temperature = new(int(milli / 1000))
-	}
+	d.Power = sensor[gpu.MilliWatt](c, "power1_average", "power1_input")
+	d.PowerLimit = sensor[gpu.MilliWatt](c, "power1_cap", "power1_max")
+	d.Energy = sensor[gpu.MilliJoule](c, "energy1_input")
+	d.Temperature = sensor[int](c, "temp1_input", "temp2_input")
 	return d
 }
 
@@ -237,7 +226,6 @@ func (s *Source) kfdID(render string) string {
 	return ""
 }
 
-// kfdMemory is the memory of each process that computes on a device.
 func (s *Source) kfdMemory(c card) map[int]gpu.Bytes {
 	if c.kfd == "" {
 		return nil

@@ -2,7 +2,6 @@ package drm
 
 import (
 	"cmp"
-	"fmt"
 	"math/bits"
 	"os"
 	"path/filepath"
@@ -78,7 +77,6 @@ func (c client) set(name string, change func(*engine)) {
 	c.engines[name] = e
 }
 
-// own reports whether key is a kind of memory of the device itself.
 func own(key, kind string) bool {
 	region, ok := strings.CutPrefix(key, kind)
 	return ok && slices.ContainsFunc(regions, func(r string) bool { return strings.HasPrefix(region, r) })
@@ -112,7 +110,6 @@ type scan struct {
 	at    time.Duration // on the Awake clock
 }
 
-// findings are the clients of one sample.
 type findings struct {
 	clients []owned
 	hidden  int // processes whose files this user may not see
@@ -162,7 +159,6 @@ func (s *Source) scan(at gpu.Moment) (f findings) {
 	return f
 }
 
-// look finds the devices that a process has open. ok is false when this user may not see them.
 func (s *Source) look(pid int, now time.Duration) (found scan, ok bool) {
 	if old, ok := s.scans[pid]; ok && len(old.files) == 0 && now-old.at < rescan {
 		return old, true
@@ -182,18 +178,6 @@ func (s *Source) look(pid int, now time.Duration) (found scan, ok bool) {
 	return found, true
 }
 
-func (f findings) lost() []string {
-	switch {
-	case f.err != nil:
-		return []string{fmt.Sprintf("which processes are on AMD and Intel devices is unknown: %v", f.err)}
-	case f.hidden > 0:
-		return []string{fmt.Sprintf("which of the %d processes of other users are on AMD and Intel devices is "+
-			"unknown: only the administrator may look into them", f.hidden)}
-	}
-	return nil
-}
-
-// use is what one process uses of one device.
 type use struct {
 	pid    int
 	memory gpu.Bytes

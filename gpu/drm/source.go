@@ -114,7 +114,14 @@ func (s *Source) Sample(ctx context.Context) (gpu.Sample, error) {
 			sample.Processes = append(sample.Processes, p)
 		}
 	}
-	sample.Lost = append(sample.Lost, found.lost()...)
+	switch {
+	case found.err != nil:
+		sample.Lost = append(sample.Lost, fmt.Sprintf("which processes are on AMD and Intel devices is unknown: %v",
+			found.err))
+	case found.hidden > 0:
+		sample.Lost = append(sample.Lost, fmt.Sprintf("which of the %d processes of other users are on AMD and Intel "+
+			"devices is unknown: only the administrator may look into them", found.hidden))
+	}
 	s.clients, s.last = make(map[clientKey]engines, len(found.clients)), at
 	for _, c := range found.clients {
 		s.clients[c.clientKey] = c.engines
@@ -130,7 +137,6 @@ func (s *Source) Close() error {
 	return nil
 }
 
-// driverEpoch changes whenever one of the drivers is loaded again.
 func (s *Source) driverEpoch(cards []card) string {
 	var marks []string
 	for _, c := range cards {

@@ -12,7 +12,6 @@ import (
 // ChildCommand is the hidden command of a program with C linkage that runs the child: its arguments go to [ChildMain].
 const ChildCommand = "gpu-agent"
 
-// boxDescriptor is the file descriptor of the black box in the child.
 const boxDescriptor = 3
 
 // ChildMain is the program of the child. It returns the exit code.
@@ -35,7 +34,6 @@ func ChildMain(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// driver reads devices in the child. It is used by one goroutine.
 type driver interface {
 	inventory(omit []omission) ([]deviceFacts, []loss, *fault)
 	sample(r request) (*reading, []loss, *fault)

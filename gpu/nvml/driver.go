@@ -146,7 +146,6 @@ func (l *library) note(name, device string, code int) {
 	l.lost = append(l.lost, loss{Device: device, Call: name, Code: code})
 }
 
-// device is one handle and its UUID.
 type device struct {
 	lib.Device
 	index int

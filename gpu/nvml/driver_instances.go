@@ -26,7 +26,6 @@ type place struct {
 	id     int // the driver's; negative: not told
 }
 
-// performance is the last sample of a GPU instance.
 type performance struct {
 	sample lib.GpmSample
 	at     time.Time
@@ -59,7 +58,6 @@ func (l *library) instanceReadings(d device, instances []device) []instanceReadi
 	return readings
 }
 
-// monitors returns 0 if a device is monitored, else a code.
 func (l *library) monitors(d device) int {
 	for _, call := range monitoring {
 		if !l.has(call) {

@@ -129,7 +129,6 @@ func (l *library) sample(r request) (*reading, []loss, *fault) {
 	return out, l.lost, l.fault
 }
 
-// fellOff reports whether the driver lost a device.
 func fellOff(lost []loss) bool {
 	return slices.ContainsFunc(lost, func(one loss) bool { return one.ends() != "" })
 }
@@ -172,7 +171,6 @@ func (l *library) amount32(call string, d device, get func() (uint32, lib.Return
 	return new(uint64(value))
 }
 
-// energy is the counter of the device, by its function or else by its field.
 func (l *library) energy(d device) *uint64 {
 	value, code := read(l, "nvmlDeviceGetTotalEnergyConsumption", d.uuid, d.GetTotalEnergyConsumption)
 	if code == 0 {
@@ -219,7 +217,6 @@ func (l *library) ticks(d device, last uint64) []tick {
 	return ticks
 }
 
-// rows are the uses of the processes since last, as the driver reports them.
 func (l *library) rows(d device, last uint64) ([]row, int) {
 	var rows []row
 	code := l.call("nvmlDeviceGetProcessUtilization", d.uuid, func() lib.Return {
@@ -307,7 +304,6 @@ func (l *library) keepsRecords(d device) (bool, int) {
 	return code == 0 && mode == lib.FEATURE_ENABLED, code
 }
 
-// records tries to read the records.
 func (l *library) records(d device) int {
 	_, code := read(l, "nvmlDeviceGetAccountingPids", d.uuid, d.GetAccountingPids)
 	if code == 0 && !l.has("nvmlDeviceGetAccountingStats") {

@@ -79,8 +79,8 @@ func (f deviceFacts) capabilities(cgroup2 bool) gpu.Capabilities {
 		c.MemoryLimit = no("limits on memory need version 2 of control groups")
 	}
 	if c.MPS.State == gpu.Yes && f.Major < voltaMajor {
-		c.MPS = no(fmt.Sprintf("MPS keeps processes apart from compute capability %d on; this device has %d", voltaMajor,
-			f.Major))
+		c.MPS = no(fmt.Sprintf("MPS keeps processes apart from compute capability %d on; this device has %d",
+			voltaMajor, f.Major))
 	}
 	return c
 }

@@ -33,7 +33,6 @@ const (
 	maxUtil   = 100
 )
 
-// asked is from when on devices are to be read.
 type asked struct {
 	last  map[string]uint64
 	other uint64 // for the devices that are not in last
@@ -74,7 +73,6 @@ func (m *meter) stepped(now gpu.Moment) (back, stepped bool) {
 	return step < 0, step.Abs() > stepSlack
 }
 
-// previous is the moment of the last sample on the present wall clock.
 func (m *meter) previous(now gpu.Moment) uint64 {
 	return micros(now.Wall.Add(-(now.Boot - m.last.Boot)))
 }
@@ -119,7 +117,6 @@ func age(at uint64, now gpu.Moment) time.Duration {
 	return min(bufferSpan, max(0, now.Wall.Sub(time.UnixMicro(int64(at)))))
 }
 
-// validTicks are the new and possible samples of the whole device, oldest first.
 func (d deviceReading) validTicks(at gpu.Moment, from uint64) []tick {
 	until := micros(at.Wall.Add(futureSlack))
 	valid := slices.DeleteFunc(slices.Clone(d.Ticks), func(t tick) bool {
@@ -188,16 +185,9 @@ func (d deviceReading) sample(ticks []tick) gpu.DeviceSample {
 	} else if s.Util == nil && d.Rate != nil && *d.Rate <= maxUtil {
 		s.Util = new(int(*d.Rate) * 100)
 	}
-	s.MemoryUsed, s.MemoryFree = known(d.Used), known(d.Free)
-	if v := possible(d.Energy); v != nil {
-		s.Energy = new(gpu.MilliJoule(*v))
-	}
-	if v := possible(d.Power); v != nil {
-		s.Power = new(gpu.MilliWatt(*v))
-	}
-	if v := possible(d.PowerLimit); v != nil {
-		s.PowerLimit = new(gpu.MilliWatt(*v))
-	}
+	s.MemoryUsed, s.MemoryFree = known[gpu.Bytes](d.Used), known[gpu.Bytes](d.Free)
+	s.Energy = known[gpu.MilliJoule](d.Energy)
+	s.Power, s.PowerLimit = known[gpu.MilliWatt](d.Power), known[gpu.MilliWatt](d.PowerLimit)
 	if d.Temperature != nil && *d.Temperature < 1000 {
 		s.Temperature = new(int(*d.Temperature))
 	}
@@ -216,19 +206,12 @@ func mean(ticks []tick) *int {
 	return new(int(sum * 100 / uint64(len(ticks))))
 }
 
-func known(v *uint64) *gpu.Bytes {
-	if v = possible(v); v == nil {
-		return nil
-	}
-	return new(gpu.Bytes(*v))
-}
-
-// possible returns v, or nil for "not available" and for amounts that are too large to be true.
-func possible(v *uint64) *uint64 {
+// known returns the amount at v, or nil if it is not available or too large to be true.
+func known[T ~int64](v *uint64) *T {
 	if v == nil || *v > 1<<62 {
 		return nil
 	}
-	return v
+	return new(T(*v))
 }
 
 // processes are the samples of the processes on the device. A process without rows was idle, if the driver reports rows
@@ -244,7 +227,7 @@ func (d deviceReading) processes(rows []row, utils map[uint32]int) []gpu.Process
 			continue
 		}
 		s := gpu.ProcessSample{PID: int(p.PID), Device: gpu.UUID(d.UUID), Instance: gpu.UUID(p.Instance),
-			Memory: known(&p.Memory)}
+			Memory: known[gpu.Bytes](&p.Memory)}
 		if d.MIG {
 			s.Util = d.instanceUtil(p)
 		} else if charges {
@@ -390,7 +373,7 @@ func (m *meter) busyOf(ended []endedInfo, d deviceReading, utils map[uint32]int,
 		began := at.Wall.Sub(time.UnixMicro(int64(e.Start))) // ago
 		lasted := time.Duration(e.Time) * time.Millisecond
 		p := gpu.EndedProcess{PID: int(e.PID), Device: gpu.UUID(d.UUID), Began: max(0, at.Boot-began),
-			Peak: known(&e.Peak)}
+			Peak: known[gpu.Bytes](&e.Peak)}
 		util, sampled := utils[e.PID]
 		if sampled && !d.runs(e.PID) {
 			p.Busy = since * time.Duration(util) / (maxUtil * 100)

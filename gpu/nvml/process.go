@@ -14,7 +14,6 @@ import (
 	"time"
 )
 
-// child is one child process. It is used by one goroutine at a time.
 type child struct {
 	cmd      *exec.Cmd
 	stdin    io.WriteCloser
@@ -203,7 +202,6 @@ type blackBox struct {
 
 const boxSize = 256
 
-// enter records the call that is about to be made.
 func (b *blackBox) enter(call, device string) {
 	b.seq++
 	if b.file == nil {
@@ -216,7 +214,6 @@ func (b *blackBox) enter(call, device string) {
 	_, _ = b.file.WriteAt(record[:], 0)
 }
 
-// leave records that no call is being made.
 func (b *blackBox) leave() { b.enter("", "") }
 
 // lastCall reads the record: its number, and the call and its device while one is being made.

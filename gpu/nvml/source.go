@@ -1,7 +1,7 @@
 // Package nvml finds and measures NVIDIA devices through the driver's own library. That library may lack a function,
 // return nonsense, hang or crash, and could take the program with it. Therefore only a child process loads it (see
-// [ChildMain]), and [Source], its parent, asks it through a pipe. A child that dies or stops responding is replaced, what
-// it was doing is omitted for a while, and everything else is still read; a sample reports what could not be read.
+// [ChildMain]), and [Source], its parent, asks it through a pipe. A child that dies or stops responding is replaced,
+// what it was doing is omitted for a while, and everything else is still read; a sample reports what could not be read.
 //
 // # What is measured
 //
@@ -35,8 +35,8 @@ import (
 
 // Config of a Source.
 type Config struct {
-	// Command starts the child; its options are appended. Empty: this program with [ChildCommand], which it must pass to
-	// [ChildMain].
+	// Command starts the child; its options are appended. Empty: this program with [ChildCommand], which it must pass
+	// to [ChildMain].
 	Command []string
 	Env     []string          // added to the environment of the child
 	Library string            // path of the driver's library; empty: libnvidia-ml.so.1 wherever the system keeps it
@@ -164,7 +164,6 @@ func (s *Source) Sample(ctx context.Context) (gpu.Sample, error) {
 	return sample, nil
 }
 
-// part sets for each instance which part of its device it is.
 func (s *Source) part(r *reading) {
 	for i := range r.Devices {
 		at := slices.IndexFunc(s.known, func(d gpu.Device) bool { return string(d.UUID) == r.Devices[i].UUID })
@@ -220,7 +219,6 @@ const strangeFor = 3
 // startedAt converts a start in ticks, which are hundredths of a second on every Linux.
 func startedAt(ticks uint64) time.Duration { return time.Duration(ticks) * 10 * time.Millisecond }
 
-// sentences describes each loss once.
 func (s *Source) sentences(losses []loss) (said []string) {
 	for _, l := range losses {
 		text := l.sentence(s.name(l.Device), s.why)

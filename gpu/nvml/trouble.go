@@ -13,7 +13,6 @@ import (
 	"slipway/gpu"
 )
 
-// trouble is what failed lately and is omitted because of it.
 type trouble struct {
 	avoided   []avoided
 	failures  int       // children that failed in a row without an answer
@@ -75,11 +74,9 @@ func (s *Source) ask(ctx context.Context, r request) (answer, error) {
 		s.failures, s.reason = 0, nil
 		return a, nil
 	}
-	return answer{}, s.giveUp(&gpu.Error{Code: gpu.CodeSourceUnavailable, Message: "The NVIDIA driver keeps failing.",
-		Hint: "Run nvidia-smi. If it fails too, restart the computer."})
+	return answer{}, s.giveUp(unavailable("The NVIDIA driver keeps failing.", tryNvidiaSMI))
 }
 
-// ready starts a child unless one is alive.
 func (s *Source) ready() *gpu.Error {
 	if s.child != nil && s.child.alive() {
 		return nil
@@ -87,9 +84,8 @@ func (s *Source) ready() *gpu.Error {
 	s.drop()
 	s.left = slices.DeleteFunc(s.left, func(k *child) bool { return !k.alive() })
 	if len(s.left) >= mostLeft {
-		return &gpu.Error{Code: gpu.CodeSourceUnavailable,
-			Message: fmt.Sprintf("The NVIDIA driver hangs: %d readers of its devices cannot be ended.", len(s.left)),
-			Hint:    "Restart the computer."}
+		return unavailable(fmt.Sprintf("The NVIDIA driver hangs: %d readers of its devices cannot be ended.", len(s.left)),
+			"Restart the computer.")
 	}
 	c, err := start(s.config)
 	if err != nil {
@@ -119,8 +115,7 @@ func (s *Source) bury(failure error) error {
 	s.drop()
 	s.config.Log.Warn("the reader of NVIDIA devices was replaced", "why", why, "device", device)
 	if device == "" {
-		return s.giveUp(&gpu.Error{Code: gpu.CodeSourceUnavailable, Message: "NVIDIA devices cannot be read: " + why +
-			".", Hint: "Run nvidia-smi. If it fails too, restart the computer."})
+		return s.giveUp(unavailable("NVIDIA devices cannot be read: "+why+".", tryNvidiaSMI))
 	}
 	omit := omission{Device: device, Call: call}
 	again := slices.ContainsFunc(s.avoided, func(a avoided) bool {
@@ -133,7 +128,6 @@ func (s *Source) bury(failure error) error {
 	return nil
 }
 
-// avoid omits something for a while, longer each time.
 func (s *Source) avoid(o omission, why string) {
 	i := slices.IndexFunc(s.avoided, func(a avoided) bool { return a.omission == o })
 	if i < 0 {
@@ -155,7 +149,6 @@ func (s *Source) omissions() (now []omission) {
 	return now
 }
 
-// why explains for what a call is omitted, and how much longer.
 func (s *Source) why(l loss) string {
 	if a, found := s.avoids(l); found {
 		return a.why + "; it is asked again in " + span(time.Until(a.until))
@@ -163,7 +156,6 @@ func (s *Source) why(l loss) string {
 	return "it is left out for a while"
 }
 
-// avoids finds for what a call is omitted now.
 func (s *Source) avoids(l loss) (avoided, bool) {
 	for _, a := range s.avoided {
 		if a.Device == l.Device && (a.Call == "" || a.Call == l.Call) && time.Now().Before(a.until) {
@@ -185,13 +177,18 @@ func (s *Source) faulty(f fault) error {
 	return s.giveUp(f.problem())
 }
 
-// giveUp returns a problem and delays the next child.
 func (s *Source) giveUp(problem *gpu.Error) error {
 	s.notBefore = time.Now().Add(min(longestPause, firstPause<<min(s.failures, 10)))
 	s.failures++
 	s.reason = problem
 	return problem
 }
+
+func unavailable(message, hint string) *gpu.Error {
+	return &gpu.Error{Code: gpu.CodeSourceUnavailable, Message: message, Hint: hint}
+}
+
+const tryNvidiaSMI = "Run nvidia-smi. If it fails too, restart the computer."
 
 // isAbsent reports whether this machine was just found to have no NVIDIA device and no driver for one.
 func (s *Source) isAbsent() bool { return time.Now().Before(s.absent) }
@@ -222,7 +219,6 @@ var (
 	errDied = errors.New("the child died")
 )
 
-// obituary describes in a clause how a child failed.
 func (k *child) obituary(failure error, call string) string {
 	if errors.Is(failure, errHang) {
 		if call == "" {

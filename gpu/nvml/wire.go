@@ -134,16 +134,14 @@ type processesReading struct {
 	Rows      []row         `json:"rows,omitempty"` // their utilisation
 	RowsCode  int           `json:"rowsCode"`
 	Processes []processInfo `json:"processes,omitempty"`
-	Listed    bool          `json:"listed"` // whether Processes is all there is
-	// the driver's records of ended processes; nil: it keeps none or did not tell
-	Ended *[]endedInfo `json:"ended,omitempty"`
+	Listed    bool          `json:"listed"`          // whether Processes is all there is
+	Ended     *[]endedInfo  `json:"ended,omitempty"` // records of ended processes; nil: none are kept
 }
 
 type instanceReading struct {
-	UUID string `json:"uuid"`
-	// for how much of the time since it was read before, in hundredths of a percent of the instance
-	Busy *int      `json:"busy,omitempty"`
-	Part gpu.Share `json:"-"` // of the device, as the inventory has it; 0: not known
+	UUID string    `json:"uuid"`
+	Busy *int      `json:"busy,omitempty"` // since its last reading, in hundredths of a percent of the instance
+	Part gpu.Share `json:"-"`              // of the device, as the inventory has it; 0: not known
 }
 
 // endedInfo is the driver's record of one ended process.

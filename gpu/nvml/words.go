@@ -53,7 +53,6 @@ var subjects = map[string]string{
 	"nvmlSystemGetDriverVersion":              "the version of the driver",
 }
 
-// sentence describes what was lost and why. name is the device as people know it.
 func (l loss) sentence(name string, why func(loss) string) string {
 	subject, ok := subjects[l.Call]
 	if !ok {
@@ -86,7 +85,6 @@ func (l loss) reason(why func(loss) string) string {
 	return fmt.Sprintf("%s answered %d", l.Call, l.Code)
 }
 
-// problem explains why nothing can be read, and what a person can do.
 func (f fault) problem() *gpu.Error {
 	e := &gpu.Error{Code: gpu.CodeSourceUnavailable}
 	switch f.Code {
@@ -112,7 +110,7 @@ func (f fault) problem() *gpu.Error {
 		e.Hint = "Restart the computer."
 	default:
 		e.Message = "The NVIDIA driver failed: " + loss{Call: f.Call, Code: f.Code}.reason(nil) + "."
-		e.Hint = "Run nvidia-smi. If it fails too, restart the computer."
+		e.Hint = tryNvidiaSMI
 	}
 	return e
 }

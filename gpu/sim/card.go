@@ -67,7 +67,6 @@ func newCard(seed uint64, index int, c Card) *card {
 	}
 }
 
-// memoryOf reads the memory of a MIG profile from its name.
 func memoryOf(profile string) gpu.Bytes {
 	_, memory, _ := strings.Cut(profile, ".")
 	n, _ := strconv.Atoi(strings.TrimRight(strings.SplitN(memory, "+", 2)[0], "gb"))
@@ -133,7 +132,6 @@ func (c *card) sample() gpu.DeviceSample {
 	}
 }
 
-// share is part of whole in hundredths of a percent; before if whole is 0.
 func share(part, whole time.Duration, before int) int {
 	if whole <= 0 {
 		return before

@@ -132,7 +132,6 @@ func (m *Machine) start(p Program, at time.Duration) *program {
 	return r
 }
 
-// want decides what the program would do in this step.
 func (p *program) want(at time.Duration) {
 	age := at - p.began
 	p.wish, p.hunger = 0, 0
@@ -155,7 +154,6 @@ func (p *program) want(at time.Duration) {
 	}
 }
 
-// turn changes the mood of the program.
 func (p *program) turn(at time.Duration) {
 	lasts := func(mean time.Duration) { p.change = at + step + time.Duration(p.rng.ExpFloat64()*float64(mean)) }
 	switch p.Kind {
@@ -187,7 +185,6 @@ func (p *program) turn(at time.Duration) {
 	}
 }
 
-// sample reads the program, whose device was watched for some time.
 func (p *program) sample(watched time.Duration) gpu.ProcessSample {
 	p.level = share(p.busy, watched, p.level)
 	return gpu.ProcessSample{

@@ -1,6 +1,6 @@
-// Package sim simulates a machine with devices: programs load data, work, pause and end; devices fill up, draw power with
-// a lag, heat and count energy; programs of other people come and go. Everything follows from the seed, what is run, and
-// the time that is passed in, so a run can be repeated. For tests it keeps the truth beside what it reports.
+// Package sim simulates a machine with devices: programs load data, work, pause and end; devices fill up, draw power
+// with a lag, heat and count energy; programs of other people come and go. Everything follows from the seed, what is
+// run, and the time that is passed in, so a run can be repeated. For tests it keeps the truth beside what it reports.
 package sim
 
 import (
@@ -193,7 +193,6 @@ func (m *Machine) Reload() {
 	})
 }
 
-// change moves the machine to the time of its clock and calls do.
 func (m *Machine) change(do func()) {
 	to := m.config.Clock()
 	m.mu.Lock()
@@ -224,12 +223,10 @@ func (m *Machine) advance(to gpu.Moment) {
 	}
 }
 
-// pause draws a random length with a mean.
 func (m *Machine) pause(mean time.Duration) time.Duration {
 	return time.Duration(m.rng.ExpFloat64() * float64(mean)).Truncate(step)
 }
 
-// comeAndGo ends what is over and starts foreign programs.
 func (m *Machine) comeAndGo(at time.Duration) {
 	m.running = slices.DeleteFunc(m.running, func(p *program) bool { return p.until > 0 && at >= p.until })
 	if !m.config.Foreign || at < m.arrival {
