@@ -10,8 +10,7 @@ import (
 // maxInterval is the longest time that one sample describes.
 const maxInterval = 15 * time.Second
 
-// trust is the longest time between two samples at which the later one describes all of it. Samples come every two
-// seconds.
+// trust is the longest time that a sample describes without [Sample].Since. Samples come every two seconds.
 const trust = 10 * time.Second
 
 // maxWaits is for how many samples an ended session waits for the energy of a device that does not respond.
@@ -149,8 +148,7 @@ func (a *Accounts) Seal(at Moment, session string) {
 	}
 }
 
-// Stop ends the allocation of session. What its processes used until then is booked with the next sample. An unknown
-// session is not an error.
+// Stop ends the allocation of session, if it is running. What its processes used is booked with the next sample.
 func (a *Accounts) Stop(at Moment, session string) {
 	h := a.holder(session)
 	if h == nil || h.Ended {
@@ -173,8 +171,7 @@ func (a *Accounts) Sessions() []string {
 	return running
 }
 
-// Rows lists the open rows: of running sessions, of sessions that ended since the last [Accounts.Committed], and of the
-// buckets that are not sessions.
+// Rows lists the rows that are open or not committed: of sessions, and of [Others] and the like.
 func (a *Accounts) Rows() []Row {
 	rows := slices.Clone(a.closed)
 	for _, r := range a.state.Rows {
@@ -219,8 +216,7 @@ func (a *Accounts) charge(r *Row, d Counters) {
 	}
 }
 
-// between returns the milliseconds from one moment to another in which the machine was awake. It is 0 across a boot and
-// for moments in the wrong order.
+// between returns the awake milliseconds from one moment to another; 0 across a boot and in the wrong order.
 func between(from, to Moment) int64 {
 	if from.BootID != to.BootID {
 		return 0
@@ -326,8 +322,7 @@ func (a *Accounts) turn(wall time.Time) {
 	}
 }
 
-// steady moves the clock for pruning. It is never ahead of the time that really passed, so that a wall clock set to
-// next year deletes nothing.
+// steady moves the clock for pruning, never ahead of the real time, so that setting the wall clock prunes nothing.
 func (a *Accounts) steady(from, to Moment) {
 	ahead := 31 * 24 * time.Hour
 	if from.BootID == to.BootID {

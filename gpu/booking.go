@@ -171,8 +171,7 @@ func (a *Accounts) addEnded(parties parties, s Sample, iv interval, holders Hold
 	return parties, guessed
 }
 
-// add counts a process. It cannot have been busy for longer than it exists; a driver may report more, of an earlier
-// process with its number.
+// add counts a process, busy at most as long as it exists: a driver may report an earlier process with its number.
 func (p *party) add(process ProcessSample, covered int64, now time.Duration) {
 	p.processes++
 	if process.Util != nil {

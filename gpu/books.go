@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// SoftReservation is how long after its start a session counts with its whole allocation if its use is unknown:
-// programs allocate late.
+// SoftReservation is how long a new session of unknown use counts with its allocation: programs allocate late.
 const SoftReservation = 60 * time.Second
 
 // Book is the free memory of one device by both books: what the ledger has not allocated, and what the driver reports
@@ -143,8 +142,7 @@ func (f Foreign) Peak() Bytes {
 	return f.peaks[0].used
 }
 
-// unique lists the processes on a device, each once with its larger values: one may be listed for compute and for
-// graphics.
+// unique lists the processes on a device, once with the larger values if they both compute and draw.
 func unique(processes []ProcessSample, device UUID) []ProcessSample {
 	type key struct {
 		pid      int

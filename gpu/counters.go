@@ -5,8 +5,7 @@ import (
 	"fmt"
 )
 
-// Counters is what somebody was allocated and used of one device. Every value only grows, and none is derived from
-// another.
+// Counters is what somebody was allocated and used of one device. Every value only grows and is measured by itself.
 type Counters struct {
 	AllocGPUMs      int64      `json:"allocGpuMs"`      // Σ share × time: GPU-milliseconds allocated
 	BusyGPUMs       int64      `json:"busyGpuMs"`       // milliseconds with work on the device
@@ -58,8 +57,8 @@ const (
 	Unattributed = "@unattributed" // use that no process explains
 )
 
-// Row is what one session, or [Others] and the like, had of one device. A session that released the device and got it
-// again has two rows of different Part; readers add them up.
+// Row is what one session, or [Others] and the like, had of one device. A session that got the device twice has two
+// rows of different Part; readers add them up.
 type Row struct {
 	Session  string   `json:"session"`
 	Device   UUID     `json:"device"`

@@ -34,8 +34,7 @@ type Device struct {
 	Lost         *Loss        `json:"lost,omitempty"` // why it cannot be used now; nil: it can
 }
 
-// Instance is a MIG instance: a part of a device that the hardware isolates. A device with instances is allocated by
-// instance only.
+// Instance is an isolated part of a device (MIG). A device with instances is allocated by instance only.
 type Instance struct {
 	UUID    UUID   `json:"uuid"`
 	Profile string `json:"profile"` // for example "1g.10gb"
@@ -116,8 +115,7 @@ type Enforcement struct {
 	Guard     bool // the guard runs
 }
 
-// LevelOf returns what limits grant on device. A whole device needs no limit, because nobody shares it; it is called
-// hard.
+// LevelOf returns what limits grant on device. A whole device needs no limit and is called hard.
 func LevelOf(device Device, grant Grant, with Enforcement) Level {
 	switch {
 	case grant.Instance != "":
@@ -134,8 +132,7 @@ func LevelOf(device Device, grant Grant, with Enforcement) Level {
 	return LevelNone
 }
 
-// Loss is why a device that the machine had cannot be used now. It may come back: after a reset, when the driver is
-// loaded again, or by itself.
+// Loss is why a device cannot be used now. It may come back: after a reset, with the driver, or by itself.
 type Loss struct {
 	Kind LossKind `json:"kind"`
 	Why  string   `json:"why"` // a clause, for example "it fell off the bus"

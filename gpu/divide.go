@@ -33,8 +33,7 @@ func divideUse(iv interval, parties []*party) ([]int64, quality) {
 	return append(split(min(sum, total), uses), total-min(sum, total)), measured
 }
 
-// amounts returns an amount of each party, and their sum. hidden reports that none is known although there may be
-// processes.
+// amounts returns an amount of each party and their sum. hidden: none is known but there may be processes.
 func (iv interval) amounts(parties []*party, of func(*party) (int64, bool)) (amounts []int64, sum int64, hidden bool) {
 	known, processes := false, 0
 	for _, p := range parties {

@@ -34,8 +34,8 @@ const (
 	StageOver Stage = "over" // more than the allocation was used in two polls in a row
 )
 
-// Reading is what one session uses of its allocation on one device. Used is nil when it is not fully known; the guard
-// never acts on that.
+// Reading is a session's use of its allocation on one device. Used is nil unless fully known; then the guard does not
+// act.
 type Reading struct {
 	Session string
 	Device  UUID
@@ -74,8 +74,7 @@ type watched struct {
 	polls int
 }
 
-// Readings returns what sample knows of every grant of holders, except whole devices and MIG instances, which the
-// hardware limits.
+// Readings returns what sample knows of every grant, except whole devices and MIG instances, which hardware limits.
 func Readings(sample Sample, holders Holders) []Reading {
 	var readings []Reading
 	for _, h := range holders {

@@ -19,8 +19,7 @@ const (
 	Evenly Strategy = "evenly"
 )
 
-// Config is how a [Ledger] allocates. The zero value has tenths of devices, spread evenly, on as few devices as they
-// fit.
+// Config is how a [Ledger] allocates. The zero value has tenths of devices, spread evenly, on as few as they fit.
 type Config struct {
 	Quantum            Share    // smallest share, 1 to 1000; 0: DefaultQuantum
 	Strategy           Strategy // empty: Evenly

@@ -6,8 +6,7 @@ import (
 	"slices"
 )
 
-// Room is how much memory is really free by the driver on each device (see [Books]). A device that is not in it has no
-// such limit.
+// Room is the free memory of devices by the driver (see [Books]). A device that is not in it has no such limit.
 type Room map[UUID]Bytes
 
 // Propose returns what l would allocate for r now. The zero request gets an empty proposal. A failure is an [*Error]:
@@ -26,8 +25,7 @@ func (l *Ledger) Propose(r Request) (Proposal, error) {
 	return proposal, nil
 }
 
-// Offer is [Ledger.Propose] limited to the memory in room. It does not explain a refusal, which costs more than the
-// answer.
+// Offer is [Ledger.Propose] limited to the memory in room. It does not explain a refusal, which costs more.
 func (l *Ledger) Offer(r Request, room Room) (Proposal, bool) {
 	asked, rounded, err := l.roundShares(r)
 	if err != nil || r.IsZero() {
@@ -70,8 +68,7 @@ func (l *Ledger) proposal(asked Request, rounded *Rounding, room Room) (Proposal
 	return Proposal{Grants: grants, Rounded: rounded}, true
 }
 
-// choose picks grants for r, or nil if there are none. With empty set it answers for a machine without grants, absent
-// or lost devices.
+// choose picks grants for r, or nil. With empty set it assumes no grants, and no absent or lost devices.
 func (l *Ledger) choose(r Request, room Room, empty bool) []Grant {
 	switch {
 	case r.Devices > 0:
@@ -221,8 +218,7 @@ func (l *Ledger) inOrder(grants []Grant) []Grant {
 	return grants
 }
 
-// single picks one device: with [Fill] the first of parts that fits, which has most free; with [Evenly] the one with
-// the smallest sufficient part free.
+// single picks a part that fits: for [Fill] the first, which has most free, else the smallest.
 func single(parts []part, strategy Strategy, fit func(part) (Grant, bool)) []Grant {
 	var best []Grant
 	var least Share
@@ -239,8 +235,7 @@ func single(parts []part, strategy Strategy, fit func(part) (Grant, bool)) []Gra
 	return best
 }
 
-// chooseMemory picks the device for memory, with the smallest share whose part of the memory suffices. The grant has
-// the memory asked for.
+// chooseMemory picks the device for memory, with the smallest share whose part of the memory suffices.
 func (l *Ledger) chooseMemory(memory Bytes, room Room, empty bool) []Grant {
 	quantum := l.config.Quantum
 	return single(l.parts(empty, func(p part) Share { return p.free }), l.config.Strategy, func(p part) (Grant, bool) {

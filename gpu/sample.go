@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Moment is one point in time on three clocks. Durations are taken from Boot and Awake, never from Wall, which people
-// and time servers set.
+// Moment is one point in time on three clocks. Durations are never taken from Wall, which people and time servers set.
 type Moment struct {
 	BootID string        `json:"bootId"` // changes with every boot; Boot and Awake compare only within one
 	Boot   time.Duration `json:"boot"`   // since boot, suspended time included (CLOCK_BOOTTIME)
@@ -19,8 +18,7 @@ func (m Moment) Before(d time.Duration) Moment {
 	return Moment{BootID: m.BootID, Boot: m.Boot - d, Awake: m.Awake - d, Wall: m.Wall.Add(-d)}
 }
 
-// Epoch is a stretch of time in which the counters of a device only grow. Driver changes whenever the driver is loaded
-// again.
+// Epoch is a time in which the counters of a device only grow. Driver changes whenever the driver is loaded again.
 type Epoch struct {
 	Boot   string `json:"boot"`
 	Driver string `json:"driver"`
@@ -70,8 +68,7 @@ type ProcessSample struct {
 	Container string `json:"container,omitempty"` // 64-digit ids in its cgroup path, outermost first, with commas
 }
 
-// EndedProcess is a process that ended since the previous sample, from the records of the driver. Each is reported
-// once.
+// EndedProcess is a process that ended since the previous sample, by the driver's records. It is reported once.
 type EndedProcess struct {
 	PID       int           `json:"pid"`
 	Device    UUID          `json:"device"`

@@ -182,8 +182,7 @@ func (s *slot) closed() bool {
 	return s.excluded || s.absent || s.device.Lost != nil || s.over != ""
 }
 
-// drained reports whether there is no memory to allocate though the device reports how much it has. A grant without
-// memory would have no limit.
+// drained reports that there is no memory to allocate, though the device has some: a grant would have no limit.
 func (s *slot) drained() bool { return s.device.Memory > 0 && s.promisable() == 0 }
 
 func (s *slot) free(quantum Share) Share {

@@ -201,8 +201,7 @@ func (p *Point) signal(i int) *time.Time {
 
 const unbounded = float32(math.MaxFloat32)
 
-// settle sets what a point of one look hides, which is nothing, and what a longer one that an older version stored
-// hides, which is unknown.
+// settle sets what a point hides: nothing in one of one look, anything in a longer one of an older version.
 func (p *Point) settle() {
 	one := p.one()
 	for _, metric := range metrics {
@@ -358,8 +357,7 @@ func pieceOf(m Metric, length, inner, outer time.Duration) piece {
 	return p
 }
 
-// above bounds by how much the part can have been above a threshold, in percent seconds. Neither it nor the rest was
-// below Low or above High.
+// above bounds by how much the part can have been above a threshold, in percent seconds.
 func (p piece) above(threshold float64) (least, most float64) {
 	all, sum := p.Measured.Seconds(), p.PercentSeconds
 	low, high := float64(p.Low), float64(p.High)

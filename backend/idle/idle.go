@@ -16,16 +16,13 @@ const Every = 15 * time.Second
 const (
 	// longestWarning is how long before an end it is announced at most.
 	longestWarning = 10 * time.Minute
-	// recent is how long after the last activity a session still counts as active; the time until it is reclaimed
-	// counts from the activity itself.
+	// recent is how long after its last activity a session still counts as active. It does not delay its end.
 	recent = time.Minute
-	// typing is how long after a person's last input to a terminal a session is not judged by what it makes of its
-	// resources.
+	// typing is how long after a person's last input to a terminal the use of resources is not judged.
 	typing = 5 * time.Minute
 )
 
-// Warning is how long before its deadline the end by a limit is announced: ten minutes, or a quarter of the limit if
-// that is shorter.
+// Warning is how long before the end by a limit a session is warned: ten minutes, at most a quarter of the limit.
 func Warning(limit session.Duration) time.Duration {
 	return min(longestWarning, time.Duration(limit)/4)
 }
@@ -101,8 +98,7 @@ func lifetime(policy session.IdlePolicy, facts Facts, announced Announced, now t
 	return v
 }
 
-// network ends a session that was not used through a terminal or an app, and in which nothing was seen to work, for a
-// set time.
+// network ends a session after a set time without use through a terminal or an app, or work in it.
 func network(policy session.IdlePolicy, facts Facts, seen sight, announced Announced, now time.Time) Verdict {
 	v := Verdict{Reason: session.ReasonIdle, Limit: policy.Network}
 	v.Check = session.IdleCheck{Checker: session.CheckNetwork, State: session.IdleActive, CheckedAt: now}
@@ -205,8 +201,7 @@ func (v *Verdict) weigh(policy session.UsePolicy, averages []session.IdleMetric,
 	v.expire(since.Add(Warning(policy.Window)), facts.KeepUntil, announced, now)
 }
 
-// expire sets when the session is reclaimed: at the deadline, but not before keep, and not before it was announced for
-// long enough.
+// expire sets when the session is reclaimed: at the deadline, but not before keep or the end of the warning.
 func (v *Verdict) expire(deadline, keep time.Time, announced Announced, now time.Time) {
 	if keep.After(deadline) {
 		deadline = keep

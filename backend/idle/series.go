@@ -22,8 +22,7 @@ const (
 	enough = 90
 )
 
-// Metric is the use of one resource over a stretch of time: in percent of what was granted, times the time in which it
-// was measured.
+// Metric is the use of one resource, in percent of what was granted, times the time in which it was measured.
 type Metric struct {
 	PercentSeconds float64       `json:"percentSeconds"`
 	Measured       time.Duration `json:"measured"`
@@ -81,8 +80,7 @@ func (p Point) join(next Point) Point {
 	return next
 }
 
-// Series is what was measured of one session, in the order of time. The zero series is empty. It is not safe for
-// concurrent use.
+// Series is what was measured of one session, in the order of time. It is not safe for concurrent use.
 type Series struct {
 	points []Point
 	due    int // as many points are merged next
@@ -191,8 +189,7 @@ func endedBy(points []Point, t time.Time) int {
 	return sort.Search(len(points), func(i int) bool { return points[i].end().After(t) })
 }
 
-// latest is the newest point at a time. It reports false if the session could not be looked into for longer than a
-// reconnection takes.
+// latest is the newest point at a time; false if the session was hidden for longer than a reconnection takes.
 func (s *Series) latest(now time.Time) (Point, bool) {
 	points := s.until(now)
 	if len(points) == 0 {
@@ -265,8 +262,7 @@ func tooLittle(part int64, window time.Duration, name string) string {
 		part, spell(window), names[name], enough)
 }
 
-// judgedTo is the end of the window that is judged at a time: the end of the newest point, because what came after is
-// not measured yet.
+// judgedTo is the end of the window that is judged at a time: of the newest point, if it is recent.
 func (s *Series) judgedTo(now time.Time) time.Time {
 	if points := s.until(now); len(points) > 0 && now.Sub(points[len(points)-1].end()) <= single {
 		return points[len(points)-1].end()

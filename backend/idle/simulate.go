@@ -99,8 +99,7 @@ func (j *judgement) hasten(seen sight, at time.Time) {
 	j.facts.StartedAt = started
 }
 
-// ends returns when the reluctant judge ended the session and by which check. It is sure if no other check could have
-// been sooner.
+// ends returns when the reluctant judge ended the session, by which check, and whether no other could be sooner.
 func (j *judgement) ends(eager *judgement) (at time.Time, by Verdict, sure bool) {
 	for _, v := range j.verdicts {
 		if v.Reclaim {

@@ -15,8 +15,7 @@ func heldBy(grants session.Grants) session.Ask {
 	return held
 }
 
-// claim is what a waiting session reserves of its person's allowance: later sessions do not use it, so that its turn
-// comes.
+// claim is what a waiting session reserves of its person's allowance, so that later sessions do not use it.
 type claim struct {
 	name string
 	session.Ask
@@ -109,8 +108,7 @@ func (a *allowances) lacks(q Request, asked session.Ask) []sentence {
 	return said
 }
 
-// asks is what q asks of an allowance. If it names no share of devices, it is the share that it would get of free
-// devices.
+// asks is what q asks of an allowance. Without a share of devices it is the share that it would get of free ones.
 func (p *planner) asks(q Request) session.Ask {
 	a := session.Ask{Sessions: 1, CPU: q.cpus(), Memory: q.memory()}
 	if _, limited := p.allowances.limit(q.Owner); limited && !q.GPU.IsZero() {
@@ -124,8 +122,7 @@ func (p *planner) asks(q Request) session.Ask {
 	return a
 }
 
-// ShareOf is the share of a machine's devices that a request for so many kernels would get if they were free, 0 if it
-// cannot be allocated.
+// ShareOf is the share of a machine's devices, all free, that a request for so many kernels would get, or 0.
 func ShareOf(m Machine, request gpu.Request, kernels int) (share gpu.Share) {
 	ledger, err := gpu.NewLedger(gpu.Mended(m.Devices), m.Giving)
 	if err != nil || request.IsZero() {
@@ -141,8 +138,7 @@ func ShareOf(m Machine, request gpu.Request, kernels int) (share gpu.Share) {
 	return share * gpu.Share(max(1, kernels))
 }
 
-// overAllowance makes q wait if its person's allowance is too small now. It then delays only later sessions of that
-// person.
+// overAllowance makes q wait if its person's allowance is too small now. Only that person's sessions wait behind it.
 func (p *planner) overAllowance(q Request, asked session.Ask) bool {
 	said := p.allowances.lacks(q, asked)
 	if len(said) == 0 {

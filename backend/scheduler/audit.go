@@ -137,8 +137,7 @@ func (t *tally) lacks(g gpu.Grant, with []gpu.Grant) string {
 	return ""
 }
 
-// audit takes back the placements that allocate what another session has, and explains why. There are none unless this
-// package is wrong.
+// audit takes back the placements that allocate what another session has. There are none unless this package is wrong.
 func (p *planner) audit() (refused []string) {
 	var a *auditor
 	for _, d := range p.made {

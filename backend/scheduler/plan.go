@@ -29,8 +29,7 @@ func Plan(s Snapshot, now time.Time) Schedule {
 	return schedule
 }
 
-// Ends decides which sessions of the queue end without having run, and when to look again. It does not need the
-// machine.
+// Ends decides which sessions of the queue end without having run, and when to look again, without the machine.
 func Ends(s Snapshot, now time.Time) Schedule {
 	p := newPlanner(s, now)
 	p.end()
@@ -104,8 +103,7 @@ func (p *planner) decide(q Request, ahead, line int) {
 	p.watch(q)
 }
 
-// watch asks for another plan soon if q waits for a device whose memory is measured: no event tells when a foreign
-// process frees some.
+// watch asks for another plan soon if q waits for a measured device: no event tells when a foreign process frees some.
 func (p *planner) watch(q Request) {
 	const soon = 2 * time.Second
 	if !q.GPU.IsZero() && len(p.snapshot.Machine.Measured) > 0 {
@@ -113,8 +111,7 @@ func (p *planner) watch(q Request) {
 	}
 }
 
-// place allocates grants to q for the rest of this plan. It reports false, and decides nothing, if they turn out not to
-// be free.
+// place allocates grants to q for the rest of this plan; false, with no decision, if they are not free after all.
 func (p *planner) place(q Request, grants []session.Grants, why string, ahead, line int) bool {
 	total := Placement{Kernels: grants}.Total()
 	if p.overAllowance(q, heldBy(total)) {

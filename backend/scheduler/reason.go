@@ -265,8 +265,7 @@ func (r *room) clause(t *texts, a amount) sentence {
 	return t.few[a]
 }
 
-// explainDevices explains for each device why it cannot be allocated. If only memory that was freed a moment ago is
-// missing, or only a driver's answer, the code tells.
+// explainDevices explains for each device why it cannot be allocated. If all have one code, it is that of the wait.
 func (t *texts) explainDevices(q Request) lack {
 	const named = 4
 	parts := make([]session.Phrase, 0, named+1)
@@ -304,8 +303,7 @@ func (t *texts) explainDevices(q Request) lack {
 	return l
 }
 
-// blocks returns what keeps q off a device, with its code: grants, other programs, or another kind of device. Empty if
-// it has room.
+// blocks returns what keeps q off a device, with its code: grants, other programs, or the kind of device.
 func (d deviceText) blocks(q Request) (reasons []session.Phrase, code session.Code) {
 	v := d.view
 	switch {

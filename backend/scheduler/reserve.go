@@ -112,8 +112,7 @@ func (p *planner) goAhead(q Request) ([]session.Grants, string) {
 	return nil, ""
 }
 
-// take allocates grants to q in what is left besides the head when that has started, and reports whether they are free.
-// Any CPUs will do.
+// take allocates grants to q in what is left besides the started head; false if they are not free. Any CPUs will do.
 func (v *reservation) take(q Request, grants []session.Grants, now time.Time) bool {
 	r := v.after
 	if q.cpus() > len(r.free) || q.memory() > r.memory {

@@ -49,13 +49,11 @@ type Machine struct {
 // Measured is the second book of one device.
 type Measured struct {
 	Device gpu.UUID
-	// Free is the memory that is free by the driver, less what the sessions in Promised may still take. It is negative
-	// if somebody used too much.
+	// Free is the free memory by the driver, less what sessions may still take; negative if they took too much.
 	Free    gpu.Bytes
 	Used    map[session.ID]gpu.Bytes // that each session holds, as far as it is seen
 	Foreign []Foreign                // processes that are no session's, in any order
-	// Returned is memory that foreign processes freed so lately that it counts as used until Settles. It is part of
-	// Free.
+	// Returned is memory of Free that foreign processes freed lately, and that counts as used until Settles.
 	Returned gpu.Bytes
 	Settles  time.Time
 }
@@ -123,11 +121,9 @@ type Schedule struct {
 	Decisions []Decision // one for each session of the queue, in its order
 	Next      time.Time  // when to plan again though nothing has changed; zero: never
 
-	// Contradictions describe what is wrong with existing grants, such as more of a device than it has now. What they
-	// concern is not allocated further.
+	// Contradictions are errors in existing grants, such as too much of a device. That is not allocated further.
 	Contradictions []string
-	// Refused are placements that the audit took back because they allocated what another session has. There are none
-	// unless Plan is wrong.
+	// Refused are placements that the audit took back as already allocated. There are none unless Plan is wrong.
 	Refused []string
 }
 
@@ -182,8 +178,7 @@ func RequestOf(s session.Session) Request {
 	}
 }
 
-// KindsOf returns the kinds of a session for the [History]: by its owner, image and name without a number, then without
-// the name.
+// KindsOf returns the kinds of a session for the [History]: owner, image and name without number, then without name.
 func KindsOf(s session.Session) []string {
 	stem := strings.TrimRight(s.Spec.Name, "0123456789")
 	image := strings.Join([]string{s.Owner, string(s.Spec.Type), s.Spec.Image}, "\x00")

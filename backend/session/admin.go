@@ -12,8 +12,7 @@ import (
 
 // Admin serves the admins of an agent that several people share. Others fail with agent_call_forbidden.
 type Admin interface {
-	// Audit returns the newest matching entries of the audit log, oldest first. agent_call_invalid for a limit outside
-	// 1 to [MostAudit].
+	// Audit returns the newest matching entries of the audit log, oldest first; agent_call_invalid for a wrong limit.
 	//
 	//rpc:method name=audit effect=read who=admin
 	Audit(ctx context.Context, asked AuditQuery) ([]AuditEntry, error)
@@ -140,8 +139,8 @@ type Allowance struct {
 	GPU      gpu.Share `json:"gpu,omitempty"` // of all devices together
 	// Processes is the most processes and threads in each container of theirs, in place of the machine's own limit.
 	Processes int `json:"processes,omitempty"`
-	// Folders are the directories of the agent's machine that a person who is no admin may mount: only these, not what
-	// is in them.
+	// Folders are the only directories of the machine that a person who is no admin may mount, without their
+	// subdirectories.
 	Folders []string `json:"folders,omitempty"`
 	Logins  bool     `json:"logins,omitempty"` // use of the agent's registry logins, and of what was pulled with them
 }

@@ -86,8 +86,8 @@ type Sessions interface {
 
 // Activity reports what happens in sessions.
 type Activity interface {
-	// Watch calls fn for every event after cursor until ctx ends or fn fails. fn is never called concurrently, and a
-	// slow fn delays only itself.
+	// Watch calls fn for every event after cursor, one at a time, until ctx ends or fn fails. A slow fn delays only
+	// itself.
 	//
 	//rpc:method name=watch effect=read who=custom
 	Watch(ctx context.Context, after Cursor, fn func(Event) error) error
@@ -139,8 +139,7 @@ type Terminals interface {
 	//
 	//rpc:method name=terminal.open effect=once args=id,terminal who=owner audit=req.Kernel
 	OpenTerminal(ctx context.Context, id ID, req TerminalRequest) (Terminal, error)
-	// AttachTerminal joins a shell from an offset. The stream speaks the attach protocol of package terminal. The
-	// caller closes it; the shell keeps running.
+	// AttachTerminal joins a shell from an offset, with the attach protocol of package terminal. The shell outlives it.
 	//
 	//rpc:method name=terminal.attach effect=once args=id,attach who=owner audit=req.Terminal
 	AttachTerminal(ctx context.Context, id ID, req AttachRequest) (io.ReadWriteCloser, error)
@@ -152,8 +151,7 @@ type Terminals interface {
 	Exec(ctx context.Context, id ID, req ExecRequest) (io.ReadWriteCloser, error)
 }
 
-// TerminalRequest asks for a shell in one kernel (empty: main1); session_use_not-found if the session has no such
-// kernel.
+// TerminalRequest asks for a shell in a kernel (empty: main1); session_use_not-found if there is none.
 type TerminalRequest struct {
 	Kernel  string   `json:"kernel,omitempty"`
 	Command []string `json:"command,omitempty"` // empty: the user's login shell
@@ -162,16 +160,14 @@ type TerminalRequest struct {
 	Rows    int      `json:"rows"`
 }
 
-// AttachRequest asks to join a shell. Client identifies the viewer across reconnections, so that input that it sends
-// again is recognized.
+// AttachRequest asks to join a shell. Client identifies the viewer, so that input that is sent again is recognized.
 type AttachRequest struct {
 	Terminal string `json:"terminal"`
 	Offset   uint64 `json:"offset"` // first output byte wanted
 	Client   string `json:"client"`
 }
 
-// ExecRequest asks for one command in one kernel (empty: main1); session_use_not-found if the session has no such
-// kernel.
+// ExecRequest asks for one command in a kernel (empty: main1); session_use_not-found if there is none.
 type ExecRequest struct {
 	Kernel  string   `json:"kernel,omitempty"`
 	Command []string `json:"command"`
@@ -218,16 +214,14 @@ type Event struct {
 	Usage   []Usage  `json:"usage,omitempty"`   // newest samples of live sessions; dull: only the last matters
 	Machine *Machine `json:"machine,omitempty"` // the machine's resources or warnings changed
 
-	// Devices is the board after every sample of the devices and every change of their holders; dull: only the last
-	// matters.
+	// Devices is the board after every sample and every change of holders; dull: only the last matters.
 	Devices *DeviceBoard `json:"devices,omitempty"`
 }
 
 // ResetFinished is how many finished sessions a [Reset] has. More are read in pages.
 const ResetFinished = 100
 
-// Reset is the whole state, which replaces what a watcher knew: every live session, and the newest [ResetFinished] that
-// are finished.
+// Reset is the whole state, which replaces what a watcher knew: the live and the newest [ResetFinished] sessions.
 type Reset struct {
 	Sessions []Session `json:"sessions"`
 	Machine  Machine   `json:"machine"`
@@ -241,16 +235,14 @@ type Cursor struct {
 	Seq   uint64 `json:"seq,omitempty"`
 }
 
-// SSH connects to the SSH server in every kernel, whatever its image contains. It does not listen: a connection takes
-// the way of terminals.
+// SSH connects to the SSH server in every kernel, whatever its image contains, on the way of terminals.
 type SSH interface {
 	// SSHHost returns the host key of a kernel (empty: main1). session_update_conflict if the session was launched
 	// without SSH.
 	//
 	//rpc:method name=ssh.host effect=read args=id,kernel? who=owner
 	SSHHost(ctx context.Context, id ID, kernel string) (SSHHost, error)
-	// DialSSH opens one connection to a kernel's SSH server, which admits the private key of req.Key.
-	// session_update_conflict, ssh_open_invalid.
+	// DialSSH connects to a kernel's SSH server, which admits only req.Key. session_update_conflict, ssh_open_invalid.
 	//
 	//rpc:method name=ssh effect=once args=id,ssh who=owner audit=req.Kernel
 	DialSSH(ctx context.Context, id ID, req SSHRequest) (net.Conn, error)

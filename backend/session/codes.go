@@ -8,8 +8,7 @@ import "cmp"
 // older agents, and count by their detail.
 type Code string
 
-// statuses are the HTTP statuses of errors by the detail of their codes, and of codes with another one. All others are
-// 409.
+// statuses are the HTTP statuses by detail, and of codes with another one. All others are 409.
 var statuses = map[Code]int{
 	DetailInvalid: 422, DetailNotFound: 404, DetailForbidden: 403, DetailUnavailable: 503, DetailTimeout: 504,
 	DetailInternal: 500, "exited": 502, "too-large": 413, "required": 401, "no-space": 507,

@@ -134,8 +134,7 @@ func (u *DeviceUse) Add(d DeviceUse) {
 	u.GapMs += d.GapMs
 }
 
-// DeviceUse is the use of a device, in separate counters. Covered, Estimated and Gap are how much of its time was
-// measured, estimated or missed.
+// DeviceUse is the use of a device. Its time was measured (covered), estimated, or missed (gap).
 type DeviceUse struct {
 	AllocGPUMs int64 `json:"allocGpuMs"` // time × share granted, of whole devices
 	BusyGPUMs  int64 `json:"busyGpuMs"`  // time with its work on a device

@@ -23,8 +23,7 @@ type Files interface {
 	//
 	//rpc:method name=file.stat effect=read who=owner
 	StatFile(ctx context.Context, place Place, path FilePath) (FileInfo, error)
-	// ReadFile reads a regular file from an offset; file_use_changed if its version is another one than asked for. The
-	// caller closes the reader.
+	// ReadFile reads a regular file from an offset, which the caller closes; file_use_changed for another version.
 	//
 	//rpc:method name=file.read effect=read args=place,read who=owner audit=req.Path
 	ReadFile(ctx context.Context, place Place, req ReadRequest) (io.ReadCloser, error)
@@ -32,8 +31,7 @@ type Files interface {
 	//
 	//rpc:method name=file.checksum effect=read limit=checking reply=checksum who=owner
 	ChecksumFile(ctx context.Context, place Place, path FilePath) (string, error)
-	// MakeDirectory makes a directory, with parents also those above it. file_use_already-exists without parents if it
-	// exists.
+	// MakeDirectory makes a directory, and its parents if asked to; else file_use_already-exists if it exists.
 	//
 	//rpc:method name=file.mkdir effect=once args=place,path,all? who=owner audit=path
 	MakeDirectory(ctx context.Context, place Place, path FilePath, parents bool) error
@@ -49,8 +47,7 @@ type Files interface {
 
 // Uploads writes files in parts, which can be resumed. Failures are those of [Files].
 type Uploads interface {
-	// UploadOffset returns how many bytes of an upload have arrived, 0 if unknown. They outlive connections and
-	// restarts of the agent.
+	// UploadOffset returns how many bytes of an upload are stored, 0 if unknown. They outlive restarts of the agent.
 	//
 	//rpc:method name=file.offset effect=read args=place,upload reply=position who=owner
 	UploadOffset(ctx context.Context, place Place, up Upload) (int64, error)
@@ -155,8 +152,7 @@ type ReadRequest struct {
 	Version string   `json:"version,omitempty"` // empty: whatever it is now
 }
 
-// Upload names an upload: Path is where its file will be, and Key tells uploads to the same path apart: 1 to 64 letters
-// and digits, chosen by the caller.
+// Upload names an upload by its path and a key, 1 to 64 letters and digits, that distinguishes uploads to one path.
 type Upload struct {
 	Path   FilePath `json:"path"`
 	Key    string   `json:"key"`

@@ -10,8 +10,7 @@ import (
 	"slipway/gpu"
 )
 
-// Folders keeps data folders on a machine. They outlive sessions, belong to one person each, and are mounted by name.
-// Failures are folder_<operation>_<detail>.
+// Folders keeps data folders on a machine. They outlive sessions, belong to one person, and are mounted by name.
 type Folders interface {
 	// ListFolders returns folders in any state, sorted by name.
 	//
@@ -26,8 +25,8 @@ type Folders interface {
 	//
 	//rpc:method name=folder.create effect=once who=custom
 	CreateFolder(ctx context.Context, req FolderRequest) (Folder, error)
-	// UpdateFolder changes a folder. It fails with file_use_invalid, folder_create_already-exists, and
-	// folder_update_conflict in the trash.
+	// UpdateFolder changes a folder. file_use_invalid, folder_create_already-exists, folder_update_conflict in the
+	// trash.
 	//
 	//rpc:method name=folder.update effect=again who=owner audit=id
 	UpdateFolder(ctx context.Context, id FolderID, change FolderChange) (Folder, error)
@@ -35,8 +34,7 @@ type Folders interface {
 
 // FolderTrash deletes folders in two steps: into the trash, and permanently. Failures are those of [Folders].
 type FolderTrash interface {
-	// TrashFolder puts a folder into the trash, where it cannot be mounted. folder_update_conflict while a live session
-	// has it mounted.
+	// TrashFolder puts a folder into the trash, where it cannot be mounted; folder_update_conflict while it is in use.
 	//
 	//rpc:method name=folder.trash effect=again who=owner audit=id
 	TrashFolder(ctx context.Context, id FolderID) (Folder, error)

@@ -14,15 +14,13 @@ import (
 	"slipway/gpu"
 )
 
-// Images lists, pulls, makes and removes the images of an agent's engine. A pull and a commit take a while and continue
-// without the caller: each is an [ImageWork], which the agent remembers for a while after its end, but not across a
-// restart.
+// Images lists, pulls, makes and removes images. A pull and a commit continue without the caller: each is an
+// [ImageWork], which the agent remembers for a while after its end, but not across a restart.
 type Images interface {
 	//rpc:method name=images effect=read who=custom
 	ListImages(ctx context.Context) ([]Image, error)
-	// PullImage starts a pull, or joins a running one. Failures have the codes of the engine: engine_pull_not-found,
-	// engine_pull_forbidden and so on; image_update_invalid for what is not a name, or names a customized image, which
-	// no registry has.
+	// PullImage starts a pull, or joins a running one. engine_pull_not-found, engine_pull_forbidden and so on;
+	// image_update_invalid for what is not a name, or names a customized image, which no registry has.
 	//
 	//rpc:method name=image.pull effect=again who=custom
 	PullImage(ctx context.Context, req PullRequest) (ImageWork, error)
@@ -33,8 +31,7 @@ type Images interface {
 	//
 	//rpc:method name=image.commit effect=once args=id,commit who=owner audit=req.Name
 	CommitSession(ctx context.Context, id ID, req CommitRequest) (ImageWork, error)
-	// AwaitImageWork returns a work when its revision is above after, at once if it has ended, or after
-	// [ImageWorkWait]. operation_read_not-found.
+	// AwaitImageWork waits [ImageWorkWait] at most for a revision above after, or the end. operation_read_not-found.
 	//
 	//rpc:method name=image.work effect=read args=work,after? who=custom
 	AwaitImageWork(ctx context.Context, id string, after uint64) (ImageWork, error)
@@ -156,8 +153,7 @@ func OwnRef(owner, ref string) bool {
 	return own && rest != "" && strings.ContainsAny(rest[:1], ":/@")
 }
 
-// BroughtRef is the name for an image that owner uploads under another name: slipway-custom/<person>/<name>, or empty
-// if that is no valid name.
+// BroughtRef is slipway-custom/<person>/<name> for an image that owner uploads as ref; empty if ref is invalid.
 func BroughtRef(owner, ref string) string {
 	match := imageRule().FindStringSubmatch(ref)
 	if match == nil {
@@ -339,8 +335,7 @@ func ValidImage(ref string) bool {
 	return match != nil && len(match[1]) <= maxImage
 }
 
-// PinImage adds a digest to ref: the one of a registry if known, else the id, which is the same on any machine. A
-// reference with a digest, or an id, stays as it is.
+// PinImage adds a digest to ref, if it has none and is no id: of a registry if known, else the id of the image.
 func PinImage(ref string, image Image) string {
 	if imageIDRule().MatchString(ref) || strings.Contains(ref, "@") {
 		return ref

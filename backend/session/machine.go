@@ -10,8 +10,7 @@ import (
 // Machine describes an agent and its machine.
 type Machine struct {
 	Agent string `json:"agent"` // name of the agent
-	// Instance is the random id of the agent's store. It stays the same however the agent is reached or named. Empty:
-	// the agent has none.
+	// Instance is the random id of the agent's store, however the agent is reached or named. Empty: unknown.
 	Instance string `json:"instance,omitempty"`
 	Platform
 	Capacity
@@ -144,8 +143,7 @@ type Host interface {
 	//
 	//rpc:method name=machine effect=read who=custom
 	Machine(ctx context.Context) (Machine, error)
-	// Doctor probes what sessions need on the machine. A failed probe is a [Check] with its cause and one remedy, never
-	// an error of the call.
+	// Doctor probes what sessions need. A failed probe is a [Check] with its cause and one remedy, never an error.
 	//
 	//rpc:method name=doctor effect=read limit=long who=anyone
 	Doctor(ctx context.Context) ([]Check, error)

@@ -123,8 +123,7 @@ func reservedTarget(target string) bool {
 	return ok && ownInHomeRule().MatchString(first)
 }
 
-// checkOverlap checks a target against an earlier one. A mount inside another would have to create its mount point in
-// the source of the outer one.
+// checkOverlap checks a target against an earlier one: a nested mount would need a mount point in the outer source.
 func checkOverlap(target, other string) (Kind, Phrase) {
 	switch {
 	case target == other:

@@ -10,15 +10,13 @@ import (
 	"unicode/utf8"
 )
 
-// NameRule is the rule for names of one kind. build/tsgen writes it for the user interface, which checks a name while
-// it is typed.
+// NameRule is a rule for names. build/tsgen writes it for the user interface, which checks a name while it is typed.
 type NameRule struct {
 	Min, Max int        // characters
 	Parts    []NamePart // in the order in which a name is judged by them
 }
 
-// NamePart is a pattern that names match, or with Not must not match, in what regular expressions of Go and JavaScript
-// have in common.
+// NamePart is a pattern that names match, or with Not must not match, for both Go and JavaScript.
 type NamePart struct {
 	Pattern string
 	Not     bool
@@ -27,8 +25,7 @@ type NamePart struct {
 	compiled func() *regexp.Regexp
 }
 
-// lazily compiles a pattern when it is first used: every start of a program in a container links this package and checks
-// no name or image.
+// lazily compiles a pattern on first use: a program in a container links this package and starts often.
 func lazily(pattern string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }
@@ -100,8 +97,7 @@ func SecretName(name string) bool { return secretRule().MatchString(name) }
 // Hidden replaces the value of a secret in what people see.
 const Hidden = "••••••"
 
-// Redacted returns a copy of spec with the value of every secret-looking variable replaced by mask. An empty value
-// stays empty.
+// Redacted returns spec with the nonempty values of secret-looking variables replaced by mask.
 func (s Spec) Redacted(mask string) Spec {
 	s.Env = slices.Clone(s.Env)
 	for i, v := range s.Env {

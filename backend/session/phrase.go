@@ -73,8 +73,7 @@ func (p Phrase) english(text []byte, words map[string]wording) []byte {
 	return text
 }
 
-// wording is the singular and the plural of a phrase, each split at its holes: the text before the first hole, its
-// name, the text after it, and so on.
+// wording is the singular and the plural of a phrase, split at its holes: text, name of a hole, text, and so on.
 type wording struct{ one, many []string }
 
 var englishWords = sync.OnceValue(func() map[string]wording {
@@ -99,8 +98,7 @@ var englishWords = sync.OnceValue(func() map[string]wording {
 	return words
 })
 
-// Printable returns text for a line or a title: without the characters that [Unprintable] reports and with invalid
-// UTF-8 replaced. Line breaks stay.
+// Printable returns text, which keeps its line breaks, as valid UTF-8 without [Unprintable] characters.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && Unprintable(r) {
@@ -122,8 +120,7 @@ func Unprintable(r rune) bool {
 	return false
 }
 
-// IsPrintable reports whether every character of text is visible: no control characters, and none that only changes how
-// others are shown.
+// IsPrintable reports whether text has no control characters, and none that only changes how others are shown.
 func IsPrintable(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool {
 		return unicode.Is(unicode.C, r) || r == '\u2028' || r == '\u2029' || r == unicode.ReplacementChar

@@ -17,8 +17,7 @@ import (
 	"slipway/gpu"
 )
 
-// ID identifies a session permanently. It is 12 random lower-case letters and digits, and safe in host names, paths and
-// labels.
+// ID identifies a session permanently: 12 random lower-case letters and digits, safe in host names, paths and labels.
 type ID string
 
 // Session is the record of one session. It is stored, sent and shown as this record.
@@ -93,8 +92,7 @@ type Warning struct {
 	Device gpu.UUID  `json:"device,omitempty"` // each may have a warning of one code; empty: no device
 }
 
-// Wait explains why a PENDING session is not placed. Message has numbers: "needs 4 CPUs, 1 of 8 is free; train-a holds
-// 6 until it ends".
+// Wait explains in numbers why a PENDING session waits: "needs 4 CPUs, 1 of 8 is free; train-a holds 6".
 type Wait struct {
 	Code     Code       `json:"code"`
 	Message  string     `json:"message"`

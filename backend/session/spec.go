@@ -93,8 +93,7 @@ type Resources struct {
 const (
 	DefaultCPU    = 1
 	DefaultMemory = 1 * gpu.GiB
-	// DefaultProcesses is the limit on processes and threads in each container unless the owner of the machine sets
-	// another.
+	// DefaultProcesses limits processes and threads in each container, unless the machine has another limit.
 	DefaultProcesses = 4096
 	// MinMemory is what the guest and a shell need.
 	MinMemory = 64 * gpu.MiB

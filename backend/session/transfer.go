@@ -16,8 +16,7 @@ type ImageTransfers interface {
 	//
 	//rpc:method name=image.describe effect=read limit=long who=custom
 	DescribeImage(ctx context.Context, ref string) (ImageParts, error)
-	// SendImage returns parts of an image, each from its offset, as a stream of package layers. The caller closes it.
-	// engine_image_not-found.
+	// SendImage returns parts of an image, from their offsets, as a stream of package layers. engine_image_not-found.
 	//
 	//rpc:method name=image.send effect=read limit=long who=custom
 	SendImage(ctx context.Context, wish ImageWish) (io.ReadCloser, error)
@@ -59,8 +58,7 @@ type ImageParts struct {
 	Replace bool         `json:"replace,omitempty"` // an admin moves names from another image
 }
 
-// ImageLayer is one layer. Size is what the engine reports and may differ from what is sent; a layer that only removes
-// has none.
+// ImageLayer is one layer. Size is that of the engine and may differ from what is sent; it is 0 if it only removes.
 type ImageLayer struct {
 	Digest string    `json:"digest"` // "sha256:" and 64 hexadecimal digits, of its uncompressed archive
 	Size   gpu.Bytes `json:"size"`

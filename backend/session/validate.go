@@ -227,8 +227,7 @@ const (
 	MaxPriority = 100
 	MaxAfter    = 32
 	MaxLabel    = 64
-	// MinLifetime is the shortest time after which an idle policy may reclaim anything, so that a warning can come
-	// before.
+	// MinLifetime is the shortest limit of an idle policy, so that a warning can come before.
 	MinLifetime = Duration(time.Minute)
 )
 
@@ -314,8 +313,7 @@ func ValidateLabel(label string) *FieldError {
 	return &e
 }
 
-// Validate returns everything that is wrong with p. path is the path of the policy, which is empty for a policy by
-// itself.
+// Validate returns everything that is wrong with p. path is that of the policy; empty: the policy by itself.
 func (p IdlePolicy) Validate(path string) []FieldError {
 	var f findings
 	if path != "" {

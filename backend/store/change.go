@@ -17,8 +17,7 @@ type Tx struct {
 	tx *bolt.Tx
 }
 
-// Update runs fn and stores all of its changes, or none if fn or the disk fails. Only one update runs at a time; fn
-// must not call methods of the Store.
+// Update stores all changes of fn, or none if fn or the disk fails, one at a time. fn must not use the Store.
 func (s *Store) Update(fn func(*Tx) error) error {
 	if err := s.fault("begin"); err != nil {
 		return writeError(err)
@@ -270,8 +269,7 @@ func surplus(tx *bolt.Tx, keep, limit int) ([]session.ID, error) {
 	return ids, nil
 }
 
-// Purge removes the records of finished sessions that [Store.Surplus] returned, and returns what it removed. A session
-// whose container is kept by now stays.
+// Purge removes the records that [Store.Surplus] returned, unless a container is kept by now, and returns them.
 func (t *Tx) Purge(surplus []session.ID) ([]session.Session, error) {
 	var removed []session.Session
 	for _, id := range surplus {

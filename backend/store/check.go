@@ -93,8 +93,7 @@ func (a *audit) status(s session.Session) {
 	}
 }
 
-// grants checks the grants of a session: with the others no more of a device than there is, and the same as its
-// kernels.
+// grants checks the grants of a session against the others', the devices and its kernels.
 func (a *audit) grants(s session.Session) {
 	for _, g := range s.Grants.GPUs {
 		held := a.devices[g.Device]

@@ -9,8 +9,7 @@ import (
 	"slipway/backend/session"
 )
 
-// Shelf keeps a few JSON documents by key, such as a hub's settings, recent history and presets. Its methods are safe
-// for concurrent use.
+// Shelf keeps a few JSON documents by key, such as a hub's settings. Its methods are safe for concurrent use.
 type Shelf struct {
 	db *bolt.DB
 }

@@ -124,15 +124,13 @@ func (s *Store) Close() error { return s.db.Close() }
 // Instance is the random id that this store got when it was created.
 func (s *Store) Instance() string { return s.instance }
 
-// Secret is 32 random bytes that this store got when it was created. Only its owner can read them; keys may be made
-// from them. The caller must not change it.
+// Secret is 32 random bytes of this store, to make keys from. The caller must not change them.
 func (s *Store) Secret() []byte { return s.secret }
 
 // Changes counts the transactions that were stored since Open.
 func (s *Store) Changes() uint64 { return s.changes.Load() }
 
-// Books returns the revision of the books: it grows whenever a session enters or leaves the queue, or gets or loses
-// grants.
+// Books returns the revision of the books: it grows when the queue or grants change.
 func (s *Store) Books() (uint64, error) {
 	return view(s.db, func(t *Tx) (uint64, error) { return t.Books(), nil })
 }
@@ -164,8 +162,7 @@ type liveCache struct {
 	known bool
 }
 
-// LiveSessions are the live sessions, which are read only once between two changes. The caller must not change the list
-// or what its records point to.
+// LiveSessions are the live sessions, read once between two changes. The caller must not change them.
 func (s *Store) LiveSessions() ([]session.Session, error) {
 	c := &s.live
 	c.mu.Lock()
@@ -180,8 +177,7 @@ func (s *Store) LiveSessions() ([]session.Session, error) {
 	return c.list, nil
 }
 
-// List returns sessions, newest first. Without an owner only those that are returned are decoded, so that a page of a
-// long list costs little.
+// List returns sessions, newest first. Without an owner it decodes only those that it returns.
 func (s *Store) List(filter session.Filter) ([]session.Session, error) {
 	list, skipped := []session.Session{}, 0
 	err := s.db.View(func(tx *bolt.Tx) error {
@@ -276,8 +272,7 @@ func put(bucket *bolt.Bucket, key []byte, value any) error {
 	return bucket.Put(key, data)
 }
 
-// entries are the keys of a bucket that start with a prefix, in their order, with their values. None may be deleted
-// meanwhile.
+// entries are the keys of a bucket with a prefix, in order, with their values. None may be deleted meanwhile.
 func entries(bucket *bolt.Bucket, prefix []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(key, value []byte) bool) {
 		cursor := bucket.Cursor()

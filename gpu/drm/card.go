@@ -72,8 +72,7 @@ func uevent(text string) (pci, driver string) {
 	return pci, driver
 }
 
-// integrated reports graphics of an Intel processor: they are on the bus of the processor itself and have no memory of
-// their own. They are not listed.
+// integrated reports graphics of an Intel processor, which are on its own bus and have no memory. They are not listed.
 func (c card) integrated() bool {
 	return c.vendor == gpu.Intel && strings.HasPrefix(c.pci, "0000:00:")
 }
@@ -176,8 +175,7 @@ func (c card) probeClients(root string) gpu.Probe {
 		Why: "this kernel does not say what each process takes of the device (drm-client-id in fdinfo)"}
 }
 
-// sample is the state of the device. What the kernel does not report for it as a whole is the sum over its processes,
-// if all of them are seen.
+// sample is the state of the device. What the kernel lacks for it is the sum over its processes, if all are seen.
 func (c card) sample(uses []use, elapsed time.Duration, all bool) gpu.DeviceSample {
 	d := gpu.DeviceSample{UUID: c.uuid}
 	busy, known := 0, false

@@ -13,8 +13,7 @@ import (
 	"slipway/gpu"
 )
 
-// client is what the kernel reports about one opening of a device. Several files and processes may share an opening;
-// they have its id.
+// client is one opening of a device, by its fdinfo. Several files and processes may share an opening and its id.
 type client struct {
 	clientKey
 	engines engines

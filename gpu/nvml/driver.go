@@ -32,15 +32,14 @@ type library struct {
 	performance map[place]performance // of the GPU instances that were read
 }
 
-// openDriver returns the driver's library at path, or at the usual place. Each call is noted in box before it is made,
-// if box is not nil.
+// openDriver returns the driver's library at path, or at the usual place. Each call is noted in box, which may be nil,
+// first.
 func openDriver(path string, box *os.File) driver {
 	return &library{path: cmp.Or(path, defaultLibrary), box: blackBox{file: box},
 		ended: map[string]map[uint32]endedInfo{}, performance: map[place]performance{}}
 }
 
-// open loads and initializes the library once. A library that failed stays loaded in this process, so the parent starts
-// another one.
+// open loads and initializes the library once. If that fails it stays loaded, so the parent starts another process.
 func (l *library) open() *fault {
 	if l.nvml != nil {
 		return nil

@@ -87,8 +87,7 @@ func (l *library) instanceFacts(d device, instances []device) []instanceFacts {
 	return facts
 }
 
-// memoryFacts is a device's memory; known is false where the driver does not report it, as on machines with unified
-// memory.
+// memoryFacts is a device's memory; known is false if it is not reported, as on machines with unified memory.
 type memoryFacts struct {
 	total, reserved, used, free uint64
 	known                       bool
@@ -183,8 +182,7 @@ func (l *library) energy(d device) *uint64 {
 	return nil
 }
 
-// power prefers the driver's average over a second to its function, which on some cards covers only a quarter of the
-// time.
+// power prefers the driver's average over a second to its function, which covers a quarter of that on some cards.
 func (l *library) power(d device) *uint64 {
 	if value := l.field(d, lib.FI_DEV_POWER_AVERAGE); value != nil {
 		return value
@@ -343,8 +341,7 @@ func (l *library) endedProcesses(d device, running []processInfo) *[]endedInfo {
 	return &list
 }
 
-// endedProcess reads one record; false for a process that still runs, and for a record that the driver has just
-// dropped.
+// endedProcess reads one record; false for a process that still runs, and for a dropped record.
 func (l *library) endedProcess(d device, pid uint32) (endedInfo, bool) {
 	stats, code := read(l, "nvmlDeviceGetAccountingStats", d.uuid,
 		func() (lib.AccountingStats, lib.Return) { return d.GetAccountingStats(pid) })

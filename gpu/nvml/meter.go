@@ -176,8 +176,7 @@ func (m *meter) advance(d deviceReading, at gpu.Moment, ticks []tick, rows []row
 	}
 }
 
-// sample is the sample of the device. Its use is the mean of the driver's samples since the last time, or else the
-// driver's current one.
+// sample is the sample of the device. Its use is the mean of new ticks, or else the driver's current rate.
 func (d deviceReading) sample(ticks []tick) gpu.DeviceSample {
 	s := gpu.DeviceSample{UUID: gpu.UUID(d.UUID), Blind: !d.Listed}
 	if s.Util = mean(ticks); d.MIG {
@@ -214,8 +213,7 @@ func known[T ~int64](v *uint64) *T {
 	return new(T(*v))
 }
 
-// processes are the samples of the processes on the device. A process without rows was idle, if the driver reports rows
-// at all.
+// processes are the samples of the processes. One without rows was idle, if the driver reports rows at all.
 func (d deviceReading) processes(rows []row, utils map[uint32]int) []gpu.ProcessSample {
 	charges := d.RowsCode == 0 || d.RowsCode == codeNotFound
 	if charges && len(rows) == 0 && slices.ContainsFunc(d.Rows, func(r row) bool { return d.runs(r.PID) }) {
@@ -261,8 +259,7 @@ func shares(rows []row, device *int) map[uint32]int {
 	return scaled(sum, total, limit)
 }
 
-// scaled divides limit in proportion to parts, whose sum is total, by the largest remainder: the results sum to limit
-// exactly.
+// scaled divides limit in proportion to parts, whose sum is total, by the largest remainder, without a rest.
 func scaled(parts map[uint32]int, total, limit int) map[uint32]int {
 	pids := make([]uint32, 0, len(parts))
 	for pid := range parts {

@@ -97,8 +97,7 @@ func (k *child) alive() bool {
 	}
 }
 
-// ask sends a request and waits for its answer as long as the child makes progress: no single call takes longer than
-// patience.
+// ask sends a request and waits for its answer, as long as no single call takes longer than patience.
 func (k *child) ask(ctx context.Context, r request, patience time.Duration) (answer, error) {
 	sent := make(chan error, 1)
 	go func() { sent <- json.NewEncoder(k.stdin).Encode(r) }()
@@ -138,8 +137,7 @@ func (k *child) ask(ctx context.Context, r request, patience time.Duration) (ans
 	}
 }
 
-// end kills the child and reports whether it ended within a moment. A process that hangs in the kernel cannot be
-// killed.
+// end kills the child and reports whether it ended soon. A process that hangs in the kernel cannot be killed.
 func (k *child) end() bool {
 	k.stdin.Close()
 	_ = k.cmd.Process.Kill()

@@ -70,8 +70,7 @@ const defaultPatience = 5 * time.Second
 // absentFor is how long a machine without a device is not asked again.
 const absentFor = time.Minute
 
-// Open returns the source. Nothing is started before the first question, so that a machine without devices costs
-// nothing. Close ends it.
+// Open returns the source, which starts nothing before the first question. Close ends it.
 func Open(c Config) *Source {
 	c.Root, c.Patience = cmp.Or(c.Root, "/"), cmp.Or(max(c.Patience, 0), defaultPatience)
 	if c.Procs == nil {

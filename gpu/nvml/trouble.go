@@ -193,8 +193,7 @@ const tryNvidiaSMI = "Run nvidia-smi. If it fails too, restart the computer."
 // isAbsent reports whether this machine was just found to have no NVIDIA device and no driver for one.
 func (s *Source) isAbsent() bool { return time.Now().Before(s.absent) }
 
-// present looks for an NVIDIA device without the driver: on the PCI bus, or the device node by which Windows lends one
-// to WSL.
+// present looks for an NVIDIA device without the driver: on the PCI bus, or the device node of WSL.
 func (s *Source) present() bool {
 	if _, err := os.Stat(filepath.Join(s.config.Root, "dev/dxg")); err == nil {
 		return true

@@ -28,16 +28,14 @@ var (
 	ErrHidden = errors.New("the system hides the process from this user")
 )
 
-// Process is one process of the machine. PID and Start together name it until the machine restarts; a PID alone is
-// reused.
+// Process is one process. PID and Start together name it until the machine restarts; a PID alone is reused.
 type Process struct {
 	PID   int
 	Start uint64 // clock ticks after boot, field 22 of /proc/PID/stat
 	Name  string // as the kernel shortens it, at most 15 bytes
 	UID   int
 	User  string // a name, or the number where the machine knows none
-	// Containers are the 64-digit ids in the path of its control group, the outermost first: a container inside a
-	// container has two.
+	// Containers are the 64-digit ids in its cgroup path, the outermost first of nested ones.
 	Containers []string
 }
 
@@ -103,8 +101,7 @@ func (t *Table) Lookup(pid int) (Process, error) {
 	return p, nil
 }
 
-// Recall describes a process, which may have ended since, as in its last Lookup. ErrGone: there was none, or it is
-// forgotten.
+// Recall describes a process, which may have ended, as in its last Lookup; ErrGone if there was none.
 func (t *Table) Recall(pid int) (Process, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -161,8 +158,7 @@ func parseStat(stat []byte) (name string, start uint64, err error) {
 	return string(stat[open+1 : end]), start, nil
 }
 
-// readUID returns the real user of a process. The owner of its directory would be root for a process that may not be
-// traced.
+// readUID returns the real user of a process. Its directory would belong to root if it may not be traced.
 func readUID(dir string) (int, error) {
 	status, err := os.ReadFile(filepath.Join(dir, "status"))
 	if err != nil {

@@ -98,8 +98,7 @@ func (m *Machine) end(which func(*program) bool) {
 	m.change(func() { m.running = slices.DeleteFunc(m.running, which) })
 }
 
-// Truth returns what really happened, by place, if the configuration asks for it. Programs outside of containers have
-// the empty one.
+// Truth returns what really happened, by place, if the configuration asks for it.
 func (m *Machine) Truth() map[Place]Truth {
 	m.mu.Lock()
 	defer m.mu.Unlock()
