@@ -256,7 +256,18 @@ func (l *Ledger) Clone() *Ledger {
 func (l *Ledger) Free() []View {
 	views := make([]View, 0, len(l.slots))
 	for _, s := range l.slots {
-		views = append(views, l.view(s))
+		v := View{
+			Device: s.device, Kind: s.kind(), Floor: s.floor, Holdings: slices.Clone(s.holdings), Over: s.over,
+			Excluded: s.excluded, Absent: s.absent, Instances: s.freeInstances(),
+			Free: l.backed(l.part(s, false)), FreeMemory: s.left(),
+		}
+		for _, i := range v.Instances {
+			v.Free += s.device.part(i)
+		}
+		if v.Free == 0 && len(v.Instances) == 0 {
+			v.FreeMemory = 0
+		}
+		views = append(views, v)
 	}
 	return views
 }

@@ -81,7 +81,6 @@ func (l *Ledger) choose(r Request, room Room, empty bool) []Grant {
 	return l.chooseShares(r.Shares, room, empty)
 }
 
-// refuse explains why r cannot be allocated.
 func (l *Ledger) refuse(r Request) *Error {
 	var free Share
 	for _, s := range l.slots {
@@ -255,7 +254,6 @@ func (l *Ledger) chooseMemory(memory Bytes, room Room, empty bool) []Grant {
 	})
 }
 
-// chooseWhole picks free devices, in their order.
 func (l *Ledger) chooseWhole(count int, room Room, empty bool) []Grant {
 	var grants []Grant
 	for _, s := range l.slots {

@@ -8,7 +8,6 @@ import (
 	"strings"
 )
 
-// admits checks whether g can be allocated.
 func (l *Ledger) admits(g Grant) error {
 	s := l.index[g.Device]
 	if s == nil {
@@ -40,7 +39,6 @@ func (g Grant) sound() bool {
 	return g.Share >= 0 && g.Share <= WholeDevice && g.Memory >= 0 && (g.Share > 0 || g.Instance != "")
 }
 
-// suits checks whether the device can allocate g now.
 func (s *slot) suits(g Grant, quantum Share) error {
 	switch {
 	case s.absent:
@@ -175,7 +173,6 @@ func (s *slot) has(instance UUID) bool {
 // promisable is the memory that can be allocated in all.
 func (s *slot) promisable() Bytes { return max(0, s.device.Usable()-s.floor) }
 
-// left is the memory that can still be allocated.
 func (s *slot) left() Bytes { return max(0, s.promisable()-s.memory) }
 
 func (s *slot) closed() bool {
@@ -203,21 +200,6 @@ func (s *slot) freeInstances() []Instance {
 		}
 	}
 	return free
-}
-
-func (l *Ledger) view(s *slot) View {
-	v := View{
-		Device: s.device, Kind: s.kind(), Floor: s.floor, Holdings: slices.Clone(s.holdings), Over: s.over,
-		Excluded: s.excluded, Absent: s.absent, Instances: s.freeInstances(),
-		Free: l.backed(l.part(s, false)), FreeMemory: s.left(),
-	}
-	for _, i := range v.Instances {
-		v.Free += s.device.part(i)
-	}
-	if v.Free == 0 && len(v.Instances) == 0 {
-		v.FreeMemory = 0
-	}
-	return v
 }
 
 // Check audits the ledger: nothing may be allocated beyond what a device is, by two kinds or twice, and the grants by

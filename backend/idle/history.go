@@ -237,7 +237,6 @@ func (m Metric) average() float64 {
 	return m.PercentSeconds / m.Measured.Seconds()
 }
 
-// join adds an earlier measurement.
 func (m *Metric) join(earlier Metric) {
 	switch {
 	case earlier.Measured <= 0:

@@ -66,7 +66,6 @@ type Point struct {
 
 func (p Point) end() time.Time { return p.From.Add(p.Length) }
 
-// join merges p, a later point and what lies between.
 func (p Point) join(next Point) Point {
 	for _, metric := range metrics {
 		metric.of(&next).join(*metric.of(&p))
@@ -212,7 +211,6 @@ func (s *Series) latest(now time.Time) (Point, bool) {
 	return points[len(points)-1], false
 }
 
-// metrics lists what a policy may judge by.
 var metrics = []struct {
 	name      string
 	threshold func(session.UsePolicy) *float64

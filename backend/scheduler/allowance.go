@@ -47,7 +47,6 @@ func (a *allowances) hold(owner string, grants session.Grants) {
 	}
 }
 
-// keep reserves for q what it asks for.
 func (a *allowances) keep(q Request, asked session.Ask) {
 	if _, limited := a.limit(q.Owner); limited {
 		a.kept[q.Owner] = append(a.kept[q.Owner], claim{q.Name, asked})

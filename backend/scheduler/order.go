@@ -63,7 +63,6 @@ func (p *planner) failure(d Dependency) session.Phrase {
 	return session.Say("endedBadly", session.Fill("reason", string(d.Reason)))
 }
 
-// order returns the sessions in line, in order, and those outside, with what they wait for.
 func (p *planner) order() (line, outside []*Request) {
 	queue := p.snapshot.Queue
 	places := make([]place, 0, len(queue))
@@ -120,7 +119,6 @@ func (p *planner) outside(q Request) (session.Wait, bool) {
 	return session.Wait{}, false
 }
 
-// validText says that nothing keeps q out of the line.
 func validText(q Request) string {
 	var parts []string
 	if q.NotBefore != nil {

@@ -11,7 +11,6 @@ import (
 	"slipway/gpu"
 )
 
-// texts describe the holders, in clauses that many reasons share.
 type texts struct {
 	cpus    session.Phrase
 	memory  session.Phrase
@@ -144,7 +143,8 @@ func (r *room) describeDevice(viewer string, v gpu.View) deviceText {
 		name, share := as("name", r.nameOf(viewer, h.holder)), as("share", plain(h.share.String()))
 		switch {
 		case h.instances > 0:
-			d.held = append(d.held, count("instanceHeld", h.instances, as("all", number(len(v.Device.Instances))), name))
+			all := as("all", number(len(v.Device.Instances)))
+			d.held = append(d.held, count("instanceHeld", h.instances, all, name))
 		case v.Kind == gpu.KindWhole:
 			d.held = append(d.held, session.Say("allHeld", name))
 		case h.memory > 0:
@@ -239,7 +239,6 @@ func (r *room) explain(q Request) session.Wait {
 	return waitFor(code, said...)
 }
 
-// clause describes what is lacking of an amount. It is made once.
 func (r *room) clause(t *texts, a amount) sentence {
 	if text, known := t.few[a]; known {
 		return text
@@ -439,7 +438,6 @@ func (p *planner) deviceGrant(g gpu.Grant) string {
 	return fmt.Sprintf("%s of %s (%s)", g.Share, name, g.Memory)
 }
 
-// count is a phrase with a number.
 func count(key string, n int, holes ...session.Phrase) session.Phrase {
 	return session.Phrase{Say: key, Count: n, With: holes}
 }

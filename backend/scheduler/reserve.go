@@ -183,7 +183,6 @@ type History struct {
 	lengths map[string][]time.Duration // sorted
 }
 
-// enough is how many sessions of a kind an estimate needs.
 const enough = 5
 
 // NewHistory makes a history of runs.
@@ -277,7 +276,6 @@ func (p *planner) estimate(line []*Request) {
 	}
 }
 
-// foresee estimates when a session ends that has run since a time.
 func (p *planner) foresee(promise Promise, since *time.Time, now time.Time) (foreseen, bool) {
 	began := now
 	if since != nil {

@@ -139,5 +139,4 @@ func checkOverlap(target, other string) (Kind, Phrase) {
 // Overlap reports whether two absolute, clean targets are one, or one lies in the other.
 func Overlap(a, b string) bool { return within(a, b) || within(b, a) }
 
-// within reports whether the clean path p is dir or lies in it.
 func within(p, dir string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }

@@ -269,7 +269,6 @@ func NewID() ID {
 // ValidID reports whether text has the form of an id.
 func ValidID(text string) bool { return idRule.MatchString(text) }
 
-// random returns a uniform number below n.
 func random(n int) int {
 	number, _ := rand.Int(rand.Reader, big.NewInt(int64(n))) // never fails: see the documentation of crypto/rand
 	return int(number.Int64())

@@ -93,7 +93,6 @@ func (a *audit) status(s session.Session) {
 	}
 }
 
-// grants checks the grants of a session against the others', the devices and its kernels.
 func (a *audit) grants(s session.Session) {
 	for _, g := range s.Grants.GPUs {
 		held := a.devices[g.Device]
@@ -128,7 +127,6 @@ func (a *audit) grants(s session.Session) {
 	}
 }
 
-// indices checks that each session is in the index of its status only.
 func (a *audit) indices(tx *bolt.Tx) {
 	seen := map[session.ID]bool{}
 	visit := func(bucket []byte, live bool) int {

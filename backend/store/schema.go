@@ -20,7 +20,6 @@ var (
 	metaSecret   = []byte("secret")
 )
 
-// migration brings a file from one schema to the next, in place.
 type migration func(*bolt.Tx) error
 
 // migrations[i] leads from schema i+1 to schema i+2. A test opens a database of every released schema, from testdata.
@@ -85,7 +84,6 @@ func toSchema3(tx *bolt.Tx) error {
 	return nil
 }
 
-// madeOf names the images that were made of a session, from its record and its history.
 func madeOf(tx *bolt.Tx, s session.Session) (names []string, err error) {
 	if s.EndImage != nil && s.EndImage.State == session.WorkDone {
 		names = append(names, s.EndImage.Name)

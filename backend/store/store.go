@@ -254,7 +254,6 @@ func view[T any](db *bolt.DB, read func(*Tx) (T, error)) (found T, err error) {
 	return found, readError(err)
 }
 
-// decoded reads the record of a kind under a key.
 func decoded[T any](kind string, key, data []byte) (value T, err error) {
 	if err := json.Unmarshal(data, &value); err != nil {
 		return value, session.WrapError(err, session.CodeStoreRead,

@@ -186,7 +186,6 @@ type use struct {
 
 const fullUtil = 10000
 
-// uses sums up the clients of a device by process, and adds AMD's compute interface.
 func (s *Source) uses(c card, f findings, elapsed time.Duration) []use {
 	byPID := map[int]*use{}
 	of := func(pid int) *use {

@@ -206,7 +206,6 @@ func (l *library) instances(d device) (found []device, ok bool) {
 	return found, ok
 }
 
-// migOn reports whether a device is divided.
 func (l *library) migOn(d device) bool {
 	on, code := l.migMode(d)
 	if code != codeMissing {

@@ -78,7 +78,6 @@ func (l *library) noteMonitoring(call string, d device, code int) {
 	}
 }
 
-// probeMonitoring tries whether the driver reports how busy the instances of a device are.
 func (l *library) probeMonitoring(d device, instances []device) (code int) {
 	if code = l.monitors(d); code != 0 || len(instances) == 0 {
 		return code

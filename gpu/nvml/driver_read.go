@@ -284,7 +284,6 @@ func larger(a, b uint64) uint64 {
 	return max(a, b)
 }
 
-// text reads a C string.
 func text(chars []int8) string {
 	var out []byte
 	for _, c := range chars {

@@ -150,7 +150,6 @@ func (k *child) end() bool {
 	}
 }
 
-// lastLine is the first line of the process's error output, or how it ended.
 func (k *child) lastLine() string {
 	select {
 	case <-k.gone:

@@ -176,7 +176,6 @@ func (s *Source) part(r *reading) {
 	}
 }
 
-// describe adds whose each process is, and returns what is unknown.
 func (s *Source) describe(samples []gpu.ProcessSample, at gpu.Moment) (lost []string) {
 	pids := make([]int, len(samples))
 	hidden, gone := 0, 0
@@ -286,7 +285,6 @@ func (l loss) ends() gpu.LossKind {
 	return ""
 }
 
-// gone are the devices of the last inventory that cannot be used now.
 func (s *Source) gone(a answer) (gone []gpu.LostDevice) {
 	for _, d := range s.known {
 		if slices.ContainsFunc(a.Reading.Devices, func(r deviceReading) bool { return r.UUID == string(d.UUID) }) {

@@ -84,8 +84,8 @@ func (s *Source) ready() *gpu.Error {
 	s.drop()
 	s.left = slices.DeleteFunc(s.left, func(k *child) bool { return !k.alive() })
 	if len(s.left) >= mostLeft {
-		return unavailable(fmt.Sprintf("The NVIDIA driver hangs: %d readers of its devices cannot be ended.", len(s.left)),
-			"Restart the computer.")
+		message := fmt.Sprintf("The NVIDIA driver hangs: %d readers of its devices cannot be ended.", len(s.left))
+		return unavailable(message, "Restart the computer.")
 	}
 	c, err := start(s.config)
 	if err != nil {

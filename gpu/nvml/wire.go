@@ -50,7 +50,6 @@ type answer struct {
 	Lost      []loss        `json:"lost,omitempty"`
 }
 
-// fault is why the library as a whole cannot be used.
 type fault struct {
 	Call string `json:"call,omitempty"`
 	Code int    `json:"code"`           // as the library says, or one of the codes below
@@ -129,7 +128,6 @@ type deviceReading struct {
 	Instances []instanceReading `json:"instances,omitempty"` // of a divided device
 }
 
-// processesReading is what the driver reports about the processes of one device.
 type processesReading struct {
 	Rows      []row         `json:"rows,omitempty"` // their utilisation
 	RowsCode  int           `json:"rowsCode"`
@@ -144,7 +142,6 @@ type instanceReading struct {
 	Part gpu.Share `json:"-"`              // of the device, as the inventory has it; 0: not known
 }
 
-// endedInfo is the driver's record of one ended process.
 type endedInfo struct {
 	PID   uint32 `json:"pid"`
 	Start uint64 `json:"start"` // microseconds of the driver's clock

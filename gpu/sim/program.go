@@ -109,7 +109,6 @@ func (m *Machine) Truth() map[Place]Truth {
 	return truth
 }
 
-// start begins a program at a time on the Awake clock.
 func (m *Machine) start(p Program, at time.Duration) *program {
 	p.Name, p.User, p.Kind = cmp.Or(p.Name, "python3"), cmp.Or(p.User, "work"), cmp.Or(p.Kind, Training)
 	m.nextPID += 1 + m.nextPID*7%13

@@ -201,7 +201,6 @@ func (m *Machine) change(do func()) {
 	do()
 }
 
-// advance moves the machine in whole steps of the time that it is awake.
 func (m *Machine) advance(to gpu.Moment) {
 	if to.BootID != m.now.BootID {
 		m.now, m.sampled = to, to.Boot

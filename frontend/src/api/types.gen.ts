@@ -619,9 +619,9 @@ export interface App {
   state: AppState;
   /** Where its address begins, "/" if empty. */
   path?: string;
-  /** Dir is the directory that the app shows, or would; empty: it shows none. */
+  /** Directory that the app shows, or would; empty: none. */
   dir?: string;
-  /** Found means that the port was not announced, but something listens on it. */
+  /** Not announced, but something listens on the port. */
   found?: boolean;
   error?: Cause;
   /** Its stable address, which requires a ticket. */
@@ -785,7 +785,7 @@ export interface DeviceHolder {
   util?: number;
 }
 
-/** Instance is a MIG instance: a part of a device that the hardware isolates. A device with instances is allocated by instance only. */
+/** Instance is an isolated part of a device (MIG). A device with instances is allocated by instance only. */
 export interface DeviceInstance {
   uuid: string;
   /** For example "1g.10gb". */
@@ -990,7 +990,7 @@ export interface Event {
   operation?: Operation;
 }
 
-/** ExecRequest asks for one command in one kernel (empty: main1); session_use_not-found if the session has no such kernel. */
+/** ExecRequest asks for one command in a kernel (empty: main1); session_use_not-found if there is none. */
 export interface ExecRequest {
   kernel?: string;
   command: string[];
@@ -1134,7 +1134,7 @@ export interface FolderUsage {
   files: number;
   /** When it was counted. */
   at: Time;
-  /** Partial means that a part could not be read and is not counted. */
+  /** A part could not be read and is not counted. */
   partial?: boolean;
 }
 
@@ -1232,7 +1232,7 @@ export interface Image {
   usedBy: ImageUser[];
   /** Owners are the only people who may use it, whatever its names are; empty: the names decide. */
   owners?: string[];
-  /** Login means that it was pulled with a registry login of the agent and cannot be pulled without one. */
+  /** It can be pulled only with a registry login of the agent. */
   login?: boolean;
   agent: string;
 }
@@ -1254,9 +1254,9 @@ export interface ImageOrigin {
   instance: string;
   session: string;
   sessionName: string;
-  /** Image that the session began with; that one's base where it was customized itself. */
+  /** Image of the session, or the base of that if customized. */
   base: string;
-  /** Name of the series that it was kept in when its session ended; empty: a person asked for it. */
+  /** Name of the series, if made at the end; else empty. */
   series?: string;
 }
 
@@ -1292,7 +1292,7 @@ export interface ImageRoom {
   usedBy: ImageUser[];
   /** Owners are the only people who may use it, whatever its names are; empty: the names decide. */
   owners?: string[];
-  /** Login means that it was pulled with a registry login of the agent and cannot be pulled without one. */
+  /** It can be pulled only with a registry login of the agent. */
   login?: boolean;
   /** Freed if only this image is removed. */
   alone: Bytes;
@@ -1381,9 +1381,9 @@ export interface Limit {
   gpu?: number;
   /** Processes is the most processes and threads in each container of theirs, in place of the machine's own limit. */
   processes?: number;
-  /** Folders are the directories of the agent's machine that a person who is no admin may mount: only these, not what is in them. */
+  /** Folders are the only directories of the machine that a person who is no admin may mount, without their subdirectories. */
   folders?: string[];
-  /** Logins allows pulls with the agent's registry logins, and use of what was pulled with them. */
+  /** Use of the agent's registry logins, and of what was pulled with them. */
   logins?: boolean;
   /** Own sessions that hold resources. */
   sessionsHeld: number;
@@ -1458,7 +1458,7 @@ export interface Mount {
   folder?: string;
   /** Of a directory in the folder; empty: all of it. */
   path?: string;
-  /** Empty: name of the folder or base name of Source; relative: under /home/work. */
+  /** Empty: name of folder or Source; relative: under /home/work. */
   target?: string;
   readOnly?: boolean;
 }
@@ -1593,9 +1593,9 @@ export interface PersonLimit {
   gpu?: number;
   /** Processes is the most processes and threads in each container of theirs, in place of the machine's own limit. */
   processes?: number;
-  /** Folders are the directories of the agent's machine that a person who is no admin may mount: only these, not what is in them. */
+  /** Folders are the only directories of the machine that a person who is no admin may mount, without their subdirectories. */
   folders?: string[];
-  /** Logins allows pulls with the agent's registry logins, and use of what was pulled with them. */
+  /** Use of the agent's registry logins, and of what was pulled with them. */
   logins?: boolean;
 }
 
@@ -1702,7 +1702,7 @@ export interface Problem {
   message: string;
   hint?: string;
   fields?: FieldProblem[];
-  /** The sentences of Message, for other languages; absent: only in English. */
+  /** Sentences of Message, for other languages; absent: only in English. */
   said?: Phrase[];
   /** And those of Hint. */
   advice?: Phrase[];
@@ -1945,9 +1945,9 @@ export interface Session {
   priority: number;
   /** Spec.After as it was understood. */
   dependsOn: string[];
-  /** Its image by digest, as it was found when it was prepared. */
+  /** Its image by digest, as found in preparation. */
   pinned?: string;
-  /** An admin launched it: every image is open to it, and the agent's registry logins. */
+  /** An admin launched it: it may use every image and registry login. */
   byAdmin?: boolean;
   status: Status;
   /** Counts placements; container names carry it. */
@@ -1967,7 +1967,7 @@ export interface Session {
   kernels: Kernel[];
   /** Mounted, those of the spec and those that always are. */
   folders: FolderMount[];
-  /** Most processes and threads in each container, since it was placed; 0: no limit. */
+  /** Most processes and threads in each container; 0: no limit. */
   processes?: number;
   result: Result;
   reason: Reason;
@@ -1985,7 +1985,7 @@ export interface Session {
   /** Entered RUNNING. */
   startedAt?: Time;
   terminatedAt?: Time;
-  /** A person's own marks, sorted; also on one that has ended. */
+  /** Set by a person, sorted; also of one that has ended. */
   tags: string[];
   /** Grows with every stored change of this session. */
   revision: number;
@@ -2119,7 +2119,7 @@ export interface Spec {
   accelerator?: Accelerator;
   /** OMP, OpenBLAS and MKL threads; 0: as many as CPUs. */
   threads?: number;
-  /** Set none of the variables by which frameworks keep to their share. */
+  /** Set no variables that make frameworks keep to their share. */
   uncooperative?: boolean;
   /** Share the device through MPS, where the agent offers it. */
   mps?: boolean;
@@ -2130,7 +2130,7 @@ export interface Spec {
   ports?: number[];
   /** It is not reached by ssh. */
   noSSH?: boolean;
-  /** Name of the agent to run on; empty: Slipway chooses, among those of the group. */
+  /** Agent to run on; empty: Slipway chooses from the group. */
   agent?: string;
   /** Resource group to choose an agent in; empty: no matter which. */
   group?: string;
@@ -2190,7 +2190,7 @@ export interface TerminalMatch {
   after: string;
 }
 
-/** TerminalRequest asks for a shell in one kernel (empty: main1); session_use_not-found if the session has no such kernel. */
+/** TerminalRequest asks for a shell in a kernel (empty: main1); session_use_not-found if there is none. */
 export interface TerminalRequest {
   kernel?: string;
   /** Empty: the user's login shell. */
@@ -2291,7 +2291,7 @@ export interface Version {
   arch: string;
 }
 
-/** Wait explains why a PENDING session is not placed. Message has numbers: "needs 4 CPUs, 1 of 8 is free; train-a holds 6 until it ends". */
+/** Wait explains in numbers why a PENDING session waits: "needs 4 CPUs, 1 of 8 is free; train-a holds 6". */
 export interface Wait {
   code: Code;
   message: string;
@@ -2313,7 +2313,7 @@ export interface Warning {
   title: string;
   text: string;
   at: Time;
-  /** Device is what the warning is about; each may have a warning of one code. Empty: no device. */
+  /** Each may have a warning of one code; empty: no device. */
   device?: string;
 }
 
