@@ -83,7 +83,7 @@ func (b *Book) read(view View, d DeviceSample, processes []ProcessSample, holder
 	for _, c := range claims {
 		open := max(0, c.allocated-c.used)
 		if c.partly && !c.soft {
-			// What the device uses and nobody else explains counts as used by this session, up to its allocation.
+			// What the device uses and no other process explains counts as used by this session, up to its allocation.
 			own := min(open, unexplained)
 			unexplained -= own
 			open -= own

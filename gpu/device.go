@@ -156,7 +156,7 @@ type LostDevice struct {
 	Loss
 }
 
-// Hint tells in a sentence what a person can do about a loss.
+// Hint says in a sentence what a person can do about a loss.
 func (l Loss) Hint() string {
 	switch l.Kind {
 	case LossFallen:

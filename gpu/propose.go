@@ -12,7 +12,7 @@ type Room map[UUID]Bytes
 // Propose returns what l would allocate for r now. The zero request gets an empty proposal. A failure is an [*Error]:
 // [CodeRequestInvalid], [CodeRequestQuantum] (below the smallest share), [CodeGrantImpossible] (never on this machine),
 // [CodeGrantFragmented] or [CodeGrantUnavailable] (not now). A share of one device or less comes from one device, and
-// so does memory. A share that is not in whole quanta is rounded down, once and on its sum; the proposal tells.
+// so does memory. A share that is not in whole quanta is rounded down, once and on its sum, which the proposal reports.
 func (l *Ledger) Propose(r Request) (Proposal, error) {
 	asked, rounded, err := l.roundShares(r)
 	if err != nil || r.IsZero() {

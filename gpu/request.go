@@ -133,7 +133,7 @@ type Grant struct {
 	Instance UUID  `json:"instance,omitempty"` // set when a MIG instance is granted
 	Share    Share `json:"share"`              // of the device; an instance's part for MIG
 	Memory   Bytes `json:"memory"`
-	Whole    bool  `json:"whole,omitempty"` // the device belongs to nobody else meanwhile
+	Whole    bool  `json:"whole,omitempty"` // the device is not shared
 }
 
 // Proposal is what a [Ledger] would allocate for a request. Rounded is set if that is not what was asked for; the

@@ -1,6 +1,5 @@
-// Package idle judges whether a session is used. It is arithmetic only: what was measured comes in, what each of the
-// three checkers makes of it goes out. Whatever is not known keeps a session running, and nobody is reclaimed without a
-// warning before.
+// Package idle judges whether a session is used, by three checkers. It is arithmetic only. What is unknown keeps a
+// session running, and no session is reclaimed without a warning.
 package idle
 
 import (
@@ -31,7 +30,7 @@ func Warning(limit session.Duration) time.Duration {
 type Facts struct {
 	Type      session.Type
 	StartedAt time.Time
-	KeepUntil time.Time // nobody reclaims it before; zero: nobody asked
+	KeepUntil time.Time // it is not reclaimed before; zero: not asked for
 	Series    *Series   // what was measured, the present included
 }
 
@@ -56,7 +55,7 @@ func Judge(policy session.IdlePolicy, facts Facts, announced Announced, now time
 // sight is what is seen of a session at one time.
 type sight struct {
 	last     Point // the newest
-	known    bool  // what goes on inside can be seen
+	known    bool  // its inside can be seen
 	to       time.Time
 	averages []session.IdleMetric // over the window that ends at to
 	short    string               // why they say too little; empty: they do not

@@ -10,9 +10,8 @@ import (
 )
 
 const (
-	// part says how long a point of several measurements may be: this part of its age, so that a few hundred points
-	// judge windows of any length equally well, but never longer than a slot, so that what was long ago can be told
-	// from what was after it. Nothing older than keep is kept.
+	// A point of several measurements is at most this part of its age long, so that a few hundred points judge windows
+	// of any length equally well, but never longer than a slot. Nothing older than keep is kept.
 	part = 64
 	slot = 5 * time.Minute
 	// single is the longest that a point of one look is.
@@ -50,7 +49,7 @@ type Point struct {
 	GPU    Metric `json:"gpu,omitzero"`
 	VRAM   Metric `json:"vram,omitzero"`
 
-	Known   bool      `json:"known,omitempty"`  // what goes on inside could be asked for
+	Known   bool      `json:"known,omitempty"`  // the inside could be seen
 	Busy    string    `json:"busy,omitempty"`   // what was last seen at work: "python train.py in a terminal"
 	BusyAt  time.Time `json:"busyAt,omitzero"`  // when it was; zero: never
 	WorkAt  time.Time `json:"workAt,omitzero"`  // last seen at work on a device; zero: never

@@ -15,7 +15,7 @@ type texts struct {
 	cpus    session.Phrase
 	memory  session.Phrase
 	devices []deviceText
-	unread  string              // why the drivers of some do not tell what is free
+	unread  string              // why some devices cannot be read
 	lacking map[part]lack       // by what is asked of devices
 	few     map[amount]sentence // on CPUs or memory
 }
@@ -36,11 +36,11 @@ type lack struct {
 type deviceText struct {
 	view     gpu.View
 	name     session.Phrase
-	held     []session.Phrase // by promises: "0.5 held by train-a"
+	held     []session.Phrase // by grants: "0.5 held by train-a"
 	parted   []session.Phrase // the same, and what is free beside
 	foreign  []session.Phrase // "11.2 GiB held by pid 4312 (python, another user), not a session"
 	returned []session.Phrase
-	unread   bool // its driver does not tell what is free
+	unread   bool // it cannot be read
 	claim    gpu.Bytes
 	slack    func(gpu.Bytes) gpu.Bytes
 	measured bool

@@ -11,12 +11,12 @@ import (
 
 type reservation struct {
 	head    Request
-	at      *time.Time        // when enough surely ends; nil: nobody knows
+	at      *time.Time        // when enough is certainly free; nil: unknown
 	after   *room             // what is left beside the head then; only where at is set
 	devices map[gpu.UUID]bool // that the head will have then; only where at is set
 	beside  *room             // what the head cannot use now; only where at is not set
 	needs   session.Phrase    // what it asks for
-	shut    bool              // the head waits for devices, so that none is given meanwhile
+	shut    bool              // the head waits for devices, so none are allocated meanwhile
 }
 
 type ending struct {

@@ -19,10 +19,10 @@ type room struct {
 	claims   map[gpu.UUID]gpu.Bytes // free by the driver and not claimed by grants; absent: not measured
 	promised []Promise
 	unfit    map[part]bool     // what devices are known not to have, until something is released
-	texts    map[string]*texts // of holders by who is told, until something changes; nil: not made
-	ruler    string            // who is told every name
+	texts    map[string]*texts // of holders, by viewer, until something changes; nil: not made
+	ruler    string            // who may see every name
 
-	contradictions []string // in what was promised before the plan
+	contradictions []string // in the grants before the plan
 }
 
 func newRoom(s Snapshot) *room {

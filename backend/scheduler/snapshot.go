@@ -1,14 +1,14 @@
 // Package scheduler decides which waiting sessions of one machine start, with what, and what the others wait for.
 //
-// It is pure: [Plan] takes a [Snapshot] of both books (what is promised and what the drivers of the devices say is
-// really free) and of what waits, and returns one [Decision] for each waiting session. The agent stores the placements
-// in one transaction, on the condition that the books still have the snapshot's revision.
+// It is pure: [Plan] takes a [Snapshot] of both books (what is allocated, and what the drivers of the devices report as
+// free) and of the queue, and returns one [Decision] for each waiting session. The agent stores the placements in one
+// transaction, if the books still have the revision of the snapshot.
 //
-// Higher priority goes first, and among equals the earlier arrival. The first that does not fit is the head and gets a
-// reservation: the earliest time at which enough of what is promised surely ends, and what it will take then. Whoever
-// comes after it goes ahead only if that takes nothing from the head, so that nobody is overtaken for ever. A device is
-// given only as far as the [gpu.Ledger] of promises and the driver, by [gpu.Books], agree. "How the queue plans" in
-// backend/README.md says all of it.
+// Higher priority starts first, and among equals the earlier arrival. The first that does not fit is the head and gets
+// a reservation: the earliest time at which enough is certainly freed, and what it will get then. A later session
+// starts before it only if that takes nothing from the head, so that no session waits forever. A device is allocated
+// only as far as the [gpu.Ledger] and the driver, by [gpu.Books], agree. See "How the queue plans" in
+// backend/README.md.
 package scheduler
 
 import (
@@ -39,8 +39,8 @@ type Machine struct {
 	Memory    gpu.Bytes
 	Busy      map[int]float64 // how busy each CPU is, 0 to 1, by number; absent: idle
 	Devices   []gpu.Device
-	Giving    gpu.Config // how shares of devices are given
-	Measured  []Measured // the second book; a device that is in neither list is limited by promises only
+	Giving    gpu.Config // how shares of devices are allocated
+	Measured  []Measured // the second book; a device that is in neither list is limited by allocations only
 	Unread    []gpu.UUID // devices whose second book is unknown; nothing of them is allocated
 	WhyUnread string     // in a sentence; may be empty
 	NoDevices string     // why there are none, in a sentence; may be empty
@@ -70,7 +70,7 @@ type Foreign struct {
 type Promise struct {
 	Session session.ID
 	Name    string
-	Owner   string // empty: nobody's whom this agent knows
+	Owner   string // empty: unknown to this agent
 	Grants  session.Grants
 	Since   *time.Time // when it began to run; nil: not yet
 	Ends    *time.Time // when it ends at the latest, if that is known
@@ -82,7 +82,7 @@ type Request struct {
 	session.Resources
 	Session   session.ID
 	Name      string
-	Owner     string // empty: one who is told every name
+	Owner     string // empty: one who may see every name
 	GPU       gpu.Request
 	Kernels   int // 0: 1
 	Priority  int
@@ -141,7 +141,7 @@ type Placement struct {
 	Steps   []Step
 }
 
-// Total is the sum of what the kernels are given.
+// Total is the sum over the kernels.
 func (p Placement) Total() (total session.Grants) {
 	for _, k := range p.Kernels {
 		total = total.Plus(k)

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -197,9 +199,9 @@ func slugOf(owner string) string {
 	return slug
 }
 
-var imagePartRule = lazily(`^` + imagePart + `$`)
+var imagePartRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^` + imagePart + `$`) })
 
-var notSlug = lazily(`[^a-z0-9]+`)
+var notSlug = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-z0-9]+`) })
 
 // PullRequest asks for an image of a registry.
 type PullRequest struct {
@@ -210,7 +212,7 @@ type PullRequest struct {
 
 // CommitRequest asks for an image of a session.
 type CommitRequest struct {
-	Name string `json:"name"` // under the rule of [CommitNames]
+	Name string `json:"name"` // a valid one of [CommitNames]
 }
 
 // ImageWorkKind is what a piece of work on images does.
@@ -392,10 +394,13 @@ const (
 	imageDigest = `[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}`
 )
 
+// imageRule and imageIDRule are compiled on first use, like [namePart].
 var (
-	imageRule = lazily(`^((?:` + imageHost + `/)?` + imagePart + `(?:/` + imagePart +
-		`)*)(?::(\w[\w.-]{0,127}))?(?:@(` + imageDigest + `))?$`)
-	imageIDRule = lazily(`^sha256:[0-9a-f]{12,64}$`)
+	imageRule = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^((?:` + imageHost + `/)?` + imagePart + `(?:/` + imagePart +
+			`)*)(?::(\w[\w.-]{0,127}))?(?:@(` + imageDigest + `))?$`)
+	})
+	imageIDRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^sha256:[0-9a-f]{12,64}$`) })
 )
 
 const (

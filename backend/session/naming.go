@@ -25,13 +25,10 @@ type NamePart struct {
 	compiled func() *regexp.Regexp
 }
 
-// lazily compiles a pattern on first use: a program in a container links this package and starts often.
-func lazily(pattern string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
-}
-
+// namePart compiles its pattern on first use: a program in a container links this package and starts often.
 func namePart(pattern, say string) NamePart {
-	return NamePart{Pattern: pattern, Say: say, compiled: lazily(pattern)}
+	return NamePart{Pattern: pattern, Say: say,
+		compiled: sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })}
 }
 
 func nameOtherThan(pattern, say string) NamePart {
@@ -46,7 +43,7 @@ const (
 	ownInHome = `^(\.ssh|\.jupyter|\.terminfo|\.tmux\.conf|\.[a-z0-9]+(rc|_profile)|\.slipway.*)$`
 )
 
-var ownInHomeRule = lazily(ownInHome)
+var ownInHomeRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(ownInHome) })
 
 // The rules for names. A folder whose name begins with a dot is mounted at that name in the home, so it must be free
 // there.
@@ -88,7 +85,7 @@ func (r NameRule) Check(name string) *FieldError {
 const SecretPattern = `AUTH|ACCESS|SECRET|KEY|PASSWORD|PASSWD|PWD|TOKEN|PRIVATE|CREDENTIAL|JWT|CERTIFICATE|SSH` +
 	`|ENCRYPT|SIGNATURE|SALT|PASSPHRASE|PASS$|_PW$|(^|_)PIN(_|$)`
 
-var secretRule = lazily("(?i)" + SecretPattern)
+var secretRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("(?i)" + SecretPattern) })
 
 // SecretName reports whether a variable of this name looks secret. Such a value is never shown, and never written to
 // history, recipes or addresses. MONKEY looks secret, too: hiding too much costs less than showing a secret.

@@ -8,7 +8,6 @@ package session
 import (
 	"crypto/rand"
 	"fmt"
-	"math/big"
 	"regexp"
 	"slices"
 	"strconv"
@@ -89,7 +88,7 @@ type Warning struct {
 	Title  string    `json:"title"`
 	Text   string    `json:"text"`
 	At     time.Time `json:"at"`
-	Device gpu.UUID  `json:"device,omitempty"` // each may have a warning of one code; empty: no device
+	Device gpu.UUID  `json:"device,omitempty"` // the device, if any; each may have a warning of one code
 }
 
 // Wait explains in numbers why a PENDING session waits: "needs 4 CPUs, 1 of 8 is free; train-a holds 6".
@@ -269,9 +268,15 @@ func NewID() ID {
 // ValidID reports whether text has the form of an id.
 func ValidID(text string) bool { return idRule.MatchString(text) }
 
+// random returns a uniform number below n, which is at most 256.
 func random(n int) int {
-	number, _ := rand.Int(rand.Reader, big.NewInt(int64(n))) // never fails: see the documentation of crypto/rand
-	return int(number.Int64())
+	var b [1]byte
+	for {
+		_, _ = rand.Read(b[:]) // never fails: see the documentation of crypto/rand
+		if int(b[0]) < 256-256%n {
+			return int(b[0]) % n
+		}
+	}
 }
 
 var (

@@ -118,7 +118,7 @@ type Mount struct {
 	Source   string `json:"source,omitempty"` // absolute path on the agent's machine
 	Folder   string `json:"folder,omitempty"` // name or id of a folder of the owner's
 	Path     string `json:"path,omitempty"`   // of a directory in the folder; empty: all of it
-	Target   string `json:"target,omitempty"` // empty: name of folder or Source; relative: under /home/work
+	Target   string `json:"target,omitempty"` // empty: Folder or base name of Source; relative: under /home/work
 	ReadOnly bool   `json:"readOnly,omitempty"`
 }
 

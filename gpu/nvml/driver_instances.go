@@ -23,7 +23,7 @@ const apart = 100 * time.Millisecond
 // place is one GPU instance, which several compute instances may share.
 type place struct {
 	device string
-	id     int // the driver's; negative: not told
+	id     int // the driver's; negative: unknown
 }
 
 type performance struct {

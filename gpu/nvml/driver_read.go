@@ -151,7 +151,7 @@ func (l *library) readDevice(d device, last uint64) deviceReading {
 		instances, known := l.instances(d)
 		out.Processes, out.Listed = l.processesIn(d, instances)
 		out.Listed = out.Listed && known
-		out.RowsCode = int(lib.ERROR_NOT_SUPPORTED) // the driver charges nobody for the time of a divided device
+		out.RowsCode = int(lib.ERROR_NOT_SUPPORTED) // the driver charges no process for a divided device
 		out.Instances = l.instanceReadings(d, instances)
 		return out
 	}

@@ -8,7 +8,7 @@
 // Busy time is how long anything at all ran on a device, not how much of it. On a whole device the driver charges each
 // of its samples to one process. On a device that is divided into MIG instances it charges none. There its performance
 // monitoring (GPM, from the Hopper generation on) reports how much of the time each GPU instance had work, and that
-// counts for the part of the device that the instance is, so that nobody is ever busier than their allocation. The
+// counts for the part of the device that the instance is, so that no session is ever busier than its allocation. The
 // processes in an instance, which is granted to one session, share it evenly. Where the driver or the card does not
 // monitor, does not let this user ask, or several compute instances share one GPU instance, busy time is unknown: it is
 // divided by allocation or missed, and reported as such.

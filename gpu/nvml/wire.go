@@ -96,7 +96,7 @@ type deviceFacts struct {
 	Driver    string          `json:"driver"`
 	MIG       bool            `json:"mig"`
 	Instances []instanceFacts `json:"instances,omitempty"`
-	Major     int             `json:"major"`  // of the compute capability; 0: not told
+	Major     int             `json:"major"`  // of the compute capability; 0: unknown
 	Probes    map[string]int  `json:"probes"` // what each call answered, by its name
 	Accounts  bool            `json:"accounts"`
 }
@@ -164,7 +164,7 @@ type row struct {
 
 type processInfo struct {
 	PID      uint32 `json:"pid"`
-	Memory   uint64 `json:"memory"` // notAvailable: not told
+	Memory   uint64 `json:"memory"` // notAvailable: unknown
 	Instance string `json:"instance,omitempty"`
 }
 

@@ -1153,7 +1153,7 @@ export interface Grant {
   /** Of the device; an instance's part for MIG. */
   share: number;
   memory: Bytes;
-  /** The device belongs to nobody else meanwhile. */
+  /** The device is not shared. */
   whole?: boolean;
 }
 
@@ -1458,7 +1458,7 @@ export interface Mount {
   folder?: string;
   /** Of a directory in the folder; empty: all of it. */
   path?: string;
-  /** Empty: name of folder or Source; relative: under /home/work. */
+  /** Empty: Folder or base name of Source; relative: under /home/work. */
   target?: string;
   readOnly?: boolean;
 }
@@ -1640,7 +1640,7 @@ export interface Placement {
   /** Of the device; an instance's part for MIG. */
   share: number;
   memory: Bytes;
-  /** The device belongs to nobody else meanwhile. */
+  /** The device is not shared. */
   whole?: boolean;
   /** For example GPU 0. */
   name: string;
@@ -2313,7 +2313,7 @@ export interface Warning {
   title: string;
   text: string;
   at: Time;
-  /** Each may have a warning of one code; empty: no device. */
+  /** The device, if any; each may have a warning of one code. */
   device?: string;
 }
 
