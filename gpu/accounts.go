@@ -7,19 +7,17 @@ import (
 	"time"
 )
 
-// maxInterval bounds the time that one sample may speak for.
+// maxInterval is the longest time that one sample describes.
 const maxInterval = 15 * time.Second
 
-// trust is how long after a sample the next one may come and still say what happened between the two. Samples are meant
-// to come every two seconds.
+// trust is the longest time that a sample describes without [Sample].Since. Samples come every two seconds.
 const trust = 10 * time.Second
 
-// maxWaits bounds how many measurements an ended session waits for the energy of a device that does not answer.
+// maxWaits is for how many samples an ended session waits for the energy of a device that does not respond.
 const maxWaits = 300
 
-// State is everything that accounts must remember: counters together with the cursors up to which they count. It is
-// stored whole and in one transaction, so that a restart from it can neither count twice nor skip. The caller does not
-// look inside.
+// State is everything that accounts keep: counters, and the moments up to which they count. It is stored whole and in
+// one transaction, so that a restart neither counts twice nor skips. The caller does not look inside.
 type State struct {
 	Version int           `json:"version"`
 	At      Moment        `json:"at"` // of the last sample
@@ -27,43 +25,42 @@ type State struct {
 	Rows    []*Row        `json:"rows,omitempty"`
 	Holders []*Running    `json:"holders,omitempty"`
 	Buckets []Bucket      `json:"buckets,omitempty"` // the open ones
-	Steady  time.Time     `json:"steady"`            // a wall clock that does not jump, for pruning
+	Steady  time.Time     `json:"steady"`            // a wall clock without jumps, for pruning
 	Parts   int64         `json:"parts"`
 }
 
-// stateVersion is the version of [State] that is written.
 const stateVersion = 1
 
 // Running is a session that is running, or that ended since the last sample.
 type Running struct {
 	Holder Holder `json:"holder"`
-	Upto   Moment `json:"upto"` // its promise is counted up to here
+	Upto   Moment `json:"upto"` // its allocation is counted up to here
 	Ended  bool   `json:"ended,omitempty"`
 
 	until *Moment // see Accounts.Seal
 }
 
-// DeviceState is what is remembered of one device.
+// DeviceState is the state of one device.
 type DeviceState struct {
 	UUID     UUID        `json:"uuid"`
 	At       Moment      `json:"at"` // of the last sample that had it
 	Epoch    Epoch       `json:"epoch"`
-	Energy   *MilliJoule `json:"energy,omitempty"` // the counter, up to which energy is booked
+	Energy   *MilliJoule `json:"energy,omitempty"` // the counter at EnergyAt
 	EnergyAt Moment      `json:"energyAt"`
 	Power    *MilliWatt  `json:"power,omitempty"`
-	Micro    int64       `json:"micro,omitempty"` // microjoules integrated from power and not booked yet
+	Micro    int64       `json:"micro,omitempty"` // microjoules from power that are not booked yet
 	Carry    int64       `json:"carry,omitempty"` // busy time not booked yet, in ten-thousandths of a millisecond
 	Idle     IdlePower   `json:"idle"`
 	Counted  Counters    `json:"counted"` // what the device itself counted
-	Closed   Counters    `json:"closed"`  // the rows that are stored and dropped here
+	Closed   Counters    `json:"closed"`  // of rows that were stored and dropped here
 }
 
-// Accounts keeps the books of what sessions had and used. Its methods are not safe for concurrent use. They read no
+// Accounts counts what sessions were allocated and used. Its methods are not safe for concurrent use, and they read no
 // clock: moments come with events and samples.
 //
-// The order of calls: Start when a session gets its devices, Book for every sample, Stop when it gives them back,
-// Checkpoint and then Committed every ten seconds and at each Start and Stop. Whoever stops a session books a sample
-// just before, so that its last seconds are measured.
+// Call Start when a session gets its devices, Book for every sample, Stop when it releases them, and Checkpoint and
+// then Committed every ten seconds and at each Start and Stop. Book a sample just before a Stop, so that the last
+// seconds are measured.
 type Accounts struct {
 	state  State
 	rows   map[rowKey]*Row
@@ -78,7 +75,7 @@ type rowKey struct {
 	device  UUID
 }
 
-// NewAccounts continues from what was stored, or begins with the zero state.
+// NewAccounts continues from a stored state; the zero state is the beginning.
 func NewAccounts(state State) *Accounts {
 	a := &Accounts{state: state.clone(), rows: map[rowKey]*Row{}, dirty: map[*Row]bool{}, fresh: true}
 	a.state.Version = stateVersion
@@ -88,7 +85,7 @@ func NewAccounts(state State) *Accounts {
 	return a
 }
 
-// clone copies everything that accounts change in place.
+// clone copies everything that is changed in place.
 func (s State) clone() State {
 	c := s
 	c.Devices = slices.Clone(s.Devices)
@@ -105,13 +102,14 @@ func (s State) clone() State {
 	}
 	c.Buckets = make([]Bucket, len(s.Buckets))
 	for i, b := range s.Buckets {
-		c.Buckets[i] = b.clone()
+		b.Rows = slices.Clone(b.Rows)
+		c.Buckets[i] = b
 	}
 	return c
 }
 
-// Start begins to count what holder was promised, from a moment that may lie in the past. Telling it again of a session
-// that is running only updates its containers, so that an agent may tell all of them after a restart.
+// Start counts the allocation of holder from a moment that may lie in the past. For a session that is running already
+// it only updates the containers, so that an agent may start all of them again after a restart.
 func (a *Accounts) Start(at Moment, holder Holder) {
 	holder.Grants = byDevice(holder.Grants)
 	if h := a.holder(holder.Session); h != nil {
@@ -127,7 +125,7 @@ func (a *Accounts) Start(at Moment, holder Holder) {
 	}
 }
 
-// byDevice makes one grant of all on one device, whose instance is that of the first.
+// byDevice merges grants on one device into one, with the instance of the first.
 func byDevice(grants []Grant) []Grant {
 	var merged []Grant
 	for _, g := range grants {
@@ -142,16 +140,15 @@ func byDevice(grants []Grant) []Grant {
 	return merged
 }
 
-// Seal tells that session ends at a moment while that is not certain yet: what it was promised is not counted beyond it
-// before [Accounts.Stop] says when it did end. A later call replaces an earlier one; unknown sessions are no error.
+// Seal sets a moment beyond which the allocation of session is not counted until [Accounts.Stop] sets the real end. A
+// later call replaces an earlier one; an unknown session is not an error.
 func (a *Accounts) Seal(at Moment, session string) {
 	if h := a.holder(session); h != nil {
 		h.until = &at
 	}
 }
 
-// Stop ends the count of what session was promised. What its processes used until then is booked with the next sample.
-// Unknown sessions are no error.
+// Stop ends the allocation of session, if it is running. What its processes used is booked with the next sample.
 func (a *Accounts) Stop(at Moment, session string) {
 	h := a.holder(session)
 	if h == nil || h.Ended {
@@ -163,7 +160,7 @@ func (a *Accounts) Stop(at Moment, session string) {
 	h.Ended = true
 }
 
-// Sessions lists those that are counted, in the order of their start.
+// Sessions lists the running sessions in the order of their start.
 func (a *Accounts) Sessions() []string {
 	var running []string
 	for _, h := range a.state.Holders {
@@ -174,7 +171,7 @@ func (a *Accounts) Sessions() []string {
 	return running
 }
 
-// Rows lists what is open: running sessions, sessions that ended since the last [Accounts.Committed], and the buckets.
+// Rows lists the rows that are open or not committed: of sessions, and of [Others] and the like.
 func (a *Accounts) Rows() []Row {
 	rows := slices.Clone(a.closed)
 	for _, r := range a.state.Rows {
@@ -183,7 +180,7 @@ func (a *Accounts) Rows() []Row {
 	return rows
 }
 
-// Devices lists what is remembered of each device: what it counted in all, and the idle power that was learned.
+// Devices lists the state of each device: its counters, and the idle power that was learned.
 func (a *Accounts) Devices() []DeviceState { return a.state.clone().Devices }
 
 func (a *Accounts) holder(session string) *Running {
@@ -195,7 +192,6 @@ func (a *Accounts) holder(session string) *Running {
 	return nil
 }
 
-// row finds or opens a row.
 func (a *Accounts) row(session string, device UUID) *Row {
 	key := rowKey{session, device}
 	r := a.rows[key]
@@ -209,7 +205,6 @@ func (a *Accounts) row(session string, device UUID) *Row {
 	return r
 }
 
-// charge counts d for a row and in the open buckets.
 func (a *Accounts) charge(r *Row, d Counters) {
 	a.dirty[r] = true
 	if d == (Counters{}) {
@@ -221,8 +216,7 @@ func (a *Accounts) charge(r *Row, d Counters) {
 	}
 }
 
-// between is the time from one moment to another in which promises count, in milliseconds: while the machine is awake.
-// It is 0 across a boot and for moments in the wrong order.
+// between returns the awake milliseconds from one moment to another; 0 across a boot and in the wrong order.
 func between(from, to Moment) int64 {
 	if from.BootID != to.BootID {
 		return 0
@@ -230,7 +224,6 @@ func between(from, to Moment) int64 {
 	return max(0, to.Awake.Milliseconds()-from.Awake.Milliseconds())
 }
 
-// accrue counts what h was promised up to a moment.
 func (a *Accounts) accrue(h *Running, at Moment) {
 	if h.until != nil && between(*h.until, at) > 0 {
 		at = *h.until
@@ -254,7 +247,7 @@ func (a *Accounts) accrue(h *Running, at Moment) {
 // Span is how long a bucket is.
 type Span string
 
-// The spans. Minutes and hours are pruned, days are kept. A day is one of the calendar that the wall clock shows.
+// The spans. Minutes and hours are pruned, days are kept. A day is one of the calendar of the wall clock.
 const (
 	SpanMinute Span = "minute"
 	SpanHour   Span = "hour"
@@ -267,11 +260,11 @@ const (
 	HoursKept   = 90 * 24 * time.Hour
 )
 
-// maxBucketRows bounds an open bucket, because it is written whole.
+// maxBucketRows limits an open bucket, because it is written whole.
 const maxBucketRows = 256
 
-// Bucket is what was counted while the wall clock stood in one span. Span, Start and Part are its key; when the clock
-// was set back, or a bucket is full, there are several of one start, and whoever reads adds them up.
+// Bucket is what was counted in one span of the wall clock. Span, Start and Part are its key. After the clock was set
+// back, or when a bucket is full, several have one start; readers add them up.
 type Bucket struct {
 	Span  Span        `json:"span"`
 	Start time.Time   `json:"start"` // on the wall clock
@@ -279,16 +272,11 @@ type Bucket struct {
 	Rows  []BucketRow `json:"rows"`
 }
 
-// BucketRow is what one session, or bucket that is no session, added to its counters in that time.
+// BucketRow is what one session, or [Others] and the like, added to its counters in that time.
 type BucketRow struct {
 	Session  string   `json:"session"`
 	Device   UUID     `json:"device"`
 	Counters Counters `json:"counters"`
-}
-
-func (b Bucket) clone() Bucket {
-	b.Rows = slices.Clone(b.Rows)
-	return b
 }
 
 func (b *Bucket) add(session string, device UUID, d Counters) {
@@ -301,10 +289,10 @@ func (b *Bucket) add(session string, device UUID, d Counters) {
 	b.Rows = append(b.Rows, BucketRow{session, device, d})
 }
 
-// Spans are the lengths of buckets, the shortest first.
+// Spans are the lengths of buckets, shortest first.
 var Spans = []Span{SpanMinute, SpanHour, SpanDay}
 
-// StartOf is the start of the span that wall lies in.
+// StartOf returns the start of the span that wall lies in.
 func (s Span) StartOf(wall time.Time) time.Time {
 	switch s {
 	case SpanMinute:
@@ -315,7 +303,7 @@ func (s Span) StartOf(wall time.Time) time.Time {
 	return time.Date(wall.Year(), wall.Month(), wall.Day(), 0, 0, 0, 0, wall.Location())
 }
 
-// turn closes the buckets that wall is not in and opens those that it is in.
+// turn closes the buckets that do not contain wall and opens those that do.
 func (a *Accounts) turn(wall time.Time) {
 	for _, span := range Spans {
 		start := span.StartOf(wall)
@@ -334,31 +322,22 @@ func (a *Accounts) turn(wall time.Time) {
 	}
 }
 
-// steady moves the clock for pruning. It never runs ahead of the time that really passed, so that a wall clock set to
-// next year deletes nothing.
+// steady moves the clock for pruning, never ahead of the real time, so that setting the wall clock prunes nothing.
 func (a *Accounts) steady(from, to Moment) {
-	wall := to.Wall
-	switch {
-	case a.state.Steady.IsZero():
-		a.state.Steady = wall
-	case from.BootID == to.BootID:
-		limit := a.state.Steady.Add(to.Boot - from.Boot + time.Minute)
-		a.state.Steady = earlier(wall, limit)
-	default:
-		a.state.Steady = earlier(wall, a.state.Steady.Add(31*24*time.Hour))
+	ahead := 31 * 24 * time.Hour
+	if from.BootID == to.BootID {
+		ahead = to.Boot - from.Boot + time.Minute
 	}
+	limit := a.state.Steady.Add(ahead)
+	if a.state.Steady.IsZero() || to.Wall.Before(limit) {
+		limit = to.Wall
+	}
+	a.state.Steady = limit
 }
 
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
-}
-
-// Checkpoint is what to store now, all in one transaction: the state as one value, each row and each bucket under its
-// key (session, device, part and span, start, part) in place of what is there, and everything pruned that is older than
-// the two times. Rows and buckets are complete, so that storing one twice changes nothing.
+// Checkpoint is what to store now, in one transaction: the state as one value, each row and each bucket in place of the
+// one with its key (session, device, part and span, start, part), without the buckets that start before PruneMinutes
+// and PruneHours. Rows and buckets are complete, so storing one twice changes nothing.
 type Checkpoint struct {
 	State        State
 	Rows         []Row
@@ -384,20 +363,21 @@ func (a *Accounts) Checkpoint() Checkpoint {
 	slices.SortFunc(c.Rows, func(x, y Row) int { return cmp.Compare(x.Part, y.Part) })
 	for _, b := range slices.Concat(a.done, a.state.Buckets) {
 		if len(b.Rows) > 0 {
-			c.Buckets = append(c.Buckets, b.clone())
+			b.Rows = slices.Clone(b.Rows)
+			c.Buckets = append(c.Buckets, b)
 		}
 	}
 	return c
 }
 
-// Committed tells that c was stored. What changed since then is in the next one.
+// Committed records that c was stored. Later changes are in the next checkpoint.
 func (a *Accounts) Committed(c Checkpoint) {
 	maps.DeleteFunc(a.dirty, func(r *Row, _ bool) bool { return c.written[r] == *r })
 	a.closed = slices.Delete(a.closed, 0, c.closed)
 	a.done = slices.Delete(a.done, 0, c.done)
 }
 
-// close moves the rows of ended sessions from the state to what is stored and dropped.
+// close moves the rows of ended sessions from the state to those that are stored and dropped.
 func (a *Accounts) close() {
 	running := map[string]bool{Others: true, Idle: true, Unattributed: true}
 	for _, h := range a.state.Holders {

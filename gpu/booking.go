@@ -5,23 +5,22 @@ import (
 	"time"
 )
 
-// Report is what one sample said of each session, for people to look at.
+// Report is what one sample says about each session, for display.
 type Report struct {
-	Stale bool   `json:"stale,omitempty"` // the sample is not newer than what is booked; nothing was done
+	Stale bool   `json:"stale,omitempty"` // the sample is not newer than the last booked one; nothing was done
 	Live  []Live `json:"live,omitempty"`
 }
 
-// Live is what one session, or one bucket that is no session, does on one device now. What is not known is nil.
+// Live is what one session, or [Others], does on one device now. What is not known is nil.
 type Live struct {
 	Session   string `json:"session"`
 	Device    UUID   `json:"device"`
 	Util      *int   `json:"util,omitempty"` // hundredths of a percent of the device, since the sample before
 	Memory    *Bytes `json:"memory,omitempty"`
-	Estimated bool   `json:"estimated,omitempty"` // divided by promise, not measured
+	Estimated bool   `json:"estimated,omitempty"` // divided by allocation, not measured
 }
 
-// Book counts what happened between the last booked sample and s. A sample that is not newer is refused as stale, so
-// that nothing is counted twice.
+// Book counts what happened since the last booked sample. A sample that is not newer is stale and counts nothing.
 func (a *Accounts) Book(s Sample) Report {
 	last := a.state.At
 	booted := last.BootID != s.At.BootID
@@ -30,17 +29,18 @@ func (a *Accounts) Book(s Sample) Report {
 	}
 	a.turn(s.At.Wall)
 	a.steady(last, s.At)
+	var holders Holders // including those that ended since the last sample
 	for _, h := range a.state.Holders {
 		if !h.Ended {
 			a.accrue(h, s.At)
 		}
+		holders = append(holders, h.Holder)
 	}
 	if booted {
 		for _, r := range a.state.Rows {
 			r.Weight = 0
 		}
 	}
-	holders := a.holders()
 	var report Report
 	for _, d := range s.Devices {
 		report.Live = append(report.Live, a.bookDevice(s, d, holders)...)
@@ -57,16 +57,6 @@ func (a *Accounts) Book(s Sample) Report {
 	return report
 }
 
-// holders are the sessions that processes may belong to, those included that ended since the last sample.
-func (a *Accounts) holders() Holders {
-	var list Holders
-	for _, h := range a.state.Holders {
-		list = append(list, h.Holder)
-	}
-	return list
-}
-
-// device finds or begins what is remembered of a device.
 func (a *Accounts) device(uuid UUID) *DeviceState {
 	for i := range a.state.Devices {
 		if a.state.Devices[i].UUID == uuid {
@@ -81,13 +71,12 @@ func (a *Accounts) device(uuid UUID) *DeviceState {
 type interval struct {
 	device  *DeviceState
 	sample  DeviceSample
-	first   bool  // no sample before in this epoch
+	first   bool  // the first sample of its epoch
 	ms      int64 // its length
-	covered int64 // for how much of it, at its end, Util speaks
-	held    int64 // for how much of it the memory may speak
+	covered int64 // how much of it, at its end, Util describes
+	held    int64 // how much of it the memory describes
 }
 
-// interval compares a sample with the one before on the same device.
 func (a *Accounts) interval(d *DeviceState, s Sample, sample DeviceSample) interval {
 	iv := interval{device: d, sample: sample}
 	decreased := sample.Energy != nil && d.Energy != nil && *sample.Energy < *d.Energy
@@ -112,22 +101,21 @@ func (a *Accounts) interval(d *DeviceState, s Sample, sample DeviceSample) inter
 	return iv
 }
 
-// party is somebody with processes on a device, or who was promised it.
+// party is a session, or others, with processes on a device or an allocation of it.
 type party struct {
 	session   string
 	row       *Row  // nil until something is charged
 	processes int   // how many it has on the device
-	weight    int64 // share × milliseconds of its promise since energy was divided
-	told      bool  // some process told its use
-	use       int64 // Σ of what they told, in ten-thousandths of a millisecond
+	weight    int64 // share × milliseconds of its allocation since energy was divided
+	measured  bool  // the use of some process is known
+	use       int64 // Σ of the known uses, in ten-thousandths of a millisecond
 	memory    Bytes
-	toldMem   bool // some process told its memory
+	hasMemory bool // the memory of some process is known
 }
 
-// parties are those who are on a device.
 type parties []*party
 
-// of finds or adds the session that a process belongs to, or others.
+// of finds or adds the party of a process: its session, or others unless it is ours.
 func (ps *parties) of(session string, ours bool) *party {
 	if !ours {
 		session = Others
@@ -139,7 +127,6 @@ func (ps *parties) of(session string, ours bool) *party {
 	return (*ps)[i]
 }
 
-// parties lists who is on a device: every session with a row there, and others.
 func (a *Accounts) parties(s Sample, iv interval, holders Holders) (list parties) {
 	list.of("", false)
 	for _, r := range a.state.Rows {
@@ -154,18 +141,18 @@ func (a *Accounts) parties(s Sample, iv interval, holders Holders) (list parties
 	return list
 }
 
-// addEnded counts for each party the processes that ended since the last sample. Of whom nobody knows whose they were
-// are divided by what was promised; guessed says that there were some. What falls to nobody's promise stays without a
-// party.
+// addEnded counts for each party the processes that ended since the last sample. The use of those whose session is
+// unknown is divided by allocation; guessed reports whether there was any. The part for what is not allocated is
+// dropped.
 func (a *Accounts) addEnded(parties parties, s Sample, iv interval, holders Holders) (_ parties, guessed bool) {
-	var strange int64
+	var unclaimed int64
 	for _, e := range s.Ended {
 		if e.Device != iv.device.UUID {
 			continue
 		}
 		use := min(int64(max(0, e.Busy)/time.Millisecond), iv.covered) * fullUtil
 		if !e.Known {
-			strange += use
+			unclaimed += use
 			continue
 		}
 		p := parties.of(holders.Of(ProcessSample{Container: e.Container}))
@@ -174,22 +161,21 @@ func (a *Accounts) addEnded(parties parties, s Sample, iv interval, holders Hold
 			a.pay(iv, p, Counters{VRAMPeak: max(0, *e.Peak)})
 		}
 	}
-	if strange == 0 {
+	if unclaimed == 0 {
 		return parties, false
 	}
-	for i, part := range split(strange, promised(iv.ms, parties))[:len(parties)] {
+	for i, part := range split(unclaimed, allocated(iv.ms, parties))[:len(parties)] {
 		parties[i].use += part
 		guessed = guessed || part > 0
 	}
 	return parties, guessed
 }
 
-// add counts a process. It cannot have been busy for longer than it exists, whatever is told of an earlier process with
-// its number.
+// add counts a process, busy at most as long as it exists: a driver may report an earlier process with its number.
 func (p *party) add(process ProcessSample, covered int64, now time.Duration) {
 	p.processes++
 	if process.Util != nil {
-		p.told = true
+		p.measured = true
 		use := int64(clamp(*process.Util)) * covered
 		if process.Start > 0 {
 			age := now.Milliseconds() - int64(process.Start)*10
@@ -198,17 +184,15 @@ func (p *party) add(process ProcessSample, covered int64, now time.Duration) {
 		p.use += use
 	}
 	if process.Memory != nil {
-		p.toldMem = true
+		p.hasMemory = true
 		p.memory += max(0, *process.Memory)
 	}
 }
 
-// fullUtil is a Util of 100 %.
 const fullUtil = 10000
 
 func clamp(util int) int { return min(max(util, 0), fullUtil) }
 
-// bookDevice counts one device.
 func (a *Accounts) bookDevice(s Sample, sample DeviceSample, holders Holders) []Live {
 	d := a.device(sample.UUID)
 	iv := a.interval(d, s, sample)
@@ -230,7 +214,7 @@ func (a *Accounts) bookDevice(s Sample, sample DeviceSample, holders Holders) []
 	return live(iv, parties, uses, memories, how)
 }
 
-// pay charges a party, and opens no row for nothing.
+// pay charges a party, and opens no row for a zero charge.
 func (a *Accounts) pay(iv interval, p *party, d Counters) {
 	if d == (Counters{}) {
 		return
@@ -241,14 +225,11 @@ func (a *Accounts) pay(iv interval, p *party, d Counters) {
 	a.charge(p.row, d)
 }
 
-// bucket charges one of the buckets of a device that are no session.
-func (a *Accounts) bucket(iv interval, name string, d Counters) {
-	if d != (Counters{}) {
-		a.charge(a.row(name, iv.device.UUID), d)
-	}
+func withRest(parties []*party) []*party {
+	return append(slices.Clip(parties), &party{session: Unattributed})
 }
 
-// bookBusy counts busy time. uses has one entry more than parties, for what nobody explains.
+// uses has one entry more than parties, for unattributed use.
 func (a *Accounts) bookBusy(iv interval, parties []*party, uses []int64) {
 	var total int64
 	for _, use := range uses {
@@ -257,30 +238,23 @@ func (a *Accounts) bookBusy(iv interval, parties []*party, uses []int64) {
 	total += iv.device.Carry
 	iv.device.Carry = total % fullUtil
 	parts := split(total/fullUtil, uses)
-	for i, p := range parties {
+	for i, p := range withRest(parties) {
 		a.pay(iv, p, Counters{BusyGPUMs: parts[i]})
 	}
-	a.bucket(iv, Unattributed, Counters{BusyGPUMs: parts[len(parties)]})
 	iv.device.Counted.BusyGPUMs += total / fullUtil
 }
 
-// bookMemory counts memory. memories has one entry more than parties.
+// memories has one entry more than parties, for unattributed use.
 func (a *Accounts) bookMemory(iv interval, parties []*party, memories []int64) {
 	var total Bytes
-	for i, memory := range memories {
-		amount := Bytes(memory)
+	for i, p := range withRest(parties) {
+		amount := Bytes(memories[i])
 		total += amount
-		c := Counters{VRAM: Held(amount, iv.held), VRAMPeak: amount}
-		if i < len(parties) {
-			a.pay(iv, parties[i], c)
-		} else {
-			a.bucket(iv, Unattributed, c)
-		}
+		a.pay(iv, p, Counters{VRAM: Held(amount, iv.held), VRAMPeak: amount})
 	}
 	iv.device.Counted.Add(Counters{VRAM: Held(total, iv.held), VRAMPeak: total})
 }
 
-// bookTime says of the time that was promised how well its use is known.
 func (a *Accounts) bookTime(parties []*party, iv interval, how quality) {
 	for _, p := range parties {
 		if p.row == nil || p.row.Pending == 0 {
@@ -311,7 +285,7 @@ func live(iv interval, parties []*party, uses, memories []int64, how quality) []
 		if iv.covered > 0 && how != unknown {
 			l.Util = new(int(uses[i] / iv.covered))
 		}
-		if p.processes == 0 && !iv.sample.Blind || p.toldMem || memories[i] > 0 {
+		if p.processes == 0 && !iv.sample.Blind || p.hasMemory || memories[i] > 0 {
 			l.Memory = new(Bytes(memories[i]))
 		}
 		list = append(list, l)

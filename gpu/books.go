@@ -6,29 +6,27 @@ import (
 	"time"
 )
 
-// SoftReservation is how long after its start a session is taken at its promise where its use is not known: programs
-// allocate late.
+// SoftReservation is how long a new session of unknown use counts with its allocation: programs allocate late.
 const SoftReservation = 60 * time.Second
 
-// Book is one device by both books: what the ledger has not promised, and what the driver says is free less what
-// sessions were promised and have not taken yet. A session is only admitted where both agree.
+// Book is the free memory of one device by both books: what the ledger has not allocated, and what the driver reports
+// as free less what sessions may still take of their allocations. A session is admitted only if both agree.
 type Book struct {
-	Device     UUID   `json:"device"`
-	LedgerFree Bytes  `json:"ledgerFree"`
-	DriverFree *Bytes `json:"driverFree,omitempty"` // as the driver says; nil: not told
-	Unclaimed  Bytes  `json:"unclaimed"`            // Σ max(0, promised − used) over holders
-	Foreign    Bytes  `json:"foreign"`              // used by what is no session, now
-	Peak       Bytes  `json:"peak"`                 // the same with hysteresis: see [Foreign]
-	// DriverFree less Unclaimed, less what foreign use lately was above what it is; nil: not limited
-	DeviceFree *Bytes          `json:"deviceFree,omitempty"`
-	Others     []ProcessSample `json:"others,omitempty"` // processes of no session, largest memory first
+	Device     UUID            `json:"device"`
+	LedgerFree Bytes           `json:"ledgerFree"`
+	DriverFree *Bytes          `json:"driverFree,omitempty"` // by the driver; nil: unknown
+	Unclaimed  Bytes           `json:"unclaimed"`            // Σ max(0, allocated − used) over holders
+	Foreign    Bytes           `json:"foreign"`              // used outside of sessions now
+	Peak       Bytes           `json:"peak"`                 // the same with hysteresis: see [Foreign]
+	DeviceFree *Bytes          `json:"deviceFree,omitempty"` // what can be allocated: see [Books]; nil: no limit
+	Others     []ProcessSample `json:"others,omitempty"`     // processes outside of sessions, largest memory first
 }
 
-// Age says how long each session has been running; one that is not in it was only just granted.
+// Age is how long each session has been running; one that is not in it was only just granted.
 type Age map[string]time.Duration
 
 // Books compares both books of every device of ledger. Foreign holds the hysteresis of each device and may be nil;
-// after the call each is told the Foreign of its book (see [Foreign.Observe]). A device that sample does not have, or
+// afterwards the caller adds the Foreign of each book to it ([Foreign.Observe]). A device that sample does not have, or
 // that is divided into instances, is limited by the ledger only.
 func Books(ledger *Ledger, sample Sample, holders Holders, age Age, foreign map[UUID]Foreign) []Book {
 	var books []Book
@@ -54,44 +52,53 @@ func (b *Book) read(view View, d DeviceSample, processes []ProcessSample, holder
 	case d.MemoryUsed != nil && usable > 0:
 		b.DriverFree = new(max(0, usable-*d.MemoryUsed))
 	}
-	claims := map[string]*Claim{}
+	claims := map[string]*claim{}
 	for _, h := range view.Holdings {
 		if claims[h.Holder] == nil {
 			running, known := age[h.Holder]
-			claims[h.Holder] = &Claim{Soft: !known || running < SoftReservation}
+			claims[h.Holder] = &claim{soft: !known || running < SoftReservation}
 		}
-		claims[h.Holder].Promised += h.Grant.Memory
+		claims[h.Holder].allocated += h.Grant.Memory
 	}
 	var sessions Bytes
 	for _, p := range unique(processes, b.Device) {
 		session, ours := holders.Of(p)
 		if !ours {
 			b.Others = append(b.Others, p)
-			if p.Memory != nil {
-				b.Foreign += *p.Memory
-			}
+			b.Foreign += known(p.Memory)
 			continue
 		}
-		if p.Memory != nil {
-			sessions += *p.Memory
-		}
+		sessions += known(p.Memory)
 		if c := claims[session]; c != nil {
-			c.take(p.Memory)
+			c.used += known(p.Memory)
+			c.partly = c.partly || p.Memory == nil
 		}
 	}
 	slices.SortStableFunc(b.Others,
 		func(x, y ProcessSample) int { return cmp.Compare(known(y.Memory), known(x.Memory)) })
-	unexplained := Bytes(0)
+	var unexplained Bytes
 	if d.MemoryUsed != nil {
 		unexplained = max(0, *d.MemoryUsed-sessions-b.Foreign)
 	}
-	list := make([]Claim, 0, len(claims))
 	for _, c := range claims {
-		list = append(list, *c)
+		open := max(0, c.allocated-c.used)
+		if c.partly && !c.soft {
+			// What the device uses and no other process explains counts as used by this session, up to its allocation.
+			own := min(open, unexplained)
+			unexplained -= own
+			open -= own
+		}
+		b.Unclaimed += open
 	}
-	var explained Bytes
-	b.Unclaimed, explained = Unclaimed(list, unexplained)
-	b.Foreign += unexplained - explained
+	b.Foreign += unexplained
+}
+
+// claim is what one session may use of a device.
+type claim struct {
+	allocated Bytes
+	used      Bytes // as far as known
+	partly    bool  // the use of some of its processes is unknown
+	soft      bool  // it started less than [SoftReservation] ago
 }
 
 func known(b *Bytes) Bytes {
@@ -101,41 +108,9 @@ func known(b *Bytes) Bytes {
 	return *b
 }
 
-// Claim is one session's promise on a device and what it took of it.
-type Claim struct {
-	Promised Bytes
-	Used     Bytes // what is known of its use
-	Partly   bool  // some of its processes do not tell what they use
-	Soft     bool  // it started less than [SoftReservation] ago
-}
-
-func (c *Claim) take(memory *Bytes) {
-	if memory == nil {
-		c.Partly = true
-		return
-	}
-	c.Used += *memory
-}
-
-// Unclaimed is Σ max(0, promised − used): what sessions may still take. Where the use of a session is not told in full
-// and its soft reservation is over, the use of the device that nobody else explains counts as its own, up to its
-// promise; explained is how much of that was needed.
-func Unclaimed(claims []Claim, unexplained Bytes) (unclaimed, explained Bytes) {
-	for _, c := range claims {
-		open := max(0, c.Promised-c.Used)
-		if c.Partly && !c.Soft {
-			own := min(open, unexplained-explained)
-			explained += own
-			open -= own
-		}
-		unclaimed += open
-	}
-	return unclaimed, explained
-}
-
-// Foreign remembers the use of a device by what is no session, so that a program that frees memory for a moment does
-// not make a session start into it: use counts at once when it rises, and only after a window when it falls. The zero
-// value remembers nothing yet. It is a value: [Foreign.Observe] returns the next one.
+// Foreign remembers the use of a device by what is not a session, so that no session starts into memory that a program
+// frees for a moment only: use counts at once when it rises, and only after a window when it falls. The zero value has
+// seen nothing.
 type Foreign struct {
 	peaks []peak // falling, oldest and largest first
 }
@@ -148,8 +123,7 @@ type peak struct {
 // ForeignWindow is how long foreign use must stay low before it counts as low.
 const ForeignWindow = 10 * time.Second
 
-// Observe adds that used bytes were in foreign use at a time on the Boot clock. A time before the last one begins
-// again.
+// Observe returns f with used bytes of foreign use at a time on the Boot clock. A time before the last one starts over.
 func (f Foreign) Observe(at time.Duration, used Bytes) Foreign {
 	var kept []peak
 	for _, p := range f.peaks {
@@ -168,8 +142,7 @@ func (f Foreign) Peak() Bytes {
 	return f.peaks[0].used
 }
 
-// unique lists the processes on a device, each once: a process that is listed for compute and for graphics counts with
-// the larger values.
+// unique lists the processes on a device, once with the larger values if they both compute and draw.
 func unique(processes []ProcessSample, device UUID) []ProcessSample {
 	type key struct {
 		pid      int

@@ -10,10 +10,8 @@ import (
 	"strings"
 )
 
-// Bytes is an amount of memory or data in bytes.
-//
-// In JSON it is written as a plain integer and read from either an integer or a text such as "512m" (see [ParseBytes]),
-// so that files written by people and records written by programs share one type.
+// Bytes is an amount of memory or data in bytes. In JSON it is written as an integer and read from an integer or a text
+// such as "512m" (see [ParseBytes]), so that files of people and of programs share one type.
 type Bytes int64
 
 // Binary units.
@@ -30,9 +28,8 @@ var units = []struct {
 	letter string
 }{{TiB, "t"}, {GiB, "g"}, {MiB, "m"}, {KiB, "k"}}
 
-// ParseBytes reads an amount such as "512m", "1.5g", "2TiB" or "1048576". The units b, k, m, g and t are binary,
-// whatever their case, and may be followed by "b" or "ib". It refuses negative amounts, unknown units and amounts
-// beyond 8 EiB.
+// ParseBytes reads an amount such as "512m", "1.5g", "2TiB" or "1048576". The units b, k, m, g and t are binary, in any
+// case, and may be followed by "b" or "ib". Negative amounts, unknown units and amounts beyond 8 EiB fail.
 func ParseBytes(text string) (Bytes, error) {
 	s := strings.ToLower(strings.TrimSpace(text))
 	number, unit := s, ""
@@ -89,18 +86,22 @@ func (b *Bytes) UnmarshalText(text []byte) (err error) {
 
 // UnmarshalJSON accepts an integer number of bytes or a text for [ParseBytes].
 func (b *Bytes) UnmarshalJSON(data []byte) error {
-	if quoted, err := readQuoted(data, b, ParseBytes); quoted {
+	return readNumber(data, b, math.MaxInt64, "bytes", ParseBytes)
+}
+
+// readNumber reads an integer up to most, or a text for parse.
+func readNumber[T ~int | ~int64](data []byte, value *T, most T, unit string, parse func(string) (T, error)) error {
+	if quoted, err := readQuoted(data, value, parse); quoted {
 		return err
 	}
 	n, err := strconv.ParseInt(string(data), 10, 64)
-	if err != nil || n < 0 {
-		return fmt.Errorf("%s is not a whole number of bytes", data)
+	if err != nil || n < 0 || n > int64(most) {
+		return fmt.Errorf("%s is not a whole number of %s", data, unit)
 	}
-	*b = Bytes(n)
+	*value = T(n)
 	return nil
 }
 
-// readQuoted parses data into value where data is a JSON string.
 func readQuoted[T any](data []byte, value *T, parse func(string) (T, error)) (quoted bool, err error) {
 	if len(data) == 0 || data[0] != '"' {
 		return false, nil
@@ -112,11 +113,11 @@ func readQuoted[T any](data []byte, value *T, parse func(string) (T, error)) (qu
 	return true, err
 }
 
-// ByteTime is memory held over time in byte-milliseconds. It has 128 bits, because 64 hold 80 GiB for little more than
-// a day. In JSON it is a whole number, which may be larger than what JavaScript reads exactly.
+// ByteTime is memory used over time in byte-milliseconds. It has 128 bits, because 64 hold 80 GiB for little more than
+// a day. In JSON it is a whole number, which may be too large for JavaScript to read exactly.
 type ByteTime struct{ hi, lo uint64 }
 
-// Held is amount held for ms milliseconds; what is negative counts as 0.
+// Held is amount for ms milliseconds; negative values count as 0.
 func Held(amount Bytes, ms int64) ByteTime {
 	hi, lo := bits.Mul64(uint64(max(0, amount)), uint64(max(0, ms)))
 	return ByteTime{hi, lo}
@@ -129,7 +130,7 @@ func (t ByteTime) Plus(u ByteTime) ByteTime {
 	return ByteTime{hi, lo}
 }
 
-// Per is how many whole units × milliseconds t holds; what 64 bits cannot hold counts as the most they can.
+// Per returns how many whole units × milliseconds t holds, at most what 64 bits hold.
 func (t ByteTime) Per(unit Bytes) uint64 {
 	if unit <= 0 || t.hi >= uint64(unit) {
 		return math.MaxUint64
@@ -154,7 +155,6 @@ func (t ByteTime) String() string {
 // MarshalJSON writes a whole number.
 func (t ByteTime) MarshalJSON() ([]byte, error) { return []byte(t.String()), nil }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
 func (t *ByteTime) UnmarshalJSON(data []byte) error {
 	if lo, err := strconv.ParseUint(string(data), 10, 64); err == nil {
 		*t = ByteTime{0, lo}
@@ -169,8 +169,8 @@ func (t *ByteTime) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// UUID names a device or a MIG instance as its driver does, for example "GPU-8f6a…" or "MIG-1c9e…". Devices are
-// addressed by it and never by index, because the order of devices differs between libraries and changes at a reboot.
+// UUID names a device or a MIG instance as its driver does, for example "GPU-8f6a…" or "MIG-1c9e…". Devices are never
+// named by index, because their order differs between libraries and changes at a reboot.
 type UUID string
 
 // MilliJoule is an amount of energy in thousandths of a joule.
@@ -179,21 +179,19 @@ type MilliJoule int64
 // MilliWatt is a power in thousandths of a watt.
 type MilliWatt int64
 
-// Share is a part of devices in thousandths of one device: 1000 is one device and 1500 is one and a half. It is written
-// to JSON as that integer and read from either the integer or a text such as "0.5" (see [ParseShare]).
+// Share is a part of devices in thousandths of one device: 1500 is one and a half. JSON has that integer, or a text
+// such as "0.5" when read (see [ParseShare]).
 type Share int
 
 // WholeDevice is the share that is one device.
 const WholeDevice Share = 1000
 
-// DefaultQuantum is the smallest share that is given unless configured otherwise: a tenth of a device.
+// DefaultQuantum is the smallest share that can be allocated unless configured otherwise: a tenth of a device.
 const DefaultQuantum Share = 100
 
-// maxShare bounds what a request may name, so that sums cannot overflow.
-const maxShare = 1024 * WholeDevice
+const maxShare = 1024 * WholeDevice // so that sums cannot overflow
 
-// ParseShare reads a decimal number of devices such as "0.5" or "2". It refuses what is negative, has more than three
-// decimals, or is above 1024.
+// ParseShare reads a decimal number of devices such as "0.5" or "2", with at most three decimals, up to 1024.
 func ParseShare(text string) (Share, error) {
 	value, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	thousandths := value * float64(WholeDevice)
@@ -212,19 +210,10 @@ func (s Share) String() string {
 
 // UnmarshalJSON accepts an integer number of thousandths or a text for [ParseShare].
 func (s *Share) UnmarshalJSON(data []byte) error {
-	if quoted, err := readQuoted(data, s, ParseShare); quoted {
-		return err
-	}
-	n, err := strconv.Atoi(string(data))
-	if err != nil || n < 0 || n > int(maxShare) {
-		return fmt.Errorf("%s is not a whole number of thousandths of a device", data)
-	}
-	*s = Share(n)
-	return nil
+	return readNumber(data, s, maxShare, "thousandths of a device", ParseShare)
 }
 
-// Of is the part of total that s stands for, rounded down to a whole byte. A share of one device or more stands for all
-// of it.
+// Of returns the part of total for s, rounded down to a whole byte; all of it for one device or more.
 func (s Share) Of(total Bytes) Bytes {
 	if s >= WholeDevice {
 		return total

@@ -5,21 +5,19 @@ import (
 	"fmt"
 )
 
-// Counters is what somebody had and used of one device. Every value only grows. None is derived from another: what was
-// promised, what was busy, what was held and what was burnt are different things.
+// Counters is what somebody was allocated and used of one device. Every value only grows and is measured by itself.
 type Counters struct {
-	AllocGPUMs int64      `json:"allocGpuMs"`      // Σ share × time: GPU-milliseconds promised
-	BusyGPUMs  int64      `json:"busyGpuMs"`       // milliseconds with work on the device
-	VRAM       ByteTime   `json:"vramByteMs"`      // memory held over time
-	VRAMPeak   Bytes      `json:"vramPeak"`        // most memory held at once
-	VRAMAlloc  ByteTime   `json:"vramAllocByteMs"` // memory promised over time
-	EnergyDyn  MilliJoule `json:"energyDynMj"`     // burnt by work
-	EnergyIdle MilliJoule `json:"energyIdleMj"`    // part of what the device burns doing nothing
-	// how much of EnergyDyn was divided by promise, not by measurement
-	EnergyEstimated MilliJoule `json:"energyEstMj"`
-	CoveredMs       int64      `json:"coveredMs"`   // time in which use was measured
-	EstimatedMs     int64      `json:"estimatedMs"` // time in which it was divided by promise
-	GapMs           int64      `json:"gapMs"`       // time of which nothing is known
+	AllocGPUMs      int64      `json:"allocGpuMs"`      // Σ share × time: GPU-milliseconds allocated
+	BusyGPUMs       int64      `json:"busyGpuMs"`       // milliseconds with work on the device
+	VRAM            ByteTime   `json:"vramByteMs"`      // memory held over time
+	VRAMPeak        Bytes      `json:"vramPeak"`        // most memory held at once
+	VRAMAlloc       ByteTime   `json:"vramAllocByteMs"` // memory allocated over time
+	EnergyDyn       MilliJoule `json:"energyDynMj"`     // consumed by work
+	EnergyIdle      MilliJoule `json:"energyIdleMj"`    // part of the idle power of the device
+	EnergyEstimated MilliJoule `json:"energyEstMj"`     // part of EnergyDyn divided by allocation, not measured
+	CoveredMs       int64      `json:"coveredMs"`       // time in which use was measured
+	EstimatedMs     int64      `json:"estimatedMs"`     // time in which it was divided by allocation
+	GapMs           int64      `json:"gapMs"`           // time in which use is unknown
 }
 
 // Add counts d on top of c.
@@ -46,22 +44,21 @@ func (c Counters) Measured() *int {
 	return new(int(c.CoveredMs * 10000 / all))
 }
 
-// negative says whether any counter went below zero.
 func (c Counters) negative() bool {
 	return min(c.AllocGPUMs, c.BusyGPUMs, int64(c.VRAMPeak), int64(c.EnergyDyn), int64(c.EnergyIdle),
 		int64(c.EnergyEstimated), c.CoveredMs, c.EstimatedMs, c.GapMs) < 0
 }
 
-// Buckets that are no session. They take what no session can be charged with, so that the rows of a device always sum
-// to what the device counted.
+// Names in place of a session, for what no session can be charged with, so that the rows of a device always sum to what
+// the device counted.
 const (
-	Others       = "@others"       // processes that belong to no session
-	Idle         = "@idle"         // energy burnt while nobody worked and nobody was promised the device
+	Others       = "@others"       // processes outside of sessions
+	Idle         = "@idle"         // idle energy of what was not allocated
 	Unattributed = "@unattributed" // use that no process explains
 )
 
-// Row is what one session, or one of the buckets, had of one device. A session that held the device, gave it back and
-// held it again has two rows of different Part; whoever reads adds them up.
+// Row is what one session, or [Others] and the like, had of one device. A session that got the device twice has two
+// rows of different Part; readers add them up.
 type Row struct {
 	Session  string   `json:"session"`
 	Device   UUID     `json:"device"`
@@ -70,7 +67,7 @@ type Row struct {
 
 	// What is between two measurements.
 	Carry   int64 `json:"carry,omitempty"`   // GPU-microseconds not yet in AllocGPUMs
-	Held    int64 `json:"held,omitempty"`    // all milliseconds that the device was promised
+	Held    int64 `json:"held,omitempty"`    // all milliseconds of the allocation
 	Pending int64 `json:"pending,omitempty"` // those since the last measurement
 	Weight  int64 `json:"weight,omitempty"`  // share × milliseconds since energy was last divided
 	Waits   int   `json:"waits,omitempty"`   // measurements since the session ended
@@ -91,9 +88,8 @@ func (r *Row) check() error {
 	return nil
 }
 
-// Check audits the accounts: on every device, what sessions (ended ones included), other processes, idle and
-// unattributed use have must sum to exactly what the device counted, and every row must account for all of its time.
-// Healthy accounts have no errors.
+// Check audits the accounts: on every device, the rows, with those of ended sessions, must sum to exactly what the
+// device counted, and every row must account for all of its time. Healthy accounts have no errors.
 func (a *Accounts) Check() []error {
 	var errs []error
 	for _, d := range a.state.Devices {

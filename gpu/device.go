@@ -1,13 +1,13 @@
-// Package gpu is the arithmetic of devices: what a machine has, what is promised to whom, what is really free, and what
-// was used. It starts nothing and reads no clock; sub-packages named by technology find and measure real devices.
+// Package gpu is the arithmetic of devices: what a machine has, what is allocated to whom, what is really free, and
+// what was used. It starts nothing and reads no clock; sub-packages named by technology find and measure real devices.
 //
 // A [Source] lists devices and takes a [Sample] of them. A [Request] is what a session asks for. The [Ledger] turns it
-// into a [Proposal] and holds its grants; [Books] compares the ledger with what the driver says is free. The [Guard]
-// watches what sessions take of their memory. [Accounts] charges what devices did to sessions, to other processes, or
-// to nobody, so that the parts always sum to what the devices counted.
+// into a [Proposal] and records its grants; [Books] compares the ledger with what the driver reports as free. The
+// [Guard] watches how much of their memory sessions use. [Accounts] charges the use of devices to sessions, to other
+// processes, or to neither, so that the parts always sum to what the devices counted.
 package gpu
 
-// Vendor says who made a device, and with that how it is attached.
+// Vendor is who made a device, and with that how it is attached.
 type Vendor string
 
 // The vendors. A device of vendor Sim exists in a simulation only.
@@ -25,28 +25,27 @@ type Device struct {
 	Model        string       `json:"model"`
 	Index        int          `json:"index"`           // for display only: "GPU 0"
 	PCI          string       `json:"pci,omitempty"`   // for example "0000:65:00.0"
-	Memory       Bytes        `json:"memory"`          // total; 0: not told, as on machines with unified memory
+	Memory       Bytes        `json:"memory"`          // total; 0: unknown, as with unified memory
 	Reserved     Bytes        `json:"reserved"`        // kept by the driver and part of Memory
 	Nodes        []string     `json:"nodes,omitempty"` // device nodes to hand to a container (AMD, Intel)
 	Instances    []Instance   `json:"instances"`
 	Driver       string       `json:"driver,omitempty"` // version of its driver
 	Capabilities Capabilities `json:"capabilities"`
-	Lost         *Loss        `json:"lost,omitempty"` // why it gives nothing now; nil: it is there
+	Lost         *Loss        `json:"lost,omitempty"` // why it cannot be used now; nil: it can
 }
 
-// Instance is a MIG instance: a part of a device that the hardware keeps apart. A device that has instances is granted
-// by instance only.
+// Instance is an isolated part of a device (MIG). A device with instances is allocated by instance only.
 type Instance struct {
 	UUID    UUID   `json:"uuid"`
 	Profile string `json:"profile"` // for example "1g.10gb"
 	Memory  Bytes  `json:"memory"`
-	Slices  Share  `json:"slices,omitempty"` // its part of the device's compute; 0: taken from its part of the memory
+	Slices  Share  `json:"slices,omitempty"` // part of the device's compute; 0: as its part of the memory
 }
 
 // Usable is the memory that the driver leaves for programs.
 func (d Device) Usable() Bytes { return max(0, d.Memory-d.Reserved) }
 
-// Part is the part of the device that one of its instances is; 0 where that is not known.
+// Part returns the part of the device that one of its instances is; 0 if unknown.
 func (d Device) Part(instance UUID) Share {
 	for _, i := range d.Instances {
 		if i.UUID == instance {
@@ -63,24 +62,24 @@ func (d Device) part(i Instance) Share {
 	return Share(min(int64(WholeDevice), int64(i.Memory/MiB)*int64(WholeDevice)/max(1, int64(d.Usable()/MiB))))
 }
 
-// Capabilities says what can be measured or enforced on a device. Each was tried, not assumed.
+// Capabilities is what can be measured or enforced on a device. Each was tried, not assumed.
 type Capabilities struct {
 	ProcessMemory Probe `json:"processMemory"` // memory of each process
 	ProcessUtil   Probe `json:"processUtil"`   // busy time of each process
 	Energy        Probe `json:"energy"`        // a counter of energy; without one power is integrated
 	Accounting    Probe `json:"accounting"`    // the driver's own records of ended processes
 	MIG           Probe `json:"mig"`
-	MemoryLimit   Probe `json:"memoryLimit"` // a limit on the memory of a container, held by the driver
+	MemoryLimit   Probe `json:"memoryLimit"` // the driver limits the memory of a container
 	MPS           Probe `json:"mps"`
 }
 
-// UnknownCapabilities are those of a device that cannot be asked now.
+// UnknownCapabilities are those of a device that does not respond now.
 func UnknownCapabilities(why string) Capabilities {
 	p := Probe{State: Unknown, Why: why}
 	return Capabilities{ProcessMemory: p, ProcessUtil: p, Energy: p, Accounting: p, MIG: p, MemoryLimit: p, MPS: p}
 }
 
-// Probe is the outcome of trying one capability. Why says in a sentence what was seen when the state is not yes.
+// Probe is the outcome of trying one capability. Why explains in a sentence a state that is not yes.
 type Probe struct {
 	State ProbeState `json:"state"`
 	Why   string     `json:"why,omitempty"`
@@ -96,12 +95,11 @@ const (
 	Unknown ProbeState = "unknown"
 )
 
-// Level says by what means a grant's memory is kept to its promise. It is stated to people and never implied.
+// Level is what limits the memory of a grant. It is shown to people and never implied.
 type Level string
 
 // The levels, strongest first. Hardware: a MIG instance. Hard: the driver limits the container as a whole. PerProcess:
 // MPS limits each process, so that two processes get twice as much. Watched: the guard warns and then acts by policy.
-// None: nothing holds it.
 const (
 	LevelHardware   Level = "hardware"
 	LevelHard       Level = "hard"
@@ -110,15 +108,14 @@ const (
 	LevelNone       Level = "none"
 )
 
-// Enforcement is what an agent can and may use to keep sessions to their grants.
+// Enforcement is what an agent can and may use to limit sessions to their grants.
 type Enforcement struct {
 	HardLimit bool // the container toolkit hands limits to the driver
 	MPS       bool // a person opted in to MPS
 	Guard     bool // the guard runs
 }
 
-// LevelOf says by what means grant, on device, is kept to its promise. A whole device needs no means, because nobody
-// else is given it; it is called hard.
+// LevelOf returns what limits grant on device. A whole device needs no limit and is called hard.
 func LevelOf(device Device, grant Grant, with Enforcement) Level {
 	switch {
 	case grant.Instance != "":
@@ -135,18 +132,17 @@ func LevelOf(device Device, grant Grant, with Enforcement) Level {
 	return LevelNone
 }
 
-// Loss says that a device that the machine had cannot be used now, and why. It may come back: after a reset, when the
-// driver is loaded again, or by itself.
+// Loss is why a device cannot be used now. It may come back: after a reset, with the driver, or by itself.
 type Loss struct {
 	Kind LossKind `json:"kind"`
 	Why  string   `json:"why"` // a clause, for example "it fell off the bus"
 }
 
-// LossKind says in which way a device is lost.
+// LossKind is the way in which a device is lost.
 type LossKind string
 
 // The kinds. Fallen: the driver cannot reach it on the bus. Reset: it must be reset before anything can use it. Silent:
-// the driver hangs or crashes over it. Unlisted: the driver does not tell of it any more.
+// the driver hangs or crashes over it. Unlisted: the driver does not list it any more.
 const (
 	LossFallen   LossKind = "fallen"
 	LossReset    LossKind = "reset"
@@ -173,7 +169,7 @@ func (l Loss) Hint() string {
 	return "Check that it is plugged in and its driver is loaded. If it stays lost, restart the computer."
 }
 
-// Mended returns devices as they are once those that are lost are back.
+// Mended returns devices as if none were lost.
 func Mended(devices []Device) []Device {
 	whole := make([]Device, len(devices))
 	for i, d := range devices {

@@ -7,53 +7,52 @@ import (
 	"time"
 )
 
-// quality is how the use of a device was found out.
 type quality int
 
 const (
 	unknown  quality = iota
-	divided          // by what was promised
-	measured         // by what processes did
+	divided          // by allocation
+	measured         // from processes
 )
 
-// divideUse says how much of an interval each party kept the device busy, in ten-thousandths of a millisecond, with one
-// entry more for what no party explains. The sum is what the device says of itself; where that is less than what
-// processes say, everybody's part is reduced alike.
+// divideUse returns how long each party kept the device busy in an interval, in ten-thousandths of a millisecond, with
+// one entry more for unattributed use. The sum is what the device reports; where processes report more, all parts are
+// reduced in proportion.
 func divideUse(iv interval, parties []*party) ([]int64, quality) {
-	uses := make([]int64, len(parties)+1)
-	told, processes := false, 0
-	var sum int64
-	for i, p := range parties {
-		uses[i] = p.use
-		sum += p.use
-		told = told || p.told
-		processes += p.processes
-	}
-	full := iv.covered * fullUtil
+	uses, sum, hidden := iv.amounts(parties, func(p *party) (int64, bool) { return p.use, p.measured })
 	if iv.sample.Util == nil {
-		if !told && (processes > 0 || iv.sample.Blind) {
-			return make([]int64, len(uses)), unknown
+		if hidden {
+			return make([]int64, len(parties)+1), unknown
 		}
-		return append(split(min(sum, full), uses[:len(parties)]), 0), measured
+		return append(split(min(sum, iv.covered*fullUtil), uses), 0), measured
 	}
 	total := int64(clamp(*iv.sample.Util)) * iv.covered
-	if total > 0 && !told && (processes > 0 || iv.sample.Blind) {
-		return byPromise(iv, parties, total), divided
+	if total > 0 && hidden {
+		return byAllocation(iv, parties, total), divided
 	}
-	uses = append(split(min(sum, total), uses[:len(parties)]), 0)
-	uses[len(parties)] = total - min(sum, total)
-	return uses, measured
+	return append(split(min(sum, total), uses), total-min(sum, total)), measured
 }
 
-// byPromise divides total by what parties were promised, with one entry more for what is left. Only parties with
-// processes count, unless processes could not be listed; what was promised to nobody stands for others.
-func byPromise(iv interval, parties []*party, total int64) []int64 {
+// amounts returns an amount of each party and their sum. hidden: none is known but there may be processes.
+func (iv interval) amounts(parties []*party, of func(*party) (int64, bool)) (amounts []int64, sum int64, hidden bool) {
+	known, processes := false, 0
+	for _, p := range parties {
+		amount, measured := of(p)
+		amounts, sum = append(amounts, amount), sum+amount
+		known, processes = known || measured, processes+p.processes
+	}
+	return amounts, sum, !known && (processes > 0 || iv.sample.Blind)
+}
+
+// byAllocation divides total by what parties are allocated, with one entry more for the rest. Only parties with
+// processes count, unless processes could not be listed; what is not allocated counts for others.
+func byAllocation(iv interval, parties []*party, total int64) []int64 {
 	weights := make([]int64, len(parties)+1)
 	for i, p := range parties {
 		switch {
 		case p.processes == 0 && !iv.sample.Blind:
 		case p.session == Others:
-			weights[i] = unpromised(iv.ms, parties)
+			weights[i] = unallocated(iv.ms, parties)
 		default:
 			weights[i] = p.weight
 		}
@@ -69,8 +68,8 @@ func byPromise(iv interval, parties []*party, total int64) []int64 {
 	return split(total, weights)
 }
 
-// unpromised is the share × milliseconds of a device, over ms, that nobody was promised.
-func unpromised(ms int64, parties []*party) int64 {
+// unallocated returns the share × milliseconds of a device over ms that is not allocated.
+func unallocated(ms int64, parties []*party) int64 {
 	rest := int64(WholeDevice) * ms
 	for _, p := range parties {
 		rest -= p.weight
@@ -78,54 +77,42 @@ func unpromised(ms int64, parties []*party) int64 {
 	return max(0, rest)
 }
 
-// promised are the share × milliseconds that each party was promised, with one entry more for what nobody was over ms.
-func promised(ms int64, parties []*party) []int64 {
-	promises := make([]int64, 0, len(parties)+1)
+// allocated returns the share × milliseconds of each party over ms, with one entry more for what is not allocated.
+func allocated(ms int64, parties []*party) []int64 {
+	shares := make([]int64, 0, len(parties)+1)
 	for _, p := range parties {
-		promises = append(promises, p.weight)
+		shares = append(shares, p.weight)
 	}
-	return append(promises, unpromised(ms, parties))
+	return append(shares, unallocated(ms, parties))
 }
 
-// divideMemory says how much memory each party holds, with one entry more for what no party explains, and whether that
-// had to be divided by promise. The sum is what the device says is used; where processes say more, everybody's part is
-// reduced alike.
+// divideMemory returns how much memory each party uses, with one entry more for unattributed memory, and whether it was
+// divided by allocation. The sum is what the device reports; where processes report more, all parts are reduced in
+// proportion.
 func divideMemory(iv interval, parties []*party) ([]int64, bool) {
-	memories := make([]int64, len(parties))
-	told, processes := false, 0
-	var sum int64
-	for i, p := range parties {
-		memories[i] = int64(p.memory)
-		sum += memories[i]
-		told = told || p.toldMem
-		processes += p.processes
-	}
+	memories, sum, hidden := iv.amounts(parties, func(p *party) (int64, bool) { return int64(p.memory), p.hasMemory })
 	if iv.sample.MemoryUsed == nil {
 		return append(memories, 0), false
 	}
 	used := int64(max(0, *iv.sample.MemoryUsed))
-	if used > 0 && !told && (processes > 0 || iv.sample.Blind) {
-		return byPromise(iv, parties, used), true
+	if used > 0 && hidden {
+		return byAllocation(iv, parties, used), true
 	}
-	memories = append(split(min(sum, used), memories), 0)
-	memories[len(parties)] = used - min(sum, used)
-	return memories, false
+	return append(split(min(sum, used), memories), used-min(sum, used)), false
 }
 
-// maxPower bounds what is believed of a counter of energy. More than that is a counter that went wrong, and it is
-// started again.
+// maxPower is the largest believable power. A counter of energy that exceeds it is wrong and is read again from there.
 const maxPower MilliWatt = 20_000_000
 
-// energy is what a device burnt since energy was last divided.
 type energy struct {
 	amount  MilliJoule
 	ms      int64 // over which time
 	counted bool  // by a counter, not from power
 }
 
-// burnt reads the energy of an interval and moves the cursor. It is false when there is nothing to divide yet; again
-// says that the promises since then must be remembered, because a counter will tell.
-func (a *Accounts) burnt(iv interval, at Moment) (e energy, ok, again bool) {
+// consumed reads the energy of an interval and moves the cursor. ok is false when there is nothing to divide yet; again
+// means that the allocations since then must be kept, because the counter did not respond this time only.
+func consumed(iv interval, at Moment) (e energy, ok, again bool) {
 	d, sample := iv.device, iv.sample
 	defer func() { d.Power = sample.Power }()
 	switch {
@@ -148,10 +135,10 @@ func (a *Accounts) burnt(iv interval, at Moment) (e energy, ok, again bool) {
 	return e, ok, false
 }
 
-// bookEnergy divides what the device burnt. The part that it burns doing nothing goes to those who were promised it,
-// and what nobody was promised to idle; the rest goes by use, and to idle when nobody worked.
+// bookEnergy divides the energy of an interval. The idle power of the device goes to those who are allocated it, and of
+// what is not allocated to [Idle]; the rest goes by use, and to [Idle] when nothing ran.
 func (a *Accounts) bookEnergy(iv interval, at Moment, parties []*party, uses []int64, how quality) {
-	e, ok, again := a.burnt(iv, at)
+	e, ok, again := consumed(iv, at)
 	if again {
 		return
 	}
@@ -168,15 +155,15 @@ func (a *Accounts) bookEnergy(iv interval, at Moment, parties []*party, uses []i
 	d := iv.device
 	d.Idle.learn(iv, e, uses)
 	idle := min(e.amount, MilliJoule(int64(d.Idle.Power())*e.ms/1000))
-	promises := promised(e.ms, parties)
-	if slices.Max(promises) == 0 {
-		promises[len(parties)] = 1
+	shares := allocated(e.ms, parties)
+	if slices.Max(shares) == 0 {
+		shares[len(parties)] = 1
 	}
-	idles := split(int64(idle), promises)
+	idles := split(int64(idle), shares)
 	work, bucket, estimated := uses, Unattributed, how == divided
 	switch {
 	case how == unknown || iv.covered*2 < e.ms:
-		work, bucket, estimated = promises, Idle, true
+		work, bucket, estimated = shares, Idle, true
 	case slices.Max(uses) == 0:
 		work, bucket = append(make([]int64, len(parties)), 1), Idle
 	}
@@ -188,22 +175,22 @@ func (a *Accounts) bookEnergy(iv interval, at Moment, parties []*party, uses []i
 		}
 		a.pay(iv, p, c)
 	}
-	a.bucket(iv, Idle, Counters{EnergyIdle: MilliJoule(idles[len(parties)])})
-	a.bucket(iv, bucket, Counters{EnergyDyn: MilliJoule(works[len(parties)])})
+	a.pay(iv, &party{session: Idle}, Counters{EnergyIdle: MilliJoule(idles[len(parties)])})
+	a.pay(iv, &party{session: bucket}, Counters{EnergyDyn: MilliJoule(works[len(parties)])})
 	d.Counted.EnergyIdle += idle
 	d.Counted.EnergyDyn += e.amount - idle
 }
 
-// IdlePower is what was learned of the power of a device that does nothing.
+// IdlePower is the learned power of an idle device.
 type IdlePower struct {
 	Seen []MilliWatt `json:"seen,omitempty"` // the last ones, in a ring
 	Next int         `json:"next,omitempty"`
 }
 
-// idleSeen is how many powers are remembered.
+// idleSeen is how many powers are kept.
 const idleSeen = 64
 
-// Power is a low percentile, the tenth, of what was seen; 0 before anything was.
+// Power returns the tenth percentile of what was seen; 0 before anything was.
 func (p IdlePower) Power() MilliWatt {
 	if len(p.Seen) == 0 {
 		return 0
@@ -211,7 +198,6 @@ func (p IdlePower) Power() MilliWatt {
 	return slices.Sorted(slices.Values(p.Seen))[len(p.Seen)/10]
 }
 
-// learn remembers the power of an interval in which nothing ran.
 func (p *IdlePower) learn(iv interval, e energy, uses []int64) {
 	if iv.sample.Util == nil || *iv.sample.Util != 0 || slices.Max(uses) > 0 || iv.covered != iv.ms || e.ms != iv.ms ||
 		iv.ms < 500 {
@@ -229,9 +215,9 @@ func (p *IdlePower) learn(iv interval, e energy, uses []int64) {
 	p.Next = (p.Next + 1) % idleSeen
 }
 
-// split divides total by weights so that the parts are whole and their sum is exactly total: each part is rounded down,
-// and what is left over goes, one each, to the parts that lost most by it, the earlier before the later. With no weight
-// at all every part is 0, which is the only case in which the sum is not total. Nothing may be negative.
+// split divides total by weights into whole parts whose sum is exactly total: each part is rounded down, and the rest
+// goes, one each, to the parts that lost most by that, the earlier first. If all weights are 0, so are the parts.
+// Nothing may be negative.
 func split(total int64, weights []int64) []int64 {
 	parts := make([]int64, len(weights))
 	var sum uint64

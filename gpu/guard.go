@@ -1,11 +1,14 @@
 package gpu
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
-// Policy says what the guard does with a session that stays above its promise of memory.
+// Policy is what the guard does with a session that stays above its allocation of memory.
 type Policy string
 
-// The policies. PolicyWarn, the default, only says so. PolicyEndProcess ends the newest process of the session on that
+// The policies. PolicyWarn, the default, only warns. PolicyEndProcess ends the newest process of the session on that
 // device, PolicyEndSession the session.
 const (
 	PolicyWarn       Policy = "warn"
@@ -13,7 +16,7 @@ const (
 	PolicyEndSession Policy = "end-session"
 )
 
-// The marks of the guard, in percent of what was promised.
+// The marks of the guard, in percent of the allocation.
 const (
 	guardWarn       = 90
 	guardOver       = 100
@@ -21,18 +24,18 @@ const (
 	guardPolls      = 2 // polls in a row above guardOver before it acts
 )
 
-// Stage is where a session stands to its promise on one device.
+// Stage is how the memory of a session on one device compares to its allocation.
 type Stage string
 
 // The stages.
 const (
 	StageOK   Stage = "ok"
-	StageWarn Stage = "warn" // 90 % of the promise is used
-	StageOver Stage = "over" // more than the promise was used in two polls in a row
+	StageWarn Stage = "warn" // 90 % of the allocation is used
+	StageOver Stage = "over" // more than the allocation was used in two polls in a row
 )
 
-// Reading is what one session uses of its promise on one device. Used is nil when it is not told in full; the guard
-// never acts on that.
+// Reading is a session's use of its allocation on one device. Used is nil unless fully known; then the guard does not
+// act.
 type Reading struct {
 	Session string
 	Device  UUID
@@ -41,8 +44,7 @@ type Reading struct {
 	Newest  *ProcessSample // the process that started last
 }
 
-// Alarm says that a session crossed a mark, or that the guard acts. Act is [PolicyWarn] when there is nothing to do but
-// to say so.
+// Alarm reports that a session crossed a mark, or that the guard acts. Act is [PolicyWarn] for a warning only.
 type Alarm struct {
 	Session string         `json:"session"`
 	Device  UUID           `json:"device"`
@@ -54,8 +56,8 @@ type Alarm struct {
 	Message string         `json:"message"`           // one sentence
 }
 
-// Guard watches the memory of sessions where nothing stronger holds it. The zero value warns only. It is told every
-// poll and answers with alarms; it ends nothing itself.
+// Guard watches the memory of sessions that nothing stronger limits. The zero value only warns. It answers each poll
+// with alarms and ends nothing itself.
 type Guard struct {
 	Policy Policy
 	watch  map[watchKey]*watched
@@ -68,30 +70,20 @@ type watchKey struct {
 
 type watched struct {
 	stage Stage
-	over  int // polls in a row above the promise
+	over  int // polls in a row above the allocation
 	polls int
 }
 
-// Readings is what sample says of every grant of holders. Whole devices and MIG instances are left out: the hardware
-// holds them.
+// Readings returns what sample knows of every grant, except whole devices and MIG instances, which hardware limits.
 func Readings(sample Sample, holders Holders) []Reading {
 	var readings []Reading
 	for _, h := range holders {
-		limits := map[UUID]Bytes{}
-		var order []UUID
-		for _, g := range h.Grants {
-			if g.Whole || g.Instance != "" || g.Memory == 0 {
-				continue
-			}
-			if _, seen := limits[g.Device]; !seen {
-				order = append(order, g.Device)
-			}
-			limits[g.Device] += g.Memory
-		}
-		for _, device := range order {
-			d, sampled := sample.Device(device)
-			r := Reading{Session: h.Session, Device: device, Limit: limits[device]}
-			if sampled && !d.Blind {
+		limited := slices.DeleteFunc(slices.Clone(h.Grants), func(g Grant) bool {
+			return g.Whole || g.Instance != "" || g.Memory == 0
+		})
+		for _, g := range byDevice(limited) {
+			r := Reading{Session: h.Session, Device: g.Device, Limit: g.Memory}
+			if d, sampled := sample.Device(g.Device); sampled && !d.Blind {
 				r.read(sample, holders)
 			}
 			readings = append(readings, r)
@@ -102,26 +94,26 @@ func Readings(sample Sample, holders Holders) []Reading {
 
 func (r *Reading) read(sample Sample, holders Holders) {
 	var used Bytes
-	told := true
+	known := true
 	for _, p := range unique(sample.Processes, r.Device) {
 		if session, ours := holders.Of(p); !ours || session != r.Session {
 			continue
 		}
-		if told = told && p.Memory != nil; told {
+		if known = known && p.Memory != nil; known {
 			used += *p.Memory
 		}
 		if r.Newest == nil || p.Start > r.Newest.Start || p.Start == r.Newest.Start && p.PID > r.Newest.PID {
 			r.Newest = &p
 		}
 	}
-	if told {
+	if known {
 		r.Used = &used
 	}
 }
 
-// Poll takes the readings of one poll and answers with what changed. A session that is not among them is forgotten.
-// Nothing is said in the first poll in which a session's use is known, and the guard acts again after two more polls
-// above the promise.
+// Poll takes the readings of one poll and returns what changed. A session without a reading is forgotten. The first
+// poll in which the use of a session is known raises no alarm, and the guard acts again after two more polls above the
+// allocation.
 func (g *Guard) Poll(readings []Reading) []Alarm {
 	next := make(map[watchKey]*watched, len(readings))
 	var alarms []Alarm
@@ -139,7 +131,7 @@ func (g *Guard) Poll(readings []Reading) []Alarm {
 		if w.polls++; w.polls == 1 {
 			continue
 		}
-		if alarm, said := g.judge(w, r); said {
+		if alarm, changed := g.judge(w, r); changed {
 			alarms = append(alarms, alarm)
 		}
 	}
@@ -147,8 +139,8 @@ func (g *Guard) Poll(readings []Reading) []Alarm {
 	return alarms
 }
 
-// Recall takes up where a session stood before g was made, as it was told then. What is no longer so is told in the
-// second poll in which its use is known.
+// Recall sets the stage of a session as it was before g was made. A change since then is an alarm of the second poll in
+// which its use is known.
 func (g *Guard) Recall(session string, device UUID, stage Stage) {
 	if g.watch == nil {
 		g.watch = map[watchKey]*watched{}
@@ -177,7 +169,7 @@ func (g *Guard) judge(w *watched, r Reading) (Alarm, bool) {
 	return alarm, true
 }
 
-// stageAfter moves up at a mark and down only well below it.
+// stageAfter rises at a mark and falls only well below it.
 func stageAfter(stage Stage, r Reading, over int) Stage {
 	switch {
 	case over >= guardPolls, stage == StageOver && above(r, guardOver-guardHysteresis):
@@ -198,7 +190,6 @@ func (g *Guard) act(r Reading) (Policy, *ProcessSample) {
 	return PolicyWarn, nil
 }
 
-// above says whether more than percent of the promise is used.
 func above(r Reading, percent int64) bool {
 	return int64(*r.Used)*100 > int64(r.Limit)*percent
 }

@@ -6,16 +6,13 @@ import (
 	"slices"
 )
 
-// Room is how much memory is really free on each device, as the second book says (see [Books]). A device that is not in
-// it is not limited by it.
+// Room is the free memory of devices by the driver (see [Books]). A device that is not in it has no such limit.
 type Room map[UUID]Bytes
 
-// Propose says what l would grant for r now, without granting it. The zero request gets an empty proposal. A refusal is
-// an [*Error]: [CodeRequestInvalid], [CodeRequestQuantum] (below the smallest share), [CodeGrantImpossible] (never on
-// this machine), [CodeGrantFragmented] or [CodeGrantUnavailable] (not now).
-//
-// A share of one device or less comes from one device, and so does memory. A share that is not in whole quanta is
-// rounded down, once and on its sum; the proposal says so.
+// Propose returns what l would allocate for r now. The zero request gets an empty proposal. A failure is an [*Error]:
+// [CodeRequestInvalid], [CodeRequestQuantum] (below the smallest share), [CodeGrantImpossible] (never on this machine),
+// [CodeGrantFragmented] or [CodeGrantUnavailable] (not now). A share of one device or less comes from one device, and
+// so does memory. A share that is not in whole quanta is rounded down, once and on its sum, which the proposal reports.
 func (l *Ledger) Propose(r Request) (Proposal, error) {
 	asked, rounded, err := l.roundShares(r)
 	if err != nil || r.IsZero() {
@@ -28,8 +25,7 @@ func (l *Ledger) Propose(r Request) (Proposal, error) {
 	return proposal, nil
 }
 
-// Offer is [Ledger.Propose] for where both books must agree: no device is asked for more memory than room says it has.
-// It does not say why it refuses, which costs more than the answer.
+// Offer is [Ledger.Propose] limited to the memory in room. It does not explain a refusal, which costs more.
 func (l *Ledger) Offer(r Request, room Room) (Proposal, bool) {
 	asked, rounded, err := l.roundShares(r)
 	if err != nil || r.IsZero() {
@@ -38,7 +34,6 @@ func (l *Ledger) Offer(r Request, room Room) (Proposal, bool) {
 	return l.proposal(asked, rounded, room)
 }
 
-// roundShares is r with its shares in whole quanta.
 func (l *Ledger) roundShares(r Request) (asked Request, rounded *Rounding, err error) {
 	if err := r.Validate(); err != nil {
 		return r, nil, err
@@ -51,8 +46,7 @@ func (l *Ledger) roundShares(r Request) (asked Request, rounded *Rounding, err e
 	case asked.Shares == 0:
 		return r, nil, &Error{Code: CodeRequestQuantum,
 			Message: fmt.Sprintf("A share of %s is below the smallest share that this machine gives, %s.", r.Shares,
-				l.config.Quantum),
-			Hint: fmt.Sprintf("Ask for %s or more.", l.config.Quantum)}
+				l.config.Quantum), Hint: fmt.Sprintf("Ask for %s or more.", l.config.Quantum)}
 	}
 	return asked, &Rounding{Asked: r.Shares, Given: asked.Shares, Less: true,
 		Why: fmt.Sprintf("Shares are given in multiples of %s, so %s becomes %s.", l.config.Quantum, r.Shares,
@@ -65,22 +59,16 @@ func (l *Ledger) proposal(asked Request, rounded *Rounding, room Room) (Proposal
 		return Proposal{}, false
 	}
 	if asked.Memory > 0 {
-		rounded = l.roundingOfMemory(asked.Memory, grants[0])
+		g := grants[0]
+		if part := g.Share.Of(l.index[g.Device].promisable()); part != asked.Memory {
+			rounded = &Rounding{Given: g.Share,
+				Why: fmt.Sprintf("%s takes a share of %s, which stands for %s.", asked.Memory, g.Share, part)}
+		}
 	}
 	return Proposal{Grants: grants, Rounded: rounded}, true
 }
 
-func (l *Ledger) roundingOfMemory(memory Bytes, g Grant) *Rounding {
-	part := g.Share.Of(l.index[g.Device].promisable())
-	if part == memory {
-		return nil
-	}
-	return &Rounding{Given: g.Share,
-		Why: fmt.Sprintf("%s takes a share of %s, which stands for %s.", memory, g.Share, part)}
-}
-
-// choose picks grants for r, or nil when they are not to be had. With empty set it answers for a machine on which
-// nothing is promised, absent or lost.
+// choose picks grants for r, or nil. With empty set it assumes no grants, and no absent or lost devices.
 func (l *Ledger) choose(r Request, room Room, empty bool) []Grant {
 	switch {
 	case r.Devices > 0:
@@ -93,7 +81,6 @@ func (l *Ledger) choose(r Request, room Room, empty bool) []Grant {
 	return l.chooseShares(r.Shares, room, empty)
 }
 
-// refuse says why r is not to be had, given that it is not.
 func (l *Ledger) refuse(r Request) *Error {
 	var free Share
 	for _, s := range l.slots {
@@ -105,8 +92,7 @@ func (l *Ledger) refuse(r Request) *Error {
 	case r.Shares > 0 && free >= r.Shares:
 		return &Error{Code: CodeGrantFragmented,
 			Message: fmt.Sprintf("%s of devices is free in sum, but not in pieces that %s can be made of.", free,
-				r.Shares),
-			Hint: "It starts when more of one device is free; a smaller share may start sooner."}
+				r.Shares), Hint: "It starts when more of one device is free; a smaller share may start sooner."}
 	}
 	return &Error{Code: CodeGrantUnavailable,
 		Message: fmt.Sprintf("%s of devices is asked for, and not that much is free.", r),
@@ -138,7 +124,7 @@ type part struct {
 	left Bytes
 }
 
-// part is what may be taken of s, or, with empty, what might be if nothing were promised.
+// part returns what can be taken of s, or, with empty, what could be without any grants.
 func (l *Ledger) part(s *slot, empty bool) part {
 	if empty && !s.excluded && !s.drained() {
 		return part{s, s.capacity, s.promisable()}
@@ -146,8 +132,8 @@ func (l *Ledger) part(s *slot, empty bool) part {
 	return part{s, s.free(l.config.Quantum), s.left()}
 }
 
-// backed is how much of what is free of p, in whole quanta, has memory to go with it. That is all of it but where the
-// device had more memory when others were promised theirs.
+// backed is how much of the free share of p, in whole quanta, has memory to go with it: all of it unless the device had
+// more memory when earlier grants were made.
 func (l *Ledger) backed(p part) Share {
 	if p.free.Of(p.slot.promisable()) <= p.left {
 		return p.free
@@ -155,7 +141,6 @@ func (l *Ledger) backed(p part) Share {
 	return min(p.free, p.slot.within(p.left, l.config.Quantum, l.config.Slack))
 }
 
-// parts lists the devices of which free leaves something, most first and then in their order.
 func (l *Ledger) parts(empty bool, free func(part) Share) []part {
 	parts := make([]part, 0, len(l.slots))
 	for _, s := range l.slots {
@@ -187,12 +172,12 @@ func (s *slot) within(limit Bytes, quantum Share, slack int) Share {
 	return fits
 }
 
-// needed is the memory that must really be free for a promise of everything.
+// needed is the memory that must really be free to allocate everything.
 func (s *slot) needed(slack int) Bytes {
 	return s.promisable() - Share(slack).Of(s.promisable())
 }
 
-// grant is a share of p in words of the book. A little of its memory may be missing: see [Config].Slack.
+// grant is a grant of a share of p. A little of its memory may be missing: see [Config].Slack.
 func (p part) grant(share Share) Grant {
 	return Grant{Device: p.slot.device.UUID, Share: share, Memory: min(share.Of(p.slot.promisable()), p.left)}
 }
@@ -226,15 +211,13 @@ func (l *Ledger) chooseShares(want Share, room Room, empty bool) []Grant {
 	return l.inOrder(grants)
 }
 
-// inOrder sorts grants by the order of their devices.
 func (l *Ledger) inOrder(grants []Grant) []Grant {
 	at := func(g Grant) int { return slices.Index(l.slots, l.index[g.Device]) }
 	slices.SortStableFunc(grants, func(a, b Grant) int { return cmp.Compare(at(a), at(b)) })
 	return grants
 }
 
-// single picks one device: for [Fill] the first of parts that fits, which has most free; for [Evenly] the one with the
-// smallest sufficient part free.
+// single picks a part that fits: for [Fill] the first, which has most free, else the smallest.
 func single(parts []part, strategy Strategy, fit func(part) (Grant, bool)) []Grant {
 	var best []Grant
 	var least Share
@@ -251,8 +234,7 @@ func single(parts []part, strategy Strategy, fit func(part) (Grant, bool)) []Gra
 	return best
 }
 
-// chooseMemory picks the device for memory. It is given the smallest share whose part of the memory suffices, and the
-// promise is the memory asked for.
+// chooseMemory picks the device for memory, with the smallest share whose part of the memory suffices.
 func (l *Ledger) chooseMemory(memory Bytes, room Room, empty bool) []Grant {
 	quantum := l.config.Quantum
 	return single(l.parts(empty, func(p part) Share { return p.free }), l.config.Strategy, func(p part) (Grant, bool) {
@@ -272,7 +254,6 @@ func (l *Ledger) chooseMemory(memory Bytes, room Room, empty bool) []Grant {
 	})
 }
 
-// chooseWhole picks devices of which nothing is promised, in their order.
 func (l *Ledger) chooseWhole(count int, room Room, empty bool) []Grant {
 	var grants []Grant
 	for _, s := range l.slots {
@@ -291,13 +272,17 @@ func (l *Ledger) chooseWhole(count int, room Room, empty bool) []Grant {
 	return nil
 }
 
-// chooseInstances picks MIG instances of one profile: from the device with fewest that still has enough, so that others
-// keep theirs together, and from several devices in their order when no single one has enough.
+// chooseInstances picks MIG instances of one profile: from the device with the fewest that still has enough, so that
+// others keep theirs together, and from several devices in their order when no single one has enough.
 func (l *Ledger) chooseInstances(profile string, count int, room Room, empty bool) []Grant {
 	var all, best []Grant
 	for _, s := range l.slots {
 		var here []Grant
-		for _, i := range s.instancesFor(empty) {
+		instances := s.freeInstances()
+		if empty && !s.excluded {
+			instances = s.device.Instances
+		}
+		for _, i := range instances {
 			if limit, ok := room[i.UUID]; i.Profile == profile && (!ok || i.Memory <= limit) {
 				here = append(here, Grant{Device: s.device.UUID, Instance: i.UUID, Share: s.device.part(i),
 					Memory: i.Memory})
@@ -317,17 +302,6 @@ func (l *Ledger) chooseInstances(profile string, count int, room Room, empty boo
 	return best[:count]
 }
 
-func (s *slot) instancesFor(empty bool) []Instance {
-	if empty && !s.excluded {
-		return s.device.Instances
-	}
-	return s.freeInstances()
-}
-
-// The functions here divide want, in whole quanta and above one device, over parts that are sorted by what is free,
-// most first. Each answers a share for every part, or nil when it does not fit.
-
-// fill takes everything of the first part before it touches the next.
 func fill(parts []part, want Share) []Share {
 	taken := make([]Share, len(parts))
 	for i, p := range parts {
@@ -339,9 +313,9 @@ func fill(parts []part, want Share) []Share {
 	return nil
 }
 
-// spread looks at every run of neighbours in parts that has enough, and takes the one whose shares differ least; of
-// those the one with fewest devices; of those the one that leaves fewest devices with a rest below one quantum, and of
-// those the one with least free, so that large parts stay whole.
+// spread looks at every run of neighbours in parts that has enough, and takes the one whose shares differ least, then
+// the one with fewest devices, then the one that leaves fewest devices with a rest below one quantum, then the one with
+// least free, so that large parts stay whole.
 func spread(parts []part, want, quantum Share) []Share {
 	var best []Share
 	var bestCost [3]int
@@ -361,9 +335,8 @@ func spread(parts []part, want, quantum Share) []Share {
 	return best
 }
 
-// level divides want over all of run as evenly as it goes: a part that is too small for an even share is taken whole
-// and the others share the rest; what does not divide goes to the first, one quantum each. It is nil when run has not
-// enough.
+// level divides want over all of run as evenly as possible: a part that is too small for an even share is taken whole
+// and the others share the rest; a remainder goes to the first, one quantum each. It is nil if run has not enough.
 func level(run []part, want, quantum Share) []Share {
 	shares := make([]Share, len(run))
 	left := len(run)
@@ -385,7 +358,6 @@ func level(run []part, want, quantum Share) []Share {
 	return shares
 }
 
-// rests counts the parts that would be left with something too small to give.
 func rests(run []part, shares []Share, quantum Share) (count int) {
 	for i, p := range run {
 		if rest := p.free - shares[i]; rest > 0 && rest < quantum {
@@ -395,8 +367,8 @@ func rests(run []part, shares []Share, quantum Share) (count int) {
 	return count
 }
 
-// equalShares divides want over as few devices as it takes in shares that differ by at most one quantum, on devices
-// that have as much free. It is what the ledger does unless fragments are allowed.
+// equalShares divides want over as few devices as possible in shares that differ by at most one quantum. The ledger
+// does so unless fragments are allowed.
 func equalShares(parts []part, want, quantum Share) []Share {
 	for n := int((want + WholeDevice - 1) / WholeDevice); n <= len(parts); n++ {
 		quanta := want / quantum

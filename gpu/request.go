@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// Request is what a session asks for. Exactly one of Shares, Devices, Profile and Memory is set; the zero Request asks
-// for nothing.
+// Request is what a session asks for: one of Shares, Devices, Profile and Memory. The zero Request asks for nothing.
 type Request struct {
 	Shares  Share  `json:"shares,omitempty"`  // a share of devices, in whole quanta
 	Devices int    `json:"devices,omitempty"` // whole devices
@@ -21,7 +20,7 @@ type Request struct {
 // IsZero says whether r asks for nothing.
 func (r Request) IsZero() bool { return r == Request{} }
 
-// Validate says what is wrong with r: an [*Error] with code [CodeRequestInvalid], or nil. The zero request is valid.
+// Validate returns an [*Error] with code [CodeRequestInvalid] if r is wrong. The zero request is valid.
 func (r Request) Validate() error {
 	modes := 0
 	for _, set := range []bool{r.Shares != 0, r.Devices != 0, r.Profile != "", r.Memory != 0} {
@@ -42,9 +41,9 @@ func (r Request) Validate() error {
 	return nil
 }
 
-// ParseRequest reads the text that people write: "0.5" or "1.5" are shares, "2" or "2.0" is whole devices,
-// "mig:1g.10gb" is one instance and "mig:1g.10gb:2" two, "vram:12g" is memory on one device. An empty text or "0" or
-// "none" asks for nothing. A failure is an [*Error] with code [CodeRequestInvalid].
+// ParseRequest reads a text: "0.5" or "1.5" are shares, "2" or "2.0" whole devices, "mig:1g.10gb" is one instance and
+// "mig:1g.10gb:2" two, "vram:12g" is memory on one device; "", "0" and "none" ask for nothing. A failure is an [*Error]
+// with code [CodeRequestInvalid].
 func ParseRequest(text string) (Request, error) {
 	s := strings.TrimSpace(text)
 	kind, rest, named := strings.Cut(s, ":")
@@ -56,15 +55,15 @@ func ParseRequest(text string) (Request, error) {
 	case named && kind == "vram":
 		amount, err := ParseBytes(rest)
 		if err != nil || amount == 0 {
-			return Request{}, invalid(fmt.Sprintf("%q is not an amount of device memory: write for example vram:12g.",
-				text))
+			return Request{}, invalid("%q is not an amount of device memory: write for example vram:12g.",
+				text)
 		}
 		return Request{Memory: amount}, nil
 	}
 	share, err := ParseShare(s)
 	switch {
 	case err != nil || share == 0:
-		return Request{}, invalid(fmt.Sprintf("%q does not name devices: write 0.5, 2, mig:1g.10gb or vram:12g.", text))
+		return Request{}, invalid("%q does not name devices: write 0.5, 2, mig:1g.10gb or vram:12g.", text)
 	case share%WholeDevice == 0:
 		return Request{Devices: int(share / WholeDevice)}, nil
 	}
@@ -77,7 +76,7 @@ func parseProfile(text string) (Request, error) {
 	if counted {
 		var err error
 		if n, err = strconv.Atoi(count); err != nil || n < 1 {
-			return Request{}, invalid(fmt.Sprintf("%q is not a number of MIG instances.", count))
+			return Request{}, invalid("%q is not a number of MIG instances.", count)
 		}
 	}
 	if profile == "" {
@@ -102,8 +101,7 @@ func (r *Request) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*fields)(r))
 }
 
-// String writes r as [ParseRequest] reads it; the zero request is "none". Shares that make up whole devices are written
-// as those.
+// String writes r as [ParseRequest] reads it; the zero request is "none".
 func (r Request) String() string {
 	switch {
 	case r.Devices > 0:
@@ -120,7 +118,6 @@ func (r Request) String() string {
 	return "none"
 }
 
-// instances is how many MIG instances r asks for.
 func (r Request) instances() int {
 	if r.Profile == "" {
 		return 0
@@ -128,27 +125,26 @@ func (r Request) instances() int {
 	return max(1, r.Count)
 }
 
-// Grant is what a session was promised on one device. It is stored with the session, and the [Ledger] is rebuilt from
-// all grants after a restart. Memory is the promise that the guard and the driver's limit hold the session to; 0 means
-// that the device does not tell how much memory it has.
+// Grant is what a session was allocated of one device. It is stored with the session, and the [Ledger] is rebuilt from
+// all grants after a restart. Memory is the limit that the guard and the driver enforce; 0 means that the device does
+// not report its memory.
 type Grant struct {
 	Device   UUID  `json:"device"`
 	Instance UUID  `json:"instance,omitempty"` // set when a MIG instance is granted
 	Share    Share `json:"share"`              // of the device; an instance's part for MIG
 	Memory   Bytes `json:"memory"`
-	Whole    bool  `json:"whole,omitempty"` // the device belongs to nobody else meanwhile
+	Whole    bool  `json:"whole,omitempty"` // the device is not shared
 }
 
-// Proposal is what a [Ledger] would grant for a request. Rounded is set when that is not what was asked; whoever asked
-// decides whether to take it.
+// Proposal is what a [Ledger] would allocate for a request. Rounded is set if that is not what was asked for; the
+// caller decides whether to take it.
 type Proposal struct {
 	Grants  []Grant   `json:"grants"`
 	Rounded *Rounding `json:"rounded,omitempty"`
 }
 
-// Rounding says how a proposal differs from its request. Less is true when the session would get less than it asked
-// for, which nobody may take silently; a request for memory is only ever rounded up, to the smallest share that holds
-// it.
+// Rounding is how a proposal differs from its request. Less means that the session would get less than it asked for,
+// which must not be taken silently; a request for memory is only ever rounded up, to the smallest share that holds it.
 type Rounding struct {
 	Asked Share  `json:"asked"` // 0 when memory was asked for
 	Given Share  `json:"given"`
@@ -156,9 +152,8 @@ type Rounding struct {
 	Why   string `json:"why"` // one sentence
 }
 
-// Error is a failure that a person can act on. Code is
-// one of those below, which stay in the program; Message is one sentence
-// and Hint says what to do next.
+// Error is a failure that a person can act on. Code is one of those below, which stay in the program; Message is one
+// sentence and Hint says what to do next.
 type Error struct {
 	Code    string
 	Message string
@@ -183,10 +178,14 @@ const (
 // Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
-// Waits says whether err is a refusal that may end by waiting.
+// Waits reports whether err is a refusal that waiting may end.
 func Waits(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && (e.Code == CodeGrantUnavailable || e.Code == CodeGrantFragmented)
 }
 
-func invalid(message string) *Error { return &Error{Code: CodeRequestInvalid, Message: message} }
+func failure(code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+func invalid(format string, args ...any) *Error { return failure(CodeRequestInvalid, format, args...) }

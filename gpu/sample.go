@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Moment is one point in time on three clocks. Durations between moments are taken from Boot and Awake, never from
-// Wall, which people and time servers set at will.
+// Moment is one point in time on three clocks. Durations are never taken from Wall, which people and time servers set.
 type Moment struct {
 	BootID string        `json:"bootId"` // changes with every boot; Boot and Awake compare only within one
 	Boot   time.Duration `json:"boot"`   // since boot, suspended time included (CLOCK_BOOTTIME)
@@ -19,36 +18,33 @@ func (m Moment) Before(d time.Duration) Moment {
 	return Moment{BootID: m.BootID, Boot: m.Boot - d, Awake: m.Awake - d, Wall: m.Wall.Add(-d)}
 }
 
-// Epoch is a stretch of time in which a device's counters only grow. Driver changes whenever the driver is loaded
-// again.
+// Epoch is a time in which the counters of a device only grow. Driver changes whenever the driver is loaded again.
 type Epoch struct {
 	Boot   string `json:"boot"`
 	Driver string `json:"driver"`
 }
 
-// Sample is what was read from all devices at one moment. A value that a device did not tell is nil and never zero.
+// Sample is what was read from all devices at one moment. An unknown value is nil and never zero.
 type Sample struct {
 	At    Moment `json:"at"`
 	Epoch Epoch  `json:"epoch"`
 
 	// Since is the start, on the Boot clock, of the time that the Util values average over; the end is At. Zero means
-	// since the previous sample of the same source. A source that was just started and reads a driver's buffer says
-	// here how far back it reached.
+	// since the previous sample of the same source. A source that was just started and reads the buffer of a driver
+	// sets it to how far back that reached.
 	Since time.Duration `json:"since,omitempty"`
 
 	Devices   []DeviceSample  `json:"devices"`
 	Processes []ProcessSample `json:"processes"`
-	// since the previous sample, where a driver keeps records of them
-	Ended []EndedProcess `json:"ended,omitempty"`
-	Lost  []string       `json:"lost,omitempty"` // what could not be read, in sentences
-	Gone  []LostDevice   `json:"gone,omitempty"` // devices of the last inventory that cannot be used now
+	Ended     []EndedProcess  `json:"ended,omitempty"` // since the previous sample, if the driver keeps records
+	Lost      []string        `json:"lost,omitempty"`  // what could not be read, in sentences
+	Gone      []LostDevice    `json:"gone,omitempty"`  // devices of the last inventory that cannot be used now
 }
 
 // DeviceSample is the state of one device.
 type DeviceSample struct {
-	UUID UUID `json:"uuid"`
-	// time with work on it, in hundredths of a percent: 0 to 10000
-	Util        *int        `json:"util,omitempty"`
+	UUID        UUID        `json:"uuid"`
+	Util        *int        `json:"util,omitempty"`       // time with work, in hundredths of a percent
 	MemoryUsed  *Bytes      `json:"memoryUsed,omitempty"` // by anybody, what the driver reserved left out
 	MemoryFree  *Bytes      `json:"memoryFree,omitempty"` // as the driver says; nil: usable less used
 	Power       *MilliWatt  `json:"power,omitempty"`
@@ -58,23 +54,21 @@ type DeviceSample struct {
 	Blind       bool        `json:"blind,omitempty"`       // its processes could not be listed
 }
 
-// ProcessSample is one process on one device or instance. A process on two devices is two samples. PID and Start
-// together name a process, because the kernel uses numbers again.
+// ProcessSample is one process on one device or instance; a process on two devices is two samples. PID and Start
+// together name a process, because the kernel reuses numbers.
 type ProcessSample struct {
-	PID      int    `json:"pid"`
-	Start    uint64 `json:"start"` // field 22 of /proc/PID/stat: ticks of 10 ms since boot; 0: unknown
-	Device   UUID   `json:"device"`
-	Instance UUID   `json:"instance,omitempty"`
-	Memory   *Bytes `json:"memory,omitempty"`
-	// in hundredths of a percent of the device, averaged over the time since [Sample.Since]
-	Util *int   `json:"util,omitempty"`
-	Name string `json:"name,omitempty"`
-	User string `json:"user,omitempty"`
-	// every id of 64 hexadecimal digits in its cgroup path, outermost first, separated by commas
-	Container string `json:"container,omitempty"`
+	PID       int    `json:"pid"`
+	Start     uint64 `json:"start"` // field 22 of /proc/PID/stat: ticks of 10 ms since boot; 0: unknown
+	Device    UUID   `json:"device"`
+	Instance  UUID   `json:"instance,omitempty"`
+	Memory    *Bytes `json:"memory,omitempty"`
+	Util      *int   `json:"util,omitempty"` // hundredths of a percent of the device, since [Sample.Since]
+	Name      string `json:"name,omitempty"`
+	User      string `json:"user,omitempty"`
+	Container string `json:"container,omitempty"` // 64-digit ids in its cgroup path, outermost first, with commas
 }
 
-// EndedProcess is a process that ended since the previous sample, as the driver keeps it on record. Each is told once.
+// EndedProcess is a process that ended since the previous sample, by the driver's records. It is reported once.
 type EndedProcess struct {
 	PID       int           `json:"pid"`
 	Device    UUID          `json:"device"`
@@ -97,14 +91,14 @@ func (s Sample) Device(uuid UUID) (DeviceSample, bool) {
 	return DeviceSample{}, false
 }
 
-// Source finds and measures devices. Its methods may be called by several goroutines; the source lets them take turns.
+// Source finds and measures devices. Its methods may be called by several goroutines and take turns.
 type Source interface {
-	// Inventory lists the devices in the order of their Index; one that is lost may stay in the list as it was last
-	// seen, with its [Loss]. A machine without devices has an empty list and no error; a driver that does not answer is
-	// an [*Error] with code [CodeSourceUnavailable].
+	// Inventory lists the devices in the order of their Index; a lost one may stay in the list as it was last seen,
+	// with its [Loss]. A machine without devices has an empty list and no error; a driver that does not respond is an
+	// [*Error] with code [CodeSourceUnavailable].
 	Inventory(ctx context.Context) ([]Device, error)
-	// Sample reads all devices. What could not be read is named in Lost and nil in the sample; an error means that
-	// nothing could be read.
+	// Sample reads all devices. What could not be read is in Lost and nil in the sample; an error means that nothing
+	// could be read.
 	Sample(ctx context.Context) (Sample, error)
 	// Close ends what the source started. It may be called twice.
 	Close() error

@@ -4,13 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"reflect"
 	"slices"
 	"strings"
 )
 
-// admits says whether g can be promised beside what already is.
-func (s *slot) admits(g Grant) error {
+func (l *Ledger) admits(g Grant) error {
+	s := l.index[g.Device]
+	if s == nil {
+		return failure(CodeHoldInvalid, "The machine has no device %s.", g.Device)
+	}
 	kind := s.kind()
 	switch {
 	case !g.sound():
@@ -27,19 +29,16 @@ func (s *slot) admits(g Grant) error {
 				return s.fault(CodeHoldConflict, "has promised its instance "+string(g.Instance)+" to "+h.Holder)
 			}
 		}
-		return nil
 	case g.kind() == KindShares && s.used+g.Share > WholeDevice:
 		return s.fault(CodeHoldConflict, fmt.Sprintf("has %s free and not %s", WholeDevice-s.used, g.Share))
 	}
-	return nil
+	return s.suits(g, l.config.Quantum)
 }
 
-// sound says whether g is a part of a device at all.
 func (g Grant) sound() bool {
 	return g.Share >= 0 && g.Share <= WholeDevice && g.Memory >= 0 && (g.Share > 0 || g.Instance != "")
 }
 
-// suits says whether g is something that this device gives to somebody new.
 func (s *slot) suits(g Grant, quantum Share) error {
 	switch {
 	case s.absent:
@@ -85,11 +84,8 @@ func (s *slot) suitsInstance(g Grant) error {
 	return s.fault(CodeHoldInvalid, "has no instance "+string(g.Instance))
 }
 
-func (s *slot) fault(code, what string) *Error {
-	return &Error{Code: code, Message: fmt.Sprintf("%s %s.", s.name(), what)}
-}
+func (s *slot) fault(code, what string) *Error { return failure(code, "%s %s.", s.name(), what) }
 
-// name is what people call the device.
 func (s *slot) name() string {
 	if s.device.Model == "" {
 		return "Device " + string(s.device.UUID)
@@ -114,7 +110,7 @@ func (s *slot) kind() Kind {
 	return KindFree
 }
 
-// recount counts what is held, and whether that contradicts the device. It is called whenever either changes.
+// recount sums up the grants and looks for contradictions. It is called whenever grants or device change.
 func (s *slot) recount() {
 	s.used, s.memory = 0, 0
 	for _, h := range s.holdings {
@@ -124,8 +120,7 @@ func (s *slot) recount() {
 	s.over = s.contradiction()
 }
 
-// sumOf is a + b, neither of which is negative, as far as a number reaches: what another program writes of what it
-// holds may be anything.
+// sumOf is a + b, both at least 0, or the largest number: what another program records may be anything.
 func sumOf(a, b Bytes) Bytes {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64
@@ -133,8 +128,7 @@ func sumOf(a, b Bytes) Bytes {
 	return a + b
 }
 
-// contradiction says how what is held of the device contradicts itself or the device, or nothing where all of it goes
-// together.
+// contradiction describes how the grants contradict each other or the device; empty if they do not.
 func (s *slot) contradiction() string {
 	if s.shut != "" {
 		return s.shut
@@ -176,22 +170,18 @@ func (s *slot) has(instance UUID) bool {
 	return slices.ContainsFunc(s.device.Instances, func(i Instance) bool { return i.UUID == instance })
 }
 
-// promisable is the memory that may be promised when nothing is.
+// promisable is the memory that can be allocated in all.
 func (s *slot) promisable() Bytes { return max(0, s.device.Usable()-s.floor) }
 
-// left is the memory that may still be promised.
 func (s *slot) left() Bytes { return max(0, s.promisable()-s.memory) }
 
-// closed says whether the device gives nothing now, whatever is free of it.
 func (s *slot) closed() bool {
 	return s.excluded || s.absent || s.device.Lost != nil || s.over != ""
 }
 
-// drained says whether there is no memory to promise though the device tells how much it has. A grant without memory
-// would be one without a limit.
+// drained reports that there is no memory to allocate, though the device has some: a grant would have no limit.
 func (s *slot) drained() bool { return s.device.Memory > 0 && s.promisable() == 0 }
 
-// free is the share that may still be given, in whole quanta.
 func (s *slot) free(quantum Share) Share {
 	if kind := s.kind(); s.closed() || s.drained() || kind != KindFree && kind != KindShares {
 		return 0
@@ -199,7 +189,6 @@ func (s *slot) free(quantum Share) Share {
 	return max(0, s.capacity-s.used) / quantum * quantum
 }
 
-// freeInstances are the MIG instances that nobody holds.
 func (s *slot) freeInstances() []Instance {
 	if s.closed() || len(s.device.Instances) == 0 {
 		return nil
@@ -213,24 +202,8 @@ func (s *slot) freeInstances() []Instance {
 	return free
 }
 
-func (l *Ledger) view(s *slot) View {
-	v := View{
-		Device: s.device, Kind: s.kind(), Floor: s.floor, Holdings: slices.Clone(s.holdings), Over: s.over,
-		Excluded: s.excluded, Absent: s.absent, Instances: s.freeInstances(),
-		Free: l.backed(l.part(s, false)), FreeMemory: s.left(),
-	}
-	for _, i := range v.Instances {
-		v.Free += s.device.part(i)
-	}
-	if v.Free == 0 && len(v.Instances) == 0 {
-		v.FreeMemory = 0
-	}
-	return v
-}
-
-// Check audits the book and returns everything that is wrong with it: a device promised beyond what it is, kinds mixed
-// on one device, an instance promised twice, or the two sides of the book (by holder and by device) at odds. A healthy
-// ledger has none.
+// Check audits the ledger: nothing may be allocated beyond what a device is, by two kinds or twice, and the grants by
+// holder and by device must agree. A healthy ledger has no errors.
 func (l *Ledger) Check() []error {
 	var errs []error
 	byHolder := map[string][]Grant{}
@@ -247,10 +220,7 @@ func (l *Ledger) Check() []error {
 		errs = append(errs, errors.New("the index of devices does not match the list"))
 	}
 	for holder, grants := range l.holders {
-		if len(grants) == 0 {
-			continue
-		}
-		if !reflect.DeepEqual(canonical(grants), canonical(byHolder[holder])) {
+		if !slices.Equal(canonical(grants), canonical(byHolder[holder])) {
 			errs = append(errs, fmt.Errorf("%s holds %v, and the devices say %v", holder, grants, byHolder[holder]))
 		}
 	}
@@ -265,15 +235,12 @@ func (l *Ledger) Check() []error {
 func canonical(grants []Grant) []Grant {
 	sorted := slices.Clone(grants)
 	slices.SortFunc(sorted, func(a, b Grant) int {
-		if a.Device != b.Device {
-			return compareHolding(Holding{string(a.Device), a}, Holding{string(b.Device), b})
-		}
-		return compareHolding(Holding{"", a}, Holding{"", b})
+		return compareHolding(Holding{string(a.Device), a}, Holding{string(b.Device), b})
 	})
 	return sorted
 }
 
-// check finds what is wrong with a slot by itself. What is held in spite of the device is named with its holders, once.
+// check audits one slot. Contradictory grants are reported with their holders, once.
 func (s *slot) check() []error {
 	var errs []error
 	counted := *s
@@ -292,13 +259,9 @@ func heldBy(holdings []Holding) string {
 	if len(holdings) == 0 {
 		return ""
 	}
-	return ", held by " + names(holdings)
-}
-
-func names(holdings []Holding) string {
-	var text []string
+	var names []string
 	for _, h := range holdings {
-		text = append(text, fmt.Sprintf("%s (%s)", h.Holder, h.Grant.Share))
+		names = append(names, fmt.Sprintf("%s (%s)", h.Holder, h.Grant.Share))
 	}
-	return strings.Join(text, ", ")
+	return ", held by " + strings.Join(names, ", ")
 }

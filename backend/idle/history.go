@@ -8,7 +8,6 @@ import (
 	"slipway/backend/session"
 )
 
-// history is a series as a simulation looks back into it.
 type history struct {
 	policy session.UsePolicy
 	points []Point
@@ -16,7 +15,6 @@ type history struct {
 	edge   time.Duration
 }
 
-// moment is one look of a simulation.
 type moment struct {
 	time  time.Time
 	done  int  // how many points had ended by then
@@ -44,7 +42,7 @@ func newHistory(policy session.UsePolicy, series *Series) *history {
 	return h
 }
 
-// looks are the times of a simulation: where a judge looked, as far as that is known, and often enough in between.
+// looks are the times of a simulation: where a judge looked, if known, and often enough in between.
 func (h *history) looks(since, now time.Time) iter.Seq[moment] {
 	return func(yield func(moment) bool) {
 		at := since
@@ -72,7 +70,7 @@ func (h *history) looks(since, now time.Time) iter.Seq[moment] {
 	}
 }
 
-// sights are what was seen at a time at the utmost: what ends the session soonest, and what ends it latest.
+// sights are the extremes of what can have been seen at a time: what ends the session soonest, and what ends it latest.
 func (h *history) sights(at moment) (soonest, latest sight) {
 	soonest, latest = h.signals(at)
 	soonest.known, latest.known = h.known(at)
@@ -91,7 +89,7 @@ func (h *history) sights(at moment) (soonest, latest sight) {
 	return soonest, latest
 }
 
-// signals bounds when each of the signals was last seen.
+// signals bounds when each signal was last seen.
 func (h *history) signals(at moment) (soonest, latest sight) {
 	before := at.done - 1
 	if !at.exact {
@@ -106,7 +104,7 @@ func (h *history) signals(at moment) (soonest, latest sight) {
 	return soonest, latest
 }
 
-// within widens what is known of the signals by what lies within a point.
+// within widens the bounds of the signals by what lies within a point.
 func (*history) within(soonest, latest *Point, under Point, at time.Time) {
 	latest.Busy, soonest.Busy = under.Busy, under.Busy
 	for i := range signals {
@@ -129,7 +127,7 @@ func (*history) within(soonest, latest *Point, under Point, at time.Time) {
 	}
 }
 
-// known bounds whether what goes on inside could be seen at a time.
+// known bounds whether the inside of the session could be seen.
 func (h *history) known(at moment) (possibly, surely bool) {
 	const patience = 4 * Every
 	if at.exact {
@@ -197,16 +195,13 @@ const (
 // forever is a lull that is not known to have ended.
 const forever = time.Duration(math.MaxInt64)
 
-// signal is the last time of one of the signals.
 func (p *Point) signal(i int) *time.Time {
 	return [signals]*time.Time{&p.Traffic, &p.BusyAt, &p.WorkAt, &p.Input}[i]
 }
 
-// unbounded is more than any percentage is.
 const unbounded = float32(math.MaxFloat32)
 
-// settle fills in what a point of one look hides, which is nothing, and of a longer one that an older version stored,
-// which may be anything.
+// settle sets what a point hides: nothing in one of one look, anything in a longer one of an older version.
 func (p *Point) settle() {
 	one := p.one()
 	for _, metric := range metrics {
@@ -233,10 +228,8 @@ func (p *Point) settle() {
 	}
 }
 
-// one says whether p is of one look.
 func (p *Point) one() bool { return !p.Many && p.Length <= single }
 
-// average is that of what was measured; 0 where nothing was.
 func (m Metric) average() float64 {
 	if m.Measured <= 0 {
 		return 0
@@ -244,7 +237,6 @@ func (m Metric) average() float64 {
 	return m.PercentSeconds / m.Measured.Seconds()
 }
 
-// join adds what was measured in an earlier stretch of time.
 func (m *Metric) join(earlier Metric) {
 	switch {
 	case earlier.Measured <= 0:
@@ -258,15 +250,14 @@ func (m *Metric) join(earlier Metric) {
 	m.Measured += earlier.Measured
 }
 
-// bounds are what a window can have been of one metric.
 type bounds struct {
 	sum                        Metric // as if each point were the same throughout
 	least, most                time.Duration
 	surelyBelow, possiblyBelow bool
 }
 
-// bound says what the window that ends at a time can have been of a metric. A judge's own window began and ended with
-// points that were kept then, so that what lies around both ends may have been in it or not.
+// bound bounds a metric in the window that ends at a time. The window of a judge at that time began and ended with
+// points that existed then, so what lies around both ends may have been in it or not.
 func (h *history) bound(metric int, at moment, to time.Time, threshold float64) bounds {
 	from, blur := to.Add(-time.Duration(h.policy.Window)), time.Duration(0)
 	if !at.exact {
@@ -316,7 +307,7 @@ func (h *history) bound(metric int, at moment, to time.Time, threshold float64) 
 	return b
 }
 
-// add counts a part of a point that was in the window, and returns what was used in it, in percent seconds.
+// add counts a part of a point that was in the window, and returns its use in percent seconds.
 func (b *bounds) add(m Metric, share float64) float64 {
 	measured := time.Duration(float64(m.Measured) * share)
 	b.sum.PercentSeconds += m.PercentSeconds * share
@@ -325,17 +316,14 @@ func (b *bounds) add(m Metric, share float64) float64 {
 	return m.PercentSeconds * share
 }
 
-// less is what was measured between an earlier sum and m.
 func (m Metric) less(earlier Metric) Metric {
 	return Metric{PercentSeconds: m.PercentSeconds - earlier.PercentSeconds, Measured: m.Measured - earlier.Measured}
 }
 
-// stretch is a stretch of time.
 type stretch struct{ from, to time.Time }
 
 func (s stretch) holds(p Point) bool { return !p.From.Before(s.from) && !p.end().After(s.to) }
 
-// part is how much of p lies in s.
 func (s stretch) part(p Point) time.Duration {
 	from, to := p.From, p.end()
 	if s.from.After(from) {
@@ -353,7 +341,7 @@ type piece struct {
 	least, most time.Duration // that was measured of that part
 }
 
-// pieceOf is a point of some length of which at least one and at most another length of time is in a window.
+// pieceOf is a point of which between inner and outer is in a window.
 func pieceOf(m Metric, length, inner, outer time.Duration) piece {
 	p := piece{Metric: m, most: min(m.Measured, outer+single)} // the first of a look may be of the one before
 	missing := max(0, length-m.Measured)
@@ -368,8 +356,7 @@ func pieceOf(m Metric, length, inner, outer time.Duration) piece {
 	return p
 }
 
-// above bounds by how much the part can have been above a threshold, in percent seconds. Nothing in it was below Low or
-// above High, and neither was anything in the rest.
+// above bounds by how much the part can have been above a threshold, in percent seconds.
 func (p piece) above(threshold float64) (least, most float64) {
 	all, sum := p.Measured.Seconds(), p.PercentSeconds
 	low, high := float64(p.Low), float64(p.High)

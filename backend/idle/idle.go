@@ -1,6 +1,5 @@
-// Package idle judges whether a session is used. It is arithmetic only: what was measured comes in, what each of the
-// three checkers makes of it goes out. Whatever is not known keeps a session running, and nobody is reclaimed without a
-// warning before.
+// Package idle judges whether a session is used, by three checkers. It is arithmetic only. What is unknown keeps a
+// session running, and no session is reclaimed without a warning.
 package idle
 
 import (
@@ -16,32 +15,29 @@ const Every = 15 * time.Second
 const (
 	// longestWarning is how long before an end it is announced at most.
 	longestWarning = 10 * time.Minute
-	// recent is how long after the last activity a session still counts as active; the time until it is reclaimed
-	// counts from the activity itself.
+	// recent is how long after its last activity a session still counts as active. It does not delay its end.
 	recent = time.Minute
-	// typing is how long after a person's last input to a terminal a session is not judged by what it makes of its
-	// resources.
+	// typing is how long after a person's last input to a terminal the use of resources is not judged.
 	typing = 5 * time.Minute
 )
 
-// Warning is how long before an end that a limit brings the end is announced: ten minutes, or a quarter of the limit
-// where that is shorter.
+// Warning is how long before the end by a limit a session is warned: ten minutes, at most a quarter of the limit.
 func Warning(limit session.Duration) time.Duration {
 	return min(longestWarning, time.Duration(limit)/4)
 }
 
-// Facts is what is known of a session at the time of a judgement. Times are those of the wall clock.
+// Facts is what is known of a session at the time of a judgement, in wall clock times.
 type Facts struct {
 	Type      session.Type
 	StartedAt time.Time
-	KeepUntil time.Time // nobody reclaims it before; zero: nobody asked
+	KeepUntil time.Time // it is not reclaimed before; zero: not asked for
 	Series    *Series   // what was measured, the present included
 }
 
-// Announced holds since when the end that a checker brings is announced. It is carried from one judgement to the next.
+// Announced is since when the end by a checker is announced. It is carried from one judgement to the next.
 type Announced map[session.IdleChecker]time.Time
 
-// Verdict is what one checker makes of a session.
+// Verdict is the result of one checker.
 type Verdict struct {
 	Check   session.IdleCheck
 	Said    session.Phrase // the message of Check, as it fills the hole why
@@ -51,8 +47,7 @@ type Verdict struct {
 	Reclaim bool // it was announced for long enough: now
 }
 
-// Judge lets every checker that policy turns on look at a session. It brings announced up to date, which must not be
-// nil.
+// Judge runs every checker of policy on a session. It updates announced, which must not be nil.
 func Judge(policy session.IdlePolicy, facts Facts, announced Announced, now time.Time) []Verdict {
 	return judge(policy, facts, facts.Series.sight(policy, now), announced, now)
 }
@@ -60,13 +55,12 @@ func Judge(policy session.IdlePolicy, facts Facts, announced Announced, now time
 // sight is what is seen of a session at one time.
 type sight struct {
 	last     Point // the newest
-	known    bool  // what goes on inside can be seen
+	known    bool  // its inside can be seen
 	to       time.Time
 	averages []session.IdleMetric // over the window that ends at to
 	short    string               // why they say too little; empty: they do not
 }
 
-// sight is what a series says at a time.
 func (s *Series) sight(policy session.IdlePolicy, now time.Time) sight {
 	v := sight{to: s.judgedTo(now)}
 	v.last, v.known = s.latest(now)
@@ -78,25 +72,22 @@ func (s *Series) sight(policy session.IdlePolicy, now time.Time) sight {
 
 func judge(policy session.IdlePolicy, facts Facts, seen sight, announced Announced, now time.Time) []Verdict {
 	var verdicts []Verdict
-	if policy.Lifetime > 0 {
-		verdicts = append(verdicts, lifetime(policy, facts, announced, now))
-	} else {
-		delete(announced, session.CheckLifetime)
+	run := func(on bool, checker session.IdleChecker, check func() Verdict) {
+		if !on {
+			delete(announced, checker)
+			return
+		}
+		verdicts = append(verdicts, check())
 	}
-	if policy.Network > 0 && facts.Type != session.Batch {
-		verdicts = append(verdicts, network(policy, facts, seen, announced, now))
-	} else {
-		delete(announced, session.CheckNetwork)
-	}
-	if policy.Use.Window > 0 && judged(policy.Use) {
-		verdicts = append(verdicts, use(policy.Use, facts, seen, announced, now))
-	} else {
-		delete(announced, session.CheckUse)
-	}
+	run(policy.Lifetime > 0, session.CheckLifetime,
+		func() Verdict { return lifetime(policy, facts, announced, now) })
+	run(policy.Network > 0 && facts.Type != session.Batch, session.CheckNetwork,
+		func() Verdict { return network(policy, facts, seen, announced, now) })
+	run(policy.Use.Window > 0 && judged(policy.Use), session.CheckUse,
+		func() Verdict { return use(policy.Use, facts, seen, announced, now) })
 	return verdicts
 }
 
-// lifetime ends a session a set time after its start, whatever it does.
 func lifetime(policy session.IdlePolicy, facts Facts, announced Announced, now time.Time) Verdict {
 	v := Verdict{Reason: session.ReasonLifetime, Limit: policy.Lifetime}
 	v.Check = session.IdleCheck{Checker: session.CheckLifetime, State: session.IdleActive, CheckedAt: now}
@@ -106,8 +97,7 @@ func lifetime(policy session.IdlePolicy, facts Facts, announced Announced, now t
 	return v
 }
 
-// network ends a session that nobody used through a terminal or an app, and in which nothing was seen to work, for a
-// set time.
+// network ends a session after a set time without use through a terminal or an app, or work in it.
 func network(policy session.IdlePolicy, facts Facts, seen sight, announced Announced, now time.Time) Verdict {
 	v := Verdict{Reason: session.ReasonIdle, Limit: policy.Network}
 	v.Check = session.IdleCheck{Checker: session.CheckNetwork, State: session.IdleActive, CheckedAt: now}
@@ -143,7 +133,6 @@ func network(policy session.IdlePolicy, facts Facts, seen sight, announced Annou
 	return v
 }
 
-// use ends a session that makes too little of what it holds.
 func use(policy session.UsePolicy, facts Facts, seen sight, announced Announced, now time.Time) Verdict {
 	v := Verdict{Reason: session.ReasonUnused, Limit: policy.Window}
 	v.Check = session.IdleCheck{Checker: session.CheckUse, State: session.IdleActive, CheckedAt: now}
@@ -176,7 +165,6 @@ func use(policy session.UsePolicy, facts Facts, seen sight, announced Announced,
 	return v
 }
 
-// work says what was seen at work within the last while.
 func (p Point) work(now time.Time, devices bool) (string, bool) {
 	switch {
 	case now.Sub(p.BusyAt) <= recent:
@@ -187,7 +175,6 @@ func (p Point) work(now time.Time, devices bool) (string, bool) {
 	return "", false
 }
 
-// weigh decides by the averages, which are neither empty nor of too little.
 func (v *Verdict) weigh(policy session.UsePolicy, averages []session.IdleMetric, facts Facts, announced Announced,
 	now time.Time) {
 	below, text := 0, session.Phrase{Hole: "averages", Text: ", "}
@@ -213,8 +200,7 @@ func (v *Verdict) weigh(policy session.UsePolicy, averages []session.IdleMetric,
 	v.expire(since.Add(Warning(policy.Window)), facts.KeepUntil, announced, now)
 }
 
-// expire sets when the session is reclaimed: at the deadline, but not before somebody asked for, and not before it was
-// announced for as long as it must.
+// expire sets when the session is reclaimed: at the deadline, but not before keep or the end of the warning.
 func (v *Verdict) expire(deadline, keep time.Time, announced Announced, now time.Time) {
 	if keep.After(deadline) {
 		deadline = keep
@@ -238,13 +224,12 @@ func (v *Verdict) expire(deadline, keep time.Time, announced Announced, now time
 	v.Reclaim = before && !now.Before(deadline)
 }
 
-// say tells what a check found in a phrase, for the cause of an end too.
+// say sets the result of a check to a phrase, for the cause of an end, too.
 func (v *Verdict) say(found session.Phrase) {
 	v.Check.Message, v.Said = found.English(), found
 	v.Said.Hole = "why"
 }
 
-// tell tells what keeps a session from being ended.
 func (v *Verdict) tell(found string) {
 	v.Check.Message, v.Said = found, session.Fill("why", found)
 }
@@ -254,7 +239,7 @@ func (v *Verdict) unknown(announced Announced, why string) {
 	v.Check.State, v.Check.Message = session.IdleUnknown, why
 }
 
-// spell writes a length of time with its two largest units.
+// spell writes a length of time in its two largest units.
 func spell(d time.Duration) string {
 	d = max(0, d)
 	switch {

@@ -10,9 +10,8 @@ import (
 )
 
 const (
-	// part says how long a point of several measurements may be: this part of its age, so that a few hundred points
-	// judge windows of any length equally well, but never longer than a slot, so that what was long ago can be told
-	// from what was after it. Nothing older than keep is kept.
+	// A point of several measurements is at most this part of its age long, so that a few hundred points judge windows
+	// of any length equally well, but never longer than a slot. Nothing older than keep is kept.
 	part = 64
 	slot = 5 * time.Minute
 	// single is the longest that a point of one look is.
@@ -22,8 +21,7 @@ const (
 	enough = 90
 )
 
-// Metric is one resource over a stretch of time: what was used, in percent of what was granted, times the time in which
-// it was measured.
+// Metric is the use of one resource, in percent of what was granted, times the time in which it was measured.
 type Metric struct {
 	PercentSeconds float64       `json:"percentSeconds"`
 	Measured       time.Duration `json:"measured"`
@@ -35,7 +33,7 @@ type Metric struct {
 	Least float32 `json:"least,omitempty"`
 }
 
-// Add counts a measurement that holds for a length of time.
+// Add counts a measurement over a length of time.
 func (m *Metric) Add(percent float64, length time.Duration) {
 	m.PercentSeconds += percent * length.Seconds()
 	m.Measured += length
@@ -51,7 +49,7 @@ type Point struct {
 	GPU    Metric `json:"gpu,omitzero"`
 	VRAM   Metric `json:"vram,omitzero"`
 
-	Known   bool      `json:"known,omitempty"`  // what goes on inside could be asked for
+	Known   bool      `json:"known,omitempty"`  // the inside could be seen
 	Busy    string    `json:"busy,omitempty"`   // what was last seen at work: "python train.py in a terminal"
 	BusyAt  time.Time `json:"busyAt,omitzero"`  // when it was; zero: never
 	WorkAt  time.Time `json:"workAt,omitzero"`  // last seen at work on a device; zero: never
@@ -65,10 +63,8 @@ type Point struct {
 	Many  bool                   `json:"many,omitempty"` // it is of several looks
 }
 
-// end is when p ends.
 func (p Point) end() time.Time { return p.From.Add(p.Length) }
 
-// join makes one point of p and a later one, and of what lies between.
 func (p Point) join(next Point) Point {
 	for _, metric := range metrics {
 		metric.of(&next).join(*metric.of(&p))
@@ -82,8 +78,7 @@ func (p Point) join(next Point) Point {
 	return next
 }
 
-// Series is what was measured of one session, in the order of time. The zero series is empty. It is not safe for
-// concurrent use.
+// Series is what was measured of one session, in the order of time. It is not safe for concurrent use.
 type Series struct {
 	points []Point
 	due    int // as many points are merged next
@@ -101,7 +96,6 @@ func (s *Series) Add(p Point) {
 	}
 }
 
-// merge makes one point of neighbours that are old enough.
 func (s *Series) merge(now time.Time) {
 	// What is older than that is as long as it may be.
 	const settled = (part + 4) * slot
@@ -123,7 +117,6 @@ func (s *Series) merge(now time.Time) {
 	s.points = kept
 }
 
-// beginBefore is how many points begin before a time.
 func (s *Series) beginBefore(t time.Time) int {
 	return sort.Search(len(s.points), func(i int) bool { return !s.points[i].From.Before(t) })
 }
@@ -131,8 +124,8 @@ func (s *Series) beginBefore(t time.Time) int {
 // SlotOf is the start of the five minutes that a time lies in.
 func SlotOf(t time.Time) time.Time { return t.Truncate(slot) }
 
-// Slots is s from the slot of a time on, with one point for each slot that one begins in: what it takes to go on after
-// a restart. Added to another series in their order they give the same averages.
+// Slots is s from the slot of a time on, with one point for each slot: what is stored for a restart. Added to another
+// series in order they give the same averages.
 func (s *Series) Slots(from time.Time) []Point {
 	var slots []Point
 	for _, p := range s.points[s.beginBefore(SlotOf(from)):] {
@@ -145,7 +138,7 @@ func (s *Series) Slots(from time.Time) []Point {
 	return slots
 }
 
-// Last is the newest point; the zero point: there is none.
+// Last is the newest point, or the zero point.
 func (s *Series) Last() Point {
 	if len(s.points) == 0 {
 		return Point{}
@@ -153,10 +146,10 @@ func (s *Series) Last() Point {
 	return s.points[len(s.points)-1]
 }
 
-// Reach is how far back a time lies from which on nothing is ever judged.
+// Reach is how long points are kept. Nothing older is judged.
 const Reach = keep
 
-// Shift moves everything by d: the clock on the wall was set, or the machine slept, which is no time without use.
+// Shift moves everything by d: the wall clock was set, or the machine slept, which is no time without use.
 func (s *Series) Shift(d time.Duration) {
 	for i := range s.points {
 		p := &s.points[i]
@@ -165,7 +158,7 @@ func (s *Series) Shift(d time.Duration) {
 	}
 }
 
-// Move moves times by d, but those that are zero.
+// Move moves times by d, except those that are zero.
 func Move(d time.Duration, times ...*time.Time) {
 	for _, t := range times {
 		if !t.IsZero() {
@@ -174,7 +167,7 @@ func Move(d time.Duration, times ...*time.Time) {
 	}
 }
 
-// Since is the start of the oldest point; zero: there is none.
+// Since is the start of the oldest point; zero if there is none.
 func (s *Series) Since() time.Time {
 	if s == nil || len(s.points) == 0 {
 		return time.Time{}
@@ -182,7 +175,6 @@ func (s *Series) Since() time.Time {
 	return s.points[0].From
 }
 
-// until returns the points that had ended by a time.
 func (s *Series) until(t time.Time) []Point {
 	if s == nil {
 		return nil
@@ -195,8 +187,7 @@ func endedBy(points []Point, t time.Time) int {
 	return sort.Search(len(points), func(i int) bool { return points[i].end().After(t) })
 }
 
-// latest is the newest point at a time. It reports false where the session could not be looked into for longer than a
-// lost connection takes to be made again.
+// latest is the newest point at a time; false if the session was hidden for longer than a reconnection takes.
 func (s *Series) latest(now time.Time) (Point, bool) {
 	points := s.until(now)
 	if len(points) == 0 {
@@ -219,7 +210,6 @@ func (s *Series) latest(now time.Time) (Point, bool) {
 	return points[len(points)-1], false
 }
 
-// metrics lists what a policy may judge by, in the order of the words.
 var metrics = []struct {
 	name      string
 	threshold func(session.UsePolicy) *float64
@@ -233,8 +223,8 @@ var metrics = []struct {
 
 var names = map[string]string{"cpu": "CPU", "memory": "memory", "gpu": "GPU", "vram": "GPU memory"}
 
-// averages are those of the metrics that policy judges by and that were measured at all between two times, at the later
-// of which a point ends. short is set, in words, where one was measured for too little of the time.
+// averages are the averages of the metrics of policy that were measured at all between two times, at the later of which
+// a point ends. short says which was measured for too little of the time.
 func (s *Series) averages(policy session.UsePolicy, from, to time.Time) (averages []session.IdleMetric, short string) {
 	points := s.until(to)
 	points = points[endedBy(points, from):]
@@ -269,8 +259,7 @@ func tooLittle(part int64, window time.Duration, name string) string {
 		part, spell(window), names[name], enough)
 }
 
-// judgedTo is the end of the window that is judged at a time: the end of the newest point, since what is under way is
-// not measured yet.
+// judgedTo is the end of the window that is judged at a time: of the newest point, if it is recent.
 func (s *Series) judgedTo(now time.Time) time.Time {
 	if points := s.until(now); len(points) > 0 && now.Sub(points[len(points)-1].end()) <= single {
 		return points[len(points)-1].end()
@@ -278,7 +267,6 @@ func (s *Series) judgedTo(now time.Time) time.Time {
 	return now
 }
 
-// after is the part of p that lies after a time.
 func (p Point) after(t time.Time) float64 {
 	if p.Length <= 0 || !p.From.Before(t) {
 		return 1
@@ -286,14 +274,8 @@ func (p Point) after(t time.Time) float64 {
 	return float64(p.end().Sub(t)) / float64(p.Length)
 }
 
-// judged reports whether policy has a threshold at all.
-func judged(policy session.UsePolicy) bool {
-	for _, metric := range metrics {
-		if metric.threshold(policy) != nil {
-			return true
-		}
-	}
-	return false
+func judged(p session.UsePolicy) bool {
+	return p.CPU != nil || p.Memory != nil || p.GPU != nil || p.VRAM != nil
 }
 
 // Clone returns an independent copy.

@@ -7,23 +7,20 @@ import (
 	"slipway/backend/session"
 )
 
-// stride is how far apart the looks into a point of several are.
 const stride = time.Minute
 
-// Simulate says what policy would have made of a session until now, from what was measured of it; of a session that has
-// ended, now is when it did. What people asked for to keep it does not count.
+// Simulate returns what policy would have done with a session until now (the end of a session that has ended), from its
+// measurements. What people asked for to keep it does not count.
 //
-// Of what is long past only averages over up to five minutes are kept, and what each hides within bounds (see [Point]).
-// So two judges look at it: an eager one, to whom all that could have been is such that the session ends soonest, and a
-// reluctant one, to whom it is such that it ends latest. What really was lies between. Where they do not agree the
-// simulation does not know.
+// Of the distant past only averages over up to five minutes are kept, and bounds of what they hide (see [Point]). So
+// two judges look at it: for an eager one all that is possible ends the session soonest, for a reluctant one latest.
+// What really was lies between. If they disagree, the result is unknown.
 func Simulate(policy session.IdlePolicy, facts Facts, now time.Time) session.IdleSimulation {
 	since := facts.StartedAt
-	if known := facts.Series.Since(); known.After(since) {
-		since = known
-	}
-	if facts.Series.Since().IsZero() {
+	if known := facts.Series.Since(); known.IsZero() {
 		since = now
+	} else if known.After(since) {
+		since = known
 	}
 	facts.KeepUntil = time.Time{}
 	sim := session.IdleSimulation{Since: since}
@@ -69,7 +66,6 @@ func Simulate(policy session.IdlePolicy, facts Facts, now time.Time) session.Idl
 	return sim
 }
 
-// judgement is one of the two judges.
 type judgement struct {
 	policy    session.IdlePolicy
 	facts     Facts
@@ -91,7 +87,7 @@ func (j *judgement) look(seen sight, at time.Time) {
 	}
 }
 
-// hasten looks as a judge could have a stride before, to whom all of what could be at a time was so already: a warning
+// hasten looks as a judge a stride before would have, if all that is possible at a time had been so already: a warning
 // may have been given and have run out since the last look.
 func (j *judgement) hasten(seen sight, at time.Time) {
 	started := j.facts.StartedAt
@@ -103,8 +99,7 @@ func (j *judgement) hasten(seen sight, at time.Time) {
 	j.facts.StartedAt = started
 }
 
-// ends says when the reluctant judge ended the session and by which check. It is sure where no other check could have
-// been sooner.
+// ends returns when the reluctant judge ended the session, by which check, and whether no other could be sooner.
 func (j *judgement) ends(eager *judgement) (at time.Time, by Verdict, sure bool) {
 	for _, v := range j.verdicts {
 		if v.Reclaim {
@@ -120,7 +115,7 @@ func (j *judgement) ends(eager *judgement) (at time.Time, by Verdict, sure bool)
 	return at, by, sure
 }
 
-// stillRuns says how far it can be told that a session would not have ended.
+// stillRuns says how far it is known that a session would not have ended.
 func stillRuns(facts Facts, since, now time.Time, judged bool) string {
 	const would = "These settings would not have ended it"
 	switch {

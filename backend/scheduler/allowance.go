@@ -15,14 +15,13 @@ func heldBy(grants session.Grants) session.Ask {
 	return held
 }
 
-// claim is what is kept of a person's allowance for a session of theirs that waits: what comes after it takes none of
-// that, so that its turn comes.
+// claim is what a waiting session reserves of its person's allowance, so that later sessions do not use it.
 type claim struct {
 	name string
 	session.Ask
 }
 
-// allowances are what the persons whose allowance is limited hold and keep while a plan is made.
+// allowances are what people with limited allowances hold and reserve while a plan is made.
 type allowances struct {
 	limits map[string]session.Allowance
 	held   map[string]session.Ask
@@ -31,16 +30,12 @@ type allowances struct {
 
 func newAllowances(s Snapshot) *allowances {
 	a := &allowances{limits: s.Allowances, held: map[string]session.Ask{}, kept: map[string][]claim{}}
-	if len(a.limits) == 0 {
-		return a
-	}
 	for _, p := range s.Promised {
 		a.hold(p.Owner, p.Grants)
 	}
 	return a
 }
 
-// limit is the allowance of a person; false where nothing is limited.
 func (a *allowances) limit(owner string) (session.Allowance, bool) {
 	limit := a.limits[owner]
 	return limit, limit.Limits()
@@ -52,14 +47,13 @@ func (a *allowances) hold(owner string, grants session.Grants) {
 	}
 }
 
-// keep has what comes after q leave it what it asks for.
 func (a *allowances) keep(q Request, asked session.Ask) {
 	if _, limited := a.limit(q.Owner); limited {
 		a.kept[q.Owner] = append(a.kept[q.Owner], claim{q.Name, asked})
 	}
 }
 
-// lacks says in numbers why the allowance of q's person does not suffice for what q asks now, or nothing.
+// lacks explains in numbers why the allowance of q's person is too small for q now; empty if it is not.
 func (a *allowances) lacks(q Request, asked session.Ask) []sentence {
 	limit, limited := a.limit(q.Owner)
 	if !limited {
@@ -113,27 +107,21 @@ func (a *allowances) lacks(q Request, asked session.Ask) []sentence {
 	return said
 }
 
-// asks is what q asks of an allowance. Where it names no share of devices, it is what it would be given of devices that
-// nobody holds.
+// asks is what q asks of an allowance. Without a share of devices it is the share that it would get of free ones.
 func (p *planner) asks(q Request) session.Ask {
 	a := session.Ask{Sessions: 1, CPU: q.cpus(), Memory: q.memory()}
 	if _, limited := p.allowances.limit(q.Owner); limited && !q.GPU.IsZero() {
-		a.GPU = p.shareOf(q)
+		share, known := p.shares[q.part()]
+		if !known {
+			share = ShareOf(p.snapshot.Machine, q.GPU, q.kernels())
+			p.shares[q.part()] = share
+		}
+		a.GPU = share
 	}
 	return a
 }
 
-func (p *planner) shareOf(q Request) gpu.Share {
-	share, known := p.shares[q.part()]
-	if !known {
-		share = ShareOf(p.snapshot.Machine, q.GPU, q.kernels())
-		p.shares[q.part()] = share
-	}
-	return share
-}
-
-// ShareOf is how much of a machine's devices a request for so many kernels would be given if nobody held any of them, 0
-// where that cannot be.
+// ShareOf is the share of a machine's devices, all free, that a request for so many kernels would get, or 0.
 func ShareOf(m Machine, request gpu.Request, kernels int) (share gpu.Share) {
 	ledger, err := gpu.NewLedger(gpu.Mended(m.Devices), m.Giving)
 	if err != nil || request.IsZero() {
@@ -149,8 +137,7 @@ func ShareOf(m Machine, request gpu.Request, kernels int) (share gpu.Share) {
 	return share * gpu.Share(max(1, kernels))
 }
 
-// overAllowance has q wait for its person's own allowance where that is what it lacks. It then holds up nobody but
-// later sessions of the same person.
+// overAllowance makes q wait if its person's allowance is too small now. Only that person's sessions wait behind it.
 func (p *planner) overAllowance(q Request, asked session.Ask) bool {
 	said := p.allowances.lacks(q, asked)
 	if len(said) == 0 {
@@ -163,7 +150,7 @@ func (p *planner) overAllowance(q Request, asked session.Ask) bool {
 	return true
 }
 
-// neverAllowed says why q can never be within its person's allowance, which was larger when it was launched.
+// neverAllowed explains why q can never be within its person's allowance, which was larger at the launch.
 func (p *planner) neverAllowed(q Request) []sentence {
 	limit, limited := p.allowances.limit(q.Owner)
 	if !limited {

@@ -9,8 +9,8 @@ import (
 )
 
 // auditor checks a plan by other means than those that made it: it counts what sessions hold, then each placement, and
-// accepts none that takes what another has. It knows nothing of ledgers, rooms and reservations, so that a mistake in
-// one of those gives nothing to two sessions. Every plan goes through it.
+// accepts none that takes what another has. It shares nothing with ledgers, rooms and reservations, so that a mistake
+// there allocates nothing twice. Every plan is audited.
 type auditor struct {
 	machine Machine
 	cpus    map[int]session.ID // who holds each; empty: not held
@@ -18,7 +18,6 @@ type auditor struct {
 	devices map[gpu.UUID]*tally
 }
 
-// tally is what is held of one device.
 type tally struct {
 	device    gpu.Device
 	closed    string                  // why none of it may be allocated
@@ -53,7 +52,6 @@ func newAuditor(s Snapshot) *auditor {
 	return a
 }
 
-// count adds what a session holds.
 func (a *auditor) count(id session.ID, g session.Grants) {
 	for _, cpu := range g.CPUs {
 		a.cpus[cpu] = id
@@ -73,7 +71,7 @@ func (a *auditor) count(id session.ID, g session.Grants) {
 	}
 }
 
-// accept counts a placement, or says why it takes what is not there or another's.
+// accept counts a placement, or explains why it takes what does not exist or belongs to another.
 func (a *auditor) accept(id session.ID, grants session.Grants) (wrong string) {
 	for i, cpu := range grants.CPUs {
 		holder, known := a.cpus[cpu]
@@ -99,7 +97,7 @@ func (a *auditor) accept(id session.ID, grants session.Grants) (wrong string) {
 	return ""
 }
 
-// lacks says why g cannot be given of a device beside what is held and the other grants of the same placement.
+// lacks explains why g cannot be allocated besides what is held and the other grants of the same placement.
 func (t *tally) lacks(g gpu.Grant, with []gpu.Grant) string {
 	share, memory, shared, divided := t.share, t.memory, len(t.holders) > 0, len(t.instances) > 0
 	whole := t.whole
@@ -139,17 +137,15 @@ func (t *tally) lacks(g gpu.Grant, with []gpu.Grant) string {
 	return ""
 }
 
-// audit takes back the placements that give what another has, and says which and why. There are none unless this
-// package is wrong.
+// audit takes back the placements that allocate what another session has. There are none unless this package is wrong.
 func (p *planner) audit() (refused []string) {
-	if !slices.ContainsFunc(p.made, func(d Decision) bool { return d.Place != nil }) {
-		return nil
-	}
-	a := newAuditor(p.snapshot)
-	for i := range p.made {
-		d := &p.made[i]
+	var a *auditor
+	for _, d := range p.made {
 		if d.Place == nil {
 			continue
+		}
+		if a == nil {
+			a = newAuditor(p.snapshot)
 		}
 		if wrong := a.accept(d.Session, d.Place.Total()); wrong != "" {
 			refused = append(refused, fmt.Sprintf("%s is not placed: %s", d.Session, wrong))

@@ -11,8 +11,8 @@ import (
 	"slipway/gpu"
 )
 
-// end decides for those that end without having run: because they waited too long, or because a session that they wait
-// for did not end in success. Who waits for such a one ends with it.
+// end decides which sessions end without having run: because they waited too long, or because a session that they wait
+// for did not succeed. Those that wait for such a session end with it.
 func (p *planner) end() {
 	for again := true; again; {
 		again = false
@@ -43,13 +43,11 @@ func (p *planner) endOf(q Request) *End {
 	}
 	if q.Deadline != nil && !p.now.Before(*q.Deadline) {
 		return &End{Reason: session.ReasonPendingTimeout, Cause: *session.Because(session.CodeExpired,
-			session.Say("waitedOut"),
-			session.Say("waitedOutHint"))}
+			session.Say("waitedOut"), session.Say("waitedOutHint"))}
 	}
 	return nil
 }
 
-// failure says how a session that is waited for failed to end in success, or nothing where it did not (yet).
 func (p *planner) failure(d Dependency) session.Phrase {
 	if other := p.decisions[d.Session]; other != nil && other.End != nil {
 		return session.Say("wasCancelled", session.Fill("reason", string(other.End.Reason)))
@@ -65,7 +63,6 @@ func (p *planner) failure(d Dependency) session.Phrase {
 	return session.Say("endedBadly", session.Fill("reason", string(d.Reason)))
 }
 
-// order returns those that stand in line, in its order, and those outside, who are told why.
 func (p *planner) order() (line, outside []*Request) {
 	queue := p.snapshot.Queue
 	places := make([]place, 0, len(queue))
@@ -89,10 +86,8 @@ func (p *planner) order() (line, outside []*Request) {
 	return line, outside
 }
 
-// place is what decides who comes first.
 type place struct{ priority, arrival int }
 
-// outside says what keeps q out of the line, if anything does.
 func (p *planner) outside(q Request) (session.Wait, bool) {
 	if q.NotBefore != nil && q.NotBefore.After(p.now) {
 		at := *q.NotBefore
@@ -124,7 +119,6 @@ func (p *planner) outside(q Request) (session.Wait, bool) {
 	return session.Wait{}, false
 }
 
-// validText says that nothing keeps q out of the line.
 func validText(q Request) string {
 	var parts []string
 	if q.NotBefore != nil {
@@ -139,7 +133,7 @@ func validText(q Request) string {
 	return strings.Join(parts, " ")
 }
 
-// never says why the machine can never hold q, or nothing where it can.
+// never explains why the machine can never hold q; empty if it can.
 func (p *planner) never(q Request) []sentence {
 	m := p.snapshot.Machine
 	if q.cpus() > len(m.CPUs) || q.memory() > m.Memory {
@@ -160,7 +154,7 @@ func (p *planner) never(q Request) []sentence {
 	return said
 }
 
-// neverDevices says why the devices of the machine can never make up a need.
+// neverDevices explains why the devices of the machine can never satisfy q; empty if they can.
 func (p *planner) neverDevices(q Request, need session.Phrase) session.Phrase {
 	m := p.snapshot.Machine
 	if len(m.Devices) == 0 {
@@ -193,7 +187,7 @@ func (p *planner) neverDevices(q Request, need session.Phrase) session.Phrase {
 	return session.Say("neverDevices", as("need", need))
 }
 
-// lostText says which devices are lost: "GPU 0 is lost: it fell off the bus".
+// lostText names the lost devices: "GPU 0 is lost: it fell off the bus".
 func lostText(devices []gpu.Device) (texts []session.Phrase) {
 	for _, d := range devices {
 		if d.Lost != nil {

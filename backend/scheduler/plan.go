@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"slipway/backend/session"
@@ -28,8 +29,7 @@ func Plan(s Snapshot, now time.Time) Schedule {
 	return schedule
 }
 
-// Ends decides which sessions of the queue end without having run, and when to look again. It needs to know nothing of
-// the machine.
+// Ends decides which sessions of the queue end without having run, and when to look again, without the machine.
 func Ends(s Snapshot, now time.Time) Schedule {
 	p := newPlanner(s, now)
 	p.end()
@@ -42,30 +42,25 @@ func Ends(s Snapshot, now time.Time) Schedule {
 	return schedule
 }
 
-// planner makes one plan.
 type planner struct {
 	snapshot   Snapshot
 	now        time.Time
 	next       time.Time
 	room       *room
 	decisions  map[session.ID]*Decision
-	made       []Decision          // what decisions points to
-	waits      []session.Wait      // what those point to
+	made       []*Decision         // in the order in which they were made
 	head       *reservation        // of the first that does not fit
 	impossible map[part][]sentence // why the machine can never hold it; empty: it can
-	empty      *gpu.Ledger         // nothing is promised in it
+	empty      *gpu.Ledger         // nothing is allocated in it
 	allowances *allowances
 	shares     map[part]gpu.Share // what is asked of devices as a share of them
 }
 
 func newPlanner(s Snapshot, now time.Time) *planner {
-	n := len(s.Queue)
-	return &planner{snapshot: s, now: now, decisions: make(map[session.ID]*Decision, n), made: make([]Decision, 0, n),
-		waits: make([]session.Wait, 0, n), impossible: map[part][]sentence{}, allowances: newAllowances(s),
-		shares: map[part]gpu.Share{}}
+	return &planner{snapshot: s, now: now, decisions: make(map[session.ID]*Decision, len(s.Queue)),
+		impossible: map[part][]sentence{}, allowances: newAllowances(s), shares: map[part]gpu.Share{}}
 }
 
-// lookAgain asks for another plan at a time.
 func (p *planner) lookAgain(at time.Time) {
 	if p.next.IsZero() || at.Before(p.next) {
 		p.next = at
@@ -73,18 +68,14 @@ func (p *planner) lookAgain(at time.Time) {
 }
 
 func (p *planner) put(d Decision) *Decision {
-	p.made = append(p.made, d)
-	made := &p.made[len(p.made)-1]
-	p.decisions[d.Session] = made
-	return made
+	p.made, p.decisions[d.Session] = append(p.made, &d), &d
+	return &d
 }
 
 func (p *planner) wait(q Request, w session.Wait) *Decision {
-	p.waits = append(p.waits, w)
-	return p.put(Decision{Session: q.Session, Wait: &p.waits[len(p.waits)-1]})
+	return p.put(Decision{Session: q.Session, Wait: &w})
 }
 
-// decide places q, which stands in the line, or says what it waits for.
 func (p *planner) decide(q Request, ahead, line int) {
 	asked := p.asks(q)
 	if p.overAllowance(q, asked) {
@@ -112,8 +103,7 @@ func (p *planner) decide(q Request, ahead, line int) {
 	p.watch(q)
 }
 
-// watch has the plan made again soon where a session waits for a device whose memory is measured: nobody tells when a
-// foreign process gives some back.
+// watch asks for another plan soon if q waits for a measured device: no event tells when a foreign process frees some.
 func (p *planner) watch(q Request) {
 	const soon = 2 * time.Second
 	if !q.GPU.IsZero() && len(p.snapshot.Machine.Measured) > 0 {
@@ -121,8 +111,7 @@ func (p *planner) watch(q Request) {
 	}
 }
 
-// place promises grants to q for the rest of this plan. It reports false, and decides nothing, where they are not free
-// in the end.
+// place allocates grants to q for the rest of this plan; false, with no decision, if they are not free after all.
 func (p *planner) place(q Request, grants []session.Grants, why string, ahead, line int) bool {
 	total := Placement{Kernels: grants}.Total()
 	if p.overAllowance(q, heldBy(total)) {
@@ -142,15 +131,12 @@ func (p *planner) place(q Request, grants []session.Grants, why string, ahead, l
 	return true
 }
 
-// number gives each session that waits its position: first those in line, then those outside of it.
 func (p *planner) number(line, outside []*Request) {
 	position := 0
-	for _, list := range [][]*Request{line, outside} {
-		for _, q := range list {
-			if d := p.decisions[q.Session]; d.Wait != nil {
-				position++
-				d.Wait.Position = position
-			}
+	for _, q := range slices.Concat(line, outside) {
+		if d := p.decisions[q.Session]; d.Wait != nil {
+			position++
+			d.Wait.Position = position
 		}
 	}
 }

@@ -4,23 +4,23 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"slipway/backend/session"
 	"slipway/gpu"
 )
 
-// texts says who holds what, in clauses that many reasons share.
 type texts struct {
 	cpus    session.Phrase
 	memory  session.Phrase
 	devices []deviceText
-	unread  string              // why the drivers of some do not tell what is free
+	unread  string              // why some devices cannot be read
 	lacking map[part]lack       // by what is asked of devices
 	few     map[amount]sentence // on CPUs or memory
 }
 
-// amount is so much of CPUs or, in bytes, of memory, for so many kernels. CPUs may be lacking besides.
+// amount is a number of CPUs or, in bytes, an amount of memory, for so many kernels. besides: CPUs are lacking, too.
 type amount struct {
 	n       int64
 	memory  bool
@@ -28,21 +28,19 @@ type amount struct {
 	besides bool
 }
 
-// lack says why devices cannot be had.
 type lack struct {
 	said []sentence
 	code session.Code
 }
 
-// deviceText says what is free of one device and who has the rest.
 type deviceText struct {
 	view     gpu.View
 	name     session.Phrase
-	held     []session.Phrase // by promises: "0.5 held by train-a"
+	held     []session.Phrase // by grants: "0.5 held by train-a"
 	parted   []session.Phrase // the same, and what is free beside
 	foreign  []session.Phrase // "11.2 GiB held by pid 4312 (python, another user), not a session"
 	returned []session.Phrase
-	unread   bool // its driver does not tell what is free
+	unread   bool // it cannot be read
 	claim    gpu.Bytes
 	slack    func(gpu.Bytes) gpu.Bytes
 	measured bool
@@ -51,7 +49,7 @@ type deviceText struct {
 // holders are the most that a reason names of a kind.
 const holders = 3
 
-// viewer is who is told something of q's person: empty where they are told every name.
+// viewer is the person who reads a text for owner; empty if they may see every name.
 func (r *room) viewer(owner string) string {
 	if owner == r.ruler {
 		return ""
@@ -59,7 +57,7 @@ func (r *room) viewer(owner string) string {
 	return owner
 }
 
-// nameFor is the name of a session of owner, as a viewer is told it: not where they may not know of it.
+// nameFor is the name of a session of owner for a viewer, who may not know those of others.
 func nameFor(viewer, owner, name string) session.Phrase {
 	if viewer == "" || owner == viewer {
 		return plain(name)
@@ -117,40 +115,42 @@ func (r *room) holders(viewer string, amount func(Promise) int64, text func(int6
 func (r *room) describeDevice(viewer string, v gpu.View) deviceText {
 	d := deviceText{view: v, name: plain(deviceName(v.Device)), slack: r.tolerance,
 		unread: slices.Contains(r.machine.Unread, v.Device.UUID)}
-	shares := map[string]gpu.Share{}
-	memory := map[string]gpu.Bytes{}
-	instances := map[string]int{}
-	var order []string
-	for _, h := range v.Holdings {
-		if _, seen := shares[h.Holder]; !seen {
-			order = append(order, h.Holder)
+	type holding struct {
+		holder    string
+		share     gpu.Share
+		memory    gpu.Bytes
+		instances int
+	}
+	var list []holding
+	for _, h := range v.Holdings { // sorted by holder
+		if n := len(list); n == 0 || list[n-1].holder != h.Holder {
+			list = append(list, holding{holder: h.Holder})
 		}
-		shares[h.Holder] += h.Grant.Share
-		memory[h.Holder] += h.Grant.Memory
+		last := &list[len(list)-1]
+		last.share, last.memory = last.share+h.Grant.Share, last.memory+h.Grant.Memory
 		if h.Grant.Instance != "" {
-			instances[h.Holder]++
+			last.instances++
 		}
 	}
-	slices.SortStableFunc(order, func(a, b string) int {
-		return cmp.Or(cmp.Compare(shares[b], shares[a]), cmp.Compare(r.arrival(a), r.arrival(b)))
+	slices.SortStableFunc(list, func(a, b holding) int {
+		return cmp.Or(cmp.Compare(b.share, a.share), cmp.Compare(r.arrival(a.holder), r.arrival(b.holder)))
 	})
-	for i, holder := range order {
+	for i, h := range list {
 		if i == holders {
-			d.held = append(d.held, count("more", len(order)-holders))
+			d.held = append(d.held, count("more", len(list)-holders))
 			break
 		}
-		name := r.nameOf(viewer, holder)
+		name, share := as("name", r.nameOf(viewer, h.holder)), as("share", plain(h.share.String()))
 		switch {
-		case instances[holder] > 0:
-			d.held = append(d.held, count("instanceHeld", instances[holder], as("all", number(len(v.Device.Instances))),
-				as("name", name)))
+		case h.instances > 0:
+			all := as("all", number(len(v.Device.Instances)))
+			d.held = append(d.held, count("instanceHeld", h.instances, all, name))
 		case v.Kind == gpu.KindWhole:
-			d.held = append(d.held, session.Say("allHeld", as("name", name)))
-		case memory[holder] > 0:
-			d.held = append(d.held, session.Say("heldMemory", as("share", plain(shares[holder].String())),
-				as("memory", plain(memory[holder].String())), as("name", name)))
+			d.held = append(d.held, session.Say("allHeld", name))
+		case h.memory > 0:
+			d.held = append(d.held, session.Say("heldMemory", share, as("memory", plain(h.memory.String())), name))
 		default:
-			d.held = append(d.held, session.Say("held", as("share", plain(shares[holder].String())), as("name", name)))
+			d.held = append(d.held, session.Say("held", share, name))
 		}
 	}
 	d.parted = d.held
@@ -170,7 +170,7 @@ func (r *room) describeDevice(viewer string, v gpu.View) deviceText {
 	return d
 }
 
-// foreignText says what is held by programs that are no session's: which they are is told to the machine's owner only.
+// foreignText describes foreign processes; only the owner of the machine sees which they are.
 func foreignText(viewer string, foreign []Foreign) (parts []session.Phrase) {
 	if viewer != "" && len(foreign) > 0 {
 		var all gpu.Bytes
@@ -202,22 +202,18 @@ func foreignText(viewer string, foreign []Foreign) (parts []session.Phrase) {
 }
 
 func (r *room) nameOf(viewer, holder string) session.Phrase {
-	for _, p := range r.promised {
-		if string(p.Session) == holder {
-			return nameFor(viewer, p.Owner, p.Name)
-		}
+	if i := r.arrival(holder); i >= 0 {
+		return nameFor(viewer, r.promised[i].Owner, r.promised[i].Name)
 	}
 	return plain(holder)
 }
 
-// arrival is the place of a holder among all that hold anything.
 func (r *room) arrival(holder string) int {
 	return slices.IndexFunc(r.promised, func(p Promise) bool { return string(p.Session) == holder })
 }
 
 func deviceName(d gpu.Device) string { return fmt.Sprintf("GPU %d", d.Index) }
 
-// explain says in numbers what q lacks and who holds it.
 func (r *room) explain(q Request) session.Wait {
 	t := r.describe(r.viewer(q.Owner))
 	code := session.CodeWaitResources
@@ -243,7 +239,6 @@ func (r *room) explain(q Request) session.Wait {
 	return waitFor(code, said...)
 }
 
-// clause says what is lacking of an amount; it is made once.
 func (r *room) clause(t *texts, a amount) sentence {
 	if text, known := t.few[a]; known {
 		return text
@@ -269,8 +264,7 @@ func (r *room) clause(t *texts, a amount) sentence {
 	return t.few[a]
 }
 
-// explainDevices says for each device why it cannot be had. Where only what was given back a moment ago is missing, or
-// only a driver's answer, the code says that.
+// explainDevices explains for each device why it cannot be allocated. If all have one code, it is that of the wait.
 func (t *texts) explainDevices(q Request) lack {
 	const named = 4
 	parts := make([]session.Phrase, 0, named+1)
@@ -308,8 +302,7 @@ func (t *texts) explainDevices(q Request) lack {
 	return l
 }
 
-// blocks says what stands in the way of q on a device, and of which code that is: promises, other programs, or that it
-// is of the wrong kind. Nothing where it has room.
+// blocks returns what keeps q off a device, with its code: grants, other programs, or the kind of device.
 func (d deviceText) blocks(q Request) (reasons []session.Phrase, code session.Code) {
 	v := d.view
 	switch {
@@ -370,7 +363,6 @@ func (d deviceText) blocks(q Request) (reasons []session.Phrase, code session.Co
 	return reasons, code
 }
 
-// needText says what q asks for of devices.
 func needText(q Request) session.Phrase {
 	need := session.Say("share", as("share", plain(q.GPU.Shares.String())))
 	switch asked := q.GPU; {
@@ -387,7 +379,6 @@ func needText(q Request) session.Phrase {
 	return need
 }
 
-// needs says everything that q asks for.
 func (q Request) needs() session.Phrase {
 	cpus, memory := as("cpus", count("cpu", q.cpus())), as("memory", plain(q.memory().String()))
 	switch {
@@ -399,7 +390,7 @@ func (q Request) needs() session.Phrase {
 	return session.Say("needsPart", cpus, memory, as("need", needText(q)))
 }
 
-// waitTurn says why q, which would fit, does not go ahead of the head.
+// waitTurn explains why q, which would fit, does not start before the head.
 func (p *planner) waitTurn(q Request) session.Wait {
 	v := p.head
 	needs, name, first := as("needs", q.needs()), as("name", p.headFor(q)), as("first", v.needs)
@@ -412,12 +403,10 @@ func (p *planner) waitTurn(q Request) session.Wait {
 	return w
 }
 
-// headFor is the name of the head, as q's person is told it.
 func (p *planner) headFor(q Request) session.Phrase {
 	return nameFor(p.room.viewer(q.Owner), p.head.head.Owner, p.head.head.Name)
 }
 
-// grantText says what a placement gives.
 func (p *planner) grantText(kernels []session.Grants) string {
 	var parts []string
 	for i, k := range kernels {
@@ -447,4 +436,42 @@ func (p *planner) deviceGrant(g gpu.Grant) string {
 		return "all of " + name
 	}
 	return fmt.Sprintf("%s of %s (%s)", g.Share, name, g.Memory)
+}
+
+func count(key string, n int, holes ...session.Phrase) session.Phrase {
+	return session.Phrase{Say: key, Count: n, With: holes}
+}
+
+func as(hole string, p session.Phrase) session.Phrase {
+	p.Hole = hole
+	return p
+}
+
+// plain is a name or an amount, the same in every language.
+func plain(text string) session.Phrase { return session.Phrase{Text: text} }
+
+func number(n int) session.Phrase { return plain(strconv.Itoa(n)) }
+
+func list(join string, pieces []session.Phrase) session.Phrase {
+	return session.Phrase{Text: join, With: pieces}
+}
+
+// sentence is a phrase, alone in a list that many reasons share, and its English.
+type sentence struct {
+	said []session.Phrase
+	text string
+}
+
+func spoken(p session.Phrase) sentence { return sentence{[]session.Phrase{p}, p.English()} }
+
+func waitFor(code session.Code, sentences ...sentence) session.Wait {
+	if len(sentences) == 1 { // which shares its phrases
+		return session.Wait{Code: code, Message: sentences[0].text, Said: sentences[0].said}
+	}
+	var texts []string
+	var said []session.Phrase
+	for _, s := range sentences {
+		texts, said = append(texts, s.text), append(said, s.said...)
+	}
+	return session.Wait{Code: code, Message: strings.Join(texts, " "), Said: said}
 }

@@ -9,24 +9,22 @@ import (
 	"slipway/gpu"
 )
 
-// reservation is what is kept for the head of the line.
 type reservation struct {
 	head    Request
-	at      *time.Time        // when enough surely ends; nil: nobody knows
+	at      *time.Time        // when enough is certainly free; nil: unknown
 	after   *room             // what is left beside the head then; only where at is set
 	devices map[gpu.UUID]bool // that the head will have then; only where at is set
 	beside  *room             // what the head cannot use now; only where at is not set
 	needs   session.Phrase    // what it asks for
-	shut    bool              // the head waits for devices, so that none is given meanwhile
+	shut    bool              // the head waits for devices, so none are allocated meanwhile
 }
 
-// ending is something that surely frees resources at a time.
 type ending struct {
 	at   time.Time
 	free func(*room)
 }
 
-// reserve finds out when the head can surely start, and with what.
+// reserve finds when the head can certainly start, and with what.
 func (p *planner) reserve(head Request) *reservation {
 	v := &reservation{head: head, needs: head.needs()}
 	r := p.room.clone()
@@ -49,7 +47,6 @@ func (p *planner) reserve(head Request) *reservation {
 	return v
 }
 
-// endings lists what surely frees resources, in the order of time.
 func (p *planner) endings(r *room) []ending {
 	var list []ending
 	for _, promise := range r.promised {
@@ -73,7 +70,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// keep takes out of r everything that the head could use of it.
+// keep takes out of r everything that the head could use.
 func (v *reservation) keep(r *room, now time.Time) {
 	v.beside = r
 	devices, ok := r.devices(v.head, nil)
@@ -89,7 +86,7 @@ func (v *reservation) keep(r *room, now time.Time) {
 	r.memory -= min(max(0, r.memory), v.head.memory())
 }
 
-// goAhead finds what q can be given although the head waits, and says why that takes nothing from the head.
+// goAhead finds what q can be allocated although the head waits, and explains why that takes nothing from the head.
 func (p *planner) goAhead(q Request) ([]session.Grants, string) {
 	v := p.head
 	if v.at == nil {
@@ -115,8 +112,7 @@ func (p *planner) goAhead(q Request) ([]session.Grants, string) {
 	return nil, ""
 }
 
-// take gives grants to q in what is left beside the head when that has started, and reports whether they are there. Any
-// CPUs will do for that.
+// take allocates grants to q in what is left besides the started head; false if they are not free. Any CPUs will do.
 func (v *reservation) take(q Request, grants []session.Grants, now time.Time) bool {
 	r := v.after
 	if q.cpus() > len(r.free) || q.memory() > r.memory {
@@ -136,7 +132,7 @@ func (v *reservation) take(q Request, grants []session.Grants, now time.Time) bo
 	return r.take(q, []session.Grants{total}, now)
 }
 
-// goBeside is goAhead where nobody knows when the head can start.
+// goBeside is goAhead if it is unknown when the head can start.
 func (p *planner) goBeside(q Request) ([]session.Grants, string) {
 	v := p.head
 	if q.Timeout > 0 && q.Timeout <= Short {
@@ -164,8 +160,8 @@ func (p *planner) goBeside(q Request) ([]session.Grants, string) {
 	return grants, fmt.Sprintf("It takes nothing that %s could use, which is first in line.", p.headFor(q).English())
 }
 
-// lose takes from r, of which the head's part is taken out already, what q was given. Devices may be the head's too:
-// the session is short. They are closed to everybody else then.
+// lose takes out of r, which lacks the head's part already, what q was allocated. The devices may be those of the head,
+// because the session is short. They are closed to all others then.
 func (r *room) lose(q Request, grants []session.Grants) {
 	total := Placement{Kernels: grants}.Total()
 	if len(total.GPUs) > 0 {
@@ -174,4 +170,124 @@ func (r *room) lose(q Request, grants []session.Grants) {
 	}
 	r.free = r.free[min(len(r.free), q.cpus()):]
 	r.memory = max(0, r.memory-q.memory())
+}
+
+// Run is how long one session ran.
+type Run struct {
+	Kinds  []string // most specific first
+	Length time.Duration
+}
+
+// History is how long sessions ran before, by kind. It does not change.
+type History struct {
+	lengths map[string][]time.Duration // sorted
+}
+
+const enough = 5
+
+// NewHistory makes a history of runs.
+func NewHistory(runs []Run) *History {
+	h := &History{lengths: map[string][]time.Duration{}}
+	for _, r := range runs {
+		for _, kind := range r.Kinds {
+			h.lengths[kind] = append(h.lengths[kind], r.Length)
+		}
+	}
+	for _, lengths := range h.lengths {
+		slices.Sort(lengths)
+	}
+	return h
+}
+
+// Length estimates how long a session of some kinds runs that has run for so long already: the median of those that ran
+// longer, and how far four in five of them were from it. known is false for fewer than five.
+func (h *History) Length(kinds []string, already time.Duration) (length, margin time.Duration, known bool) {
+	if h == nil {
+		return 0, 0, false
+	}
+	for _, kind := range kinds {
+		lengths := h.lengths[kind]
+		first, _ := slices.BinarySearch(lengths, already+1)
+		rest := lengths[first:]
+		if len(rest) < enough {
+			continue
+		}
+		length = rest[len(rest)/2]
+		off := make([]time.Duration, len(rest))
+		for i, l := range rest {
+			off[i] = (l - length).Abs()
+		}
+		slices.Sort(off)
+		return length, off[(len(off)*4-1)/5], true
+	}
+	return 0, 0, false
+}
+
+type foreseen struct {
+	promise Promise
+	at      time.Time
+	margin  time.Duration
+}
+
+// estimate gives the first sessions in line an estimated start, if the history tells when enough ends.
+func (p *planner) estimate(line []*Request) {
+	const most, every = 8, time.Minute
+	if p.head == nil || p.snapshot.History == nil {
+		return
+	}
+	r := p.room.clone()
+	var ends []foreseen
+	for _, promise := range r.promised {
+		if f, known := p.foresee(promise, promise.Since, p.now); known {
+			ends = append(ends, f)
+		}
+	}
+	now, margin, given := p.now, time.Duration(0), 0
+	for _, request := range line {
+		q := *request
+		d := p.decisions[q.Session]
+		if d.Wait == nil || d.Wait.Code == session.CodeWaitLimit {
+			continue
+		}
+		if given++; given > most {
+			return
+		}
+		grants := r.find(q, nil)
+		for ; grants == nil; grants = r.find(q, nil) {
+			if len(ends) == 0 {
+				return
+			}
+			slices.SortStableFunc(ends, func(a, b foreseen) int { return a.at.Compare(b.at) })
+			r.release(ends[0].promise)
+			now, margin = later(ends[0].at, now), max(margin, ends[0].margin)
+			ends = ends[1:]
+		}
+		if !r.take(q, grants, now) {
+			return
+		}
+		if now.After(p.now) {
+			d.Wait.Start, d.Wait.Margin = new(now.Truncate(every)), session.Duration((margin + every/2).Truncate(every))
+			p.lookAgain(p.now.Add(every))
+		}
+		if f, known := p.foresee(r.promised[len(r.promised)-1], &now, now); known {
+			f.margin += margin
+			ends = append(ends, f)
+		}
+	}
+}
+
+func (p *planner) foresee(promise Promise, since *time.Time, now time.Time) (foreseen, bool) {
+	began := now
+	if since != nil {
+		began = *since
+	}
+	length, margin, known := p.snapshot.History.Length(promise.Kinds, max(0, now.Sub(began)))
+	if !known {
+		return foreseen{}, false
+	}
+	f := foreseen{promise: promise, at: began.Add(length), margin: margin}
+	if promise.Ends != nil && promise.Ends.Before(f.at) {
+		f.at = *promise.Ends
+	}
+	return f, true
 }

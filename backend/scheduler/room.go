@@ -11,20 +11,18 @@ import (
 	"slipway/gpu"
 )
 
-// room is what remains of the machine while a plan is made.
 type room struct {
-	machine Machine
-	free    []int // CPU numbers, least busy first
-	memory  gpu.Bytes
-	ledger  *gpu.Ledger
-	// memory that is free by the driver and not claimed by a promise; absent: not measured
-	claims   map[gpu.UUID]gpu.Bytes
+	machine  Machine
+	free     []int // CPU numbers, least busy first
+	memory   gpu.Bytes
+	ledger   *gpu.Ledger
+	claims   map[gpu.UUID]gpu.Bytes // free by the driver and not claimed by grants; absent: not measured
 	promised []Promise
 	unfit    map[part]bool     // what devices are known not to have, until something is released
-	texts    map[string]*texts // of holders by who is told, until something changes; nil: not made
-	ruler    string            // who is told every name
+	texts    map[string]*texts // of holders, by viewer, until something changes; nil: not made
+	ruler    string            // who may see every name
 
-	contradictions []string // in what was promised before the plan
+	contradictions []string // in the grants before the plan
 }
 
 func newRoom(s Snapshot) *room {
@@ -60,7 +58,7 @@ func newRoom(s Snapshot) *room {
 	return r
 }
 
-// given are the devices as they may be given: those of which the driver's book is not known count as lost.
+// given are the devices for the ledger: those that cannot be read count as lost.
 func (m Machine) given() []gpu.Device {
 	devices := slices.Clone(m.Devices)
 	for i := range devices {
@@ -71,10 +69,10 @@ func (m Machine) given() []gpu.Device {
 	return devices
 }
 
-// unread says in a clause that nobody knows what is free of a device.
+// unread is the phrase for a device whose free memory is unknown.
 const unread = "unread"
 
-// memoryOn is the memory of a device that grants promise, instances left out: they have memory of their own.
+// memoryOn is the memory of a device in grants, without instances, which have memory of their own.
 func memoryOn(grants []gpu.Grant, device gpu.UUID) (sum gpu.Bytes) {
 	for _, g := range grants {
 		if g.Device == device && g.Instance == "" {
@@ -84,7 +82,6 @@ func memoryOn(grants []gpu.Grant, device gpu.UUID) (sum gpu.Bytes) {
 	return sum
 }
 
-// clone returns an independent copy.
 func (r *room) clone() *room {
 	c := *r
 	c.free, c.promised = slices.Clone(r.free), slices.Clone(r.promised)
@@ -93,7 +90,7 @@ func (r *room) clone() *room {
 	return &c
 }
 
-// find returns what each kernel of q would be given, or nil where it does not fit now. Devices in avoid are not used.
+// find returns what each kernel of q would be allocated, or nil if it does not fit now. Devices in avoid are not used.
 func (r *room) find(q Request, avoid map[gpu.UUID]bool) []session.Grants {
 	if q.cpus() > len(r.free) || q.memory() > r.memory {
 		return nil
@@ -113,7 +110,6 @@ func (r *room) find(q Request, avoid map[gpu.UUID]bool) []session.Grants {
 	return grants
 }
 
-// devices finds the devices of each kernel of q.
 func (r *room) devices(q Request, avoid map[gpu.UUID]bool) ([][]gpu.Grant, bool) {
 	if q.GPU.IsZero() {
 		return nil, true
@@ -151,8 +147,8 @@ func (r *room) propose(q Request, avoid map[gpu.UUID]bool) ([][]gpu.Grant, bool)
 	return found, true
 }
 
-// limits is how much memory of each device may be given by the driver's book. The ledger itself knows how far others
-// may use a device without standing in the way of those who ask for a share of it or all of it.
+// limits is how much memory of each device can be allocated by the driver's book. The ledger itself tolerates a little
+// use by others for requests of a share or of whole devices.
 func (r *room) limits(avoid map[gpu.UUID]bool) gpu.Room {
 	limits := make(gpu.Room, len(r.claims)+len(avoid))
 	for device, claim := range r.claims {
@@ -164,7 +160,7 @@ func (r *room) limits(avoid map[gpu.UUID]bool) gpu.Room {
 	return limits
 }
 
-// tolerance is how much of the memory that a share or a whole device stands for may be missing by the driver's book.
+// tolerance is how much of the memory of a share or a whole device may be missing by the driver's book.
 func (r *room) tolerance(memory gpu.Bytes) gpu.Bytes {
 	slack := r.machine.Giving.Slack
 	if slack == 0 {
@@ -173,7 +169,7 @@ func (r *room) tolerance(memory gpu.Bytes) gpu.Bytes {
 	return gpu.Share(max(0, slack)).Of(memory)
 }
 
-// take promises grants to q. It reports false, and promises nothing, where the book of devices does not have them free.
+// take allocates grants to q. It reports false, and allocates nothing, if the ledger does not have the devices free.
 func (r *room) take(q Request, grants []session.Grants, now time.Time) bool {
 	total := Placement{Kernels: grants}.Total()
 	if len(total.GPUs) > 0 {
@@ -193,7 +189,6 @@ func (r *room) take(q Request, grants []session.Grants, now time.Time) bool {
 	return true
 }
 
-// subtract takes from the driver's book what grants stand for.
 func subtract(claims map[gpu.UUID]gpu.Bytes, grants []gpu.Grant) {
 	for _, g := range grants {
 		if _, measured := claims[g.Device]; measured && g.Instance == "" {
@@ -202,7 +197,6 @@ func subtract(claims map[gpu.UUID]gpu.Bytes, grants []gpu.Grant) {
 	}
 }
 
-// release gives back what a session holds.
 func (r *room) release(p Promise) {
 	r.memory += p.Grants.Memory
 	for _, cpu := range p.Grants.CPUs {
@@ -223,7 +217,7 @@ func (r *room) release(p Promise) {
 	r.texts = nil
 }
 
-// settle makes what foreign processes gave back count as free.
+// settle makes the memory that foreign processes returned count as free.
 func (r *room) settle(m Measured) {
 	r.claims[m.Device] += m.Returned
 	clear(r.unfit)

@@ -1,14 +1,14 @@
 // Package scheduler decides which waiting sessions of one machine start, with what, and what the others wait for.
 //
-// It is pure: [Plan] takes a [Snapshot] of both books (what is promised and what the drivers of the devices say is
-// really free) and of what waits, and returns one [Decision] for each waiting session. The agent stores the placements
-// in one transaction, on the condition that the books still have the snapshot's revision.
+// It is pure: [Plan] takes a [Snapshot] of both books (what is allocated, and what the drivers of the devices report as
+// free) and of the queue, and returns one [Decision] for each waiting session. The agent stores the placements in one
+// transaction, if the books still have the revision of the snapshot.
 //
-// Higher priority goes first, and among equals the earlier arrival. The first that does not fit is the head and gets a
-// reservation: the earliest time at which enough of what is promised surely ends, and what it will take then. Whoever
-// comes after it goes ahead only if that takes nothing from the head, so that nobody is overtaken for ever. A device is
-// given only as far as the [gpu.Ledger] of promises and the driver, by [gpu.Books], agree. "How the queue plans" in
-// backend/README.md says all of it.
+// Higher priority starts first, and among equals the earlier arrival. The first that does not fit is the head and gets
+// a reservation: the earliest time at which enough is certainly freed, and what it will get then. A later session
+// starts before it only if that takes nothing from the head, so that no session waits forever. A device is allocated
+// only as far as the [gpu.Ledger] and the driver, by [gpu.Books], agree. See "How the queue plans" in
+// backend/README.md.
 package scheduler
 
 import (
@@ -19,54 +19,46 @@ import (
 	"slipway/gpu"
 )
 
-// Short is how long a session may at most run that goes ahead of a head whose turn nobody can foresee.
+// Short is the longest that a session may run that starts before a head whose start is unknown.
 const Short = 15 * time.Minute
 
 // Snapshot is everything that a plan depends on.
 type Snapshot struct {
-	Revision uint64 // of the books, see the package comment
-	Machine  Machine
-	Promised []Promise
-	Queue    []Request // in the order of arrival
-	History  *History  // nil: no start is estimated
-	// Allowances are the most that persons hold at a time, by owner. Who is not in it has no limit.
-	Allowances map[string]session.Allowance
-	// Ruler is the owner who is told the names of everybody's sessions. Others are told those of their own.
-	Ruler string
+	Revision   uint64 // of the books, see the package comment
+	Machine    Machine
+	Promised   []Promise
+	Queue      []Request                    // in the order of arrival
+	History    *History                     // nil: no start is estimated
+	Allowances map[string]session.Allowance // by owner; absent: no limit
+	Ruler      string                       // the owner who sees the names of all sessions; others see only their own
 }
 
 // Machine is what sessions may use.
 type Machine struct {
-	CPUs   []int // numbers of the CPUs
-	Memory gpu.Bytes
-	// Busy is how busy each CPU is with anything, 0 to 1, by number. A CPU that is absent counts as idle.
-	Busy     map[int]float64
-	Devices  []gpu.Device
-	Giving   gpu.Config // how shares of devices are given
-	Measured []Measured // the second book; a device that is in neither list is limited by promises only
-	// Unread are the devices of which the second book is not known now. Nothing of them is given until it is.
-	Unread []gpu.UUID
-	// WhyUnread says why they cannot be read, in a sentence; may be empty.
-	WhyUnread string
-	// NoDevices says why there are none, in a sentence; may be empty.
-	NoDevices string
+	CPUs      []int // numbers of the CPUs
+	Memory    gpu.Bytes
+	Busy      map[int]float64 // how busy each CPU is, 0 to 1, by number; absent: idle
+	Devices   []gpu.Device
+	Giving    gpu.Config // how shares of devices are allocated
+	Measured  []Measured // the second book; a device that is in neither list is limited by allocations only
+	Unread    []gpu.UUID // devices whose second book is unknown; nothing of them is allocated
+	WhyUnread string     // in a sentence; may be empty
+	NoDevices string     // why there are none, in a sentence; may be empty
 }
 
 // Measured is the second book of one device.
 type Measured struct {
 	Device gpu.UUID
-	// Free is the memory that is free by the driver, less what the sessions in Promised may still take. It is negative
-	// where somebody took too much.
+	// Free is the free memory by the driver, less what sessions may still take; negative if they took too much.
 	Free    gpu.Bytes
 	Used    map[session.ID]gpu.Bytes // that each session holds, as far as it is seen
 	Foreign []Foreign                // processes that are no session's, in any order
-	// Returned is memory that foreign processes gave back so lately that it still counts as taken, until Settles. It is
-	// part of Free.
+	// Returned is memory of Free that foreign processes freed lately, and that counts as used until Settles.
 	Returned gpu.Bytes
 	Settles  time.Time
 }
 
-// Foreign is a process on a device that is no session's.
+// Foreign is a process on a device that belongs to no session.
 type Foreign struct {
 	PID    int
 	Name   string
@@ -78,7 +70,7 @@ type Foreign struct {
 type Promise struct {
 	Session session.ID
 	Name    string
-	Owner   string // empty: nobody's whom this agent knows
+	Owner   string // empty: unknown to this agent
 	Grants  session.Grants
 	Since   *time.Time // when it began to run; nil: not yet
 	Ends    *time.Time // when it ends at the latest, if that is known
@@ -90,7 +82,7 @@ type Request struct {
 	session.Resources
 	Session   session.ID
 	Name      string
-	Owner     string // empty: one who is told every name
+	Owner     string // empty: one who may see every name
 	GPU       gpu.Request
 	Kernels   int // 0: 1
 	Priority  int
@@ -110,7 +102,6 @@ type Dependency struct {
 	Reason  session.Reason
 }
 
-// kernels is how many kernels q has.
 func (q Request) kernels() int { return max(1, q.Kernels) }
 
 // cpus and memory are those of all kernels together.
@@ -130,11 +121,9 @@ type Schedule struct {
 	Decisions []Decision // one for each session of the queue, in its order
 	Next      time.Time  // when to plan again though nothing has changed; zero: never
 
-	// Contradictions are what is wrong with what sessions hold already, in words: more of a device than it has now,
-	// say. What they concern is not allocated further.
+	// Contradictions are errors in existing grants, such as too much of a device. That is not allocated further.
 	Contradictions []string
-	// Refused are placements that the audit of the plan took back because they gave what another has, in words. There
-	// are none unless Plan is wrong.
+	// Refused are placements that the audit took back as already allocated. There are none unless Plan is wrong.
 	Refused []string
 }
 
@@ -146,13 +135,13 @@ type Decision struct {
 	End     *End
 }
 
-// Placement is what a session is given, and the way to that decision.
+// Placement is what a session is allocated, and how that was decided.
 type Placement struct {
 	Kernels []session.Grants // of each kernel, the main one first
 	Steps   []Step
 }
 
-// Total is the sum of what the kernels are given.
+// Total is the sum over the kernels.
 func (p Placement) Total() (total session.Grants) {
 	for _, k := range p.Kernels {
 		total = total.Plus(k)
@@ -180,7 +169,7 @@ type End struct {
 	Cause  session.Cause
 }
 
-// RequestOf is a session that waits for nothing but its turn.
+// RequestOf is a session that waits only for its turn.
 func RequestOf(s session.Session) Request {
 	return Request{
 		Resources: s.Spec.Resources, Session: s.ID, Name: s.Name, Owner: s.Owner, GPU: s.Spec.Accelerator,
@@ -189,8 +178,7 @@ func RequestOf(s session.Session) Request {
 	}
 }
 
-// KindsOf says of what kind a session is, so that it can be told how long such sessions run: by its owner, image and
-// name without a number, then without the name.
+// KindsOf returns the kinds of a session for the [History]: owner, image and name without number, then without name.
 func KindsOf(s session.Session) []string {
 	stem := strings.TrimRight(s.Spec.Name, "0123456789")
 	image := strings.Join([]string{s.Owner, string(s.Spec.Type), s.Spec.Image}, "\x00")

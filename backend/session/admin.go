@@ -10,10 +10,9 @@ import (
 	"slipway/gpu"
 )
 
-// Admin answers the admins of an agent that several people share. Others fail with agent_call_forbidden.
+// Admin serves the admins of an agent that several people share. Others fail with agent_call_forbidden.
 type Admin interface {
-	// Audit returns the newest entries of the log of what was done that are asked for, oldest first; agent_call_invalid
-	// unless 1 to [MostAudit] are.
+	// Audit returns the newest matching entries of the audit log, oldest first; agent_call_invalid for a wrong limit.
 	//
 	//rpc:method name=audit effect=read who=admin
 	Audit(ctx context.Context, asked AuditQuery) ([]AuditEntry, error)
@@ -21,11 +20,11 @@ type Admin interface {
 	//
 	//rpc:method name=limits effect=read who=admin
 	Limits(ctx context.Context) (map[string]Allowance, error)
-	// SetLimit sets what a person may hold, nil: nothing of their own; agent_call_invalid.
+	// SetLimit sets the allowance of a person; nil removes it. agent_call_invalid.
 	//
 	//rpc:method name=limit.set effect=again args=owner,limit? who=admin audit=owner
 	SetLimit(ctx context.Context, owner string, limit *Allowance) error
-	// PairedClients lists the clients, the computers that are paired with the agent.
+	// PairedClients lists the computers that are paired with the agent.
 	//
 	//rpc:method name=known effect=read who=admin as=PairedDevices
 	PairedClients(ctx context.Context) ([]PairedClient, error)
@@ -35,22 +34,22 @@ type Admin interface {
 	RevokeClient(ctx context.Context, key string) error
 }
 
-// Pairing makes and changes the keys of an agent. It is asked on the agent's own machine alone, or through a login
-// there; agent_pair_unavailable where the agent accepts no clients.
+// Pairing makes and changes the keys of an agent. It is available only on the agent's own machine, or through a login
+// there; agent_pair_unavailable if the agent accepts no clients.
 type Pairing interface {
 	// PairCode creates a code that pairs one client.
 	PairCode(ctx context.Context, request PairRequest) (PairCode, error)
-	// RotateKey gives the agent another key, which the old one signs.
+	// RotateKey replaces the key of the agent by one that the old key signs.
 	RotateKey(ctx context.Context) (KeyRotation, error)
 }
 
-// PairRequest says for whom a code is.
+// PairRequest is whom a pairing code is for.
 type PairRequest struct {
 	Owner string `json:"owner,omitempty"` // who owns what the client launches; empty: the agent's user
 	Role  Role   `json:"role,omitempty"`  // empty: admin for the agent's user, user for others
 }
 
-// PairCode is a pairing code. It is valid once and for a short while.
+// PairCode is a pairing code: single use, and valid for a short while.
 type PairCode struct {
 	Code    string    `json:"code"`
 	Address string    `json:"address"` // where the agent listens
@@ -58,27 +57,24 @@ type PairCode struct {
 	Expires time.Time `json:"expires"`
 }
 
-// KeyRotation is an agent's change of its key.
+// KeyRotation is a change of an agent's key.
 type KeyRotation struct {
 	Before  string `json:"before"`  // fingerprint of the old key, which proves the new one
 	Key     string `json:"key"`     // fingerprint of the new key
 	Clients int    `json:"devices"` // how many were connected, and learn of it at once
 }
 
-// MostAudit is the most entries of the log of what was done in one answer, so that it stays far below what is read of
-// one.
+// MostAudit is the largest limit of an audit query, so that an answer stays far below the largest message.
 const MostAudit = 500
 
-// AuditQuery asks for a part of the log of what was done.
+// AuditQuery selects entries of the audit log.
 type AuditQuery struct {
-	Limit int `json:"limit"`
-	// when the oldest entry known was written: only what is older; zero: the newest
-	Before time.Time `json:"before,omitzero"`
-	Owner  string    `json:"owner,omitempty"`  // who did it
-	Text   string    `json:"text,omitempty"`   // words, each of which is somewhere in an entry
-	Failed bool      `json:"failed,omitempty"` // only what was refused or went wrong
-	// Security selects only what decides who may reach the agent, and who tried.
-	Security bool `json:"security,omitempty"`
+	Limit    int       `json:"limit"`
+	Before   time.Time `json:"before,omitzero"`    // only entries before this; zero: the newest
+	Owner    string    `json:"owner,omitempty"`    // who did it
+	Text     string    `json:"text,omitempty"`     // words, each of which is somewhere in an entry
+	Failed   bool      `json:"failed,omitempty"`   // only what was refused or went wrong
+	Security bool      `json:"security,omitempty"` // only changes of who may reach the agent, and attempts to
 }
 
 // Check says what is wrong with a query.
@@ -90,7 +86,7 @@ func (q AuditQuery) Check() error {
 	return nil
 }
 
-// Matches reports whether an entry is asked for, wherever in the log it is.
+// Matches reports whether q selects an entry.
 func (q AuditQuery) Matches(e AuditEntry) bool {
 	if q.Security && !e.Security || q.Failed && e.Outcome == "ok" || q.Owner != "" && q.Owner != e.Owner {
 		return false
@@ -105,7 +101,7 @@ func (q AuditQuery) Matches(e AuditEntry) bool {
 	return true
 }
 
-// AuditEntry is one thing that was done with an agent.
+// AuditEntry is one call to an agent.
 type AuditEntry struct {
 	At      time.Time `json:"at"` // no two that follow each other have the same
 	Owner   string    `json:"owner"`
@@ -116,9 +112,9 @@ type AuditEntry struct {
 	Session ID        `json:"session,omitempty"`
 	Target  string    `json:"target,omitempty"`
 	Outcome string    `json:"outcome"` // ok or the code of the failure
-	// Count is how often it was done since the entry before that is like it, of which this is the last; 0: once.
+	// Count is how often it was done since the previous entry of this kind, of which this is the last; 0: once.
 	Count    int  `json:"count,omitempty"`
-	Security bool `json:"security,omitempty"` // it decides who may reach the agent, or tells of somebody who tried
+	Security bool `json:"security,omitempty"` // it changes who may reach the agent, or is an attempt to
 }
 
 // PairedClient is a computer that is paired with an agent.
@@ -132,11 +128,10 @@ type PairedClient struct {
 	Live  int       `json:"live"`          // connections at this moment
 }
 
-// DefaultOwner in place of an owner stands for everybody who has no allowance of their own, except for the agent's own
-// user.
+// DefaultOwner is the owner whose allowance counts for everybody without one, except for the agent's own user.
 const DefaultOwner = "default"
 
-// Allowance is the most that the sessions of one person hold at a time on one agent. A zero amount sets no limit.
+// Allowance limits what the sessions of one person hold at a time on one agent. A zero amount is no limit.
 type Allowance struct {
 	Sessions int       `json:"sessions,omitempty"` // that hold resources
 	CPU      int       `json:"cpu,omitempty"`
@@ -144,11 +139,10 @@ type Allowance struct {
 	GPU      gpu.Share `json:"gpu,omitempty"` // of all devices together
 	// Processes is the most processes and threads in each container of theirs, in place of the machine's own limit.
 	Processes int `json:"processes,omitempty"`
-	// Folders are the directories of the agent's machine that a person who does not rule the agent may mount: these
-	// themselves, not what is in them.
+	// Folders are the only directories of the machine that a person who is no admin may mount, without their
+	// subdirectories.
 	Folders []string `json:"folders,omitempty"`
-	// Logins lets a person pull with the agent's registry logins, and use what was pulled with them.
-	Logins bool `json:"logins,omitempty"`
+	Logins  bool     `json:"logins,omitempty"` // use of the agent's registry logins, and of what was pulled with them
 }
 
 // The bounds of a limit on processes: what the guest and a shell need, and the most that Linux has.
@@ -157,7 +151,7 @@ const (
 	MaxProcesses = 4194304
 )
 
-// IsZero reports whether nothing is limited and nothing is opened.
+// IsZero reports whether nothing is limited and nothing is allowed.
 func (a Allowance) IsZero() bool {
 	return !a.Limits() && a.Processes == 0 && len(a.Folders) == 0 && !a.Logins
 }
@@ -167,7 +161,7 @@ func (a Allowance) Limits() bool {
 	return a.Sessions != 0 || a.CPU != 0 || a.Memory != 0 || a.GPU != 0
 }
 
-// Validate says what cannot be meant, in a sentence; nothing where all can.
+// Validate returns what is wrong, in a sentence; empty if nothing is.
 func (a Allowance) Validate() string {
 	if a.Sessions < 0 || a.CPU < 0 || a.Memory < 0 || a.GPU < 0 {
 		return "A limit cannot be less than nothing."
@@ -183,7 +177,7 @@ func (a Allowance) Validate() string {
 	return ""
 }
 
-// Ask is what sessions ask for or hold of what an [Allowance] limits, all of their kernels together.
+// Ask is what sessions ask for or hold of what an [Allowance] limits, with all of their kernels.
 type Ask struct {
 	Sessions int
 	CPU      int
@@ -191,12 +185,12 @@ type Ask struct {
 	GPU      gpu.Share
 }
 
-// Plus is what two ask for together.
+// Plus is the sum of two.
 func (a Ask) Plus(b Ask) Ask {
 	return Ask{a.Sessions + b.Sessions, a.CPU + b.CPU, a.Memory + b.Memory, a.GPU + b.GPU}
 }
 
-// Refuse says for each amount by which ask alone is more than a allows why it can never be had.
+// Refuse explains for each amount of ask that is more than a allows why it can never be allocated.
 func (a Allowance) Refuse(ask Ask) []FieldError {
 	const hint = "Ask for less, or ask whoever rules the agent for more."
 	var wrong []FieldError
@@ -224,8 +218,7 @@ func CPUs(n int) string {
 	return fmt.Sprintf("%d CPUs", n)
 }
 
-// NoSession is the failure of asking for a session that there is not, or that is not shown to whoever asks: the two
-// cannot be told apart.
+// NoSession is the error for a session that does not exist or is not shown to the caller: the two cannot be told apart.
 func NoSession(id ID) *Error {
 	return &Error{Code: CodeSessionNotFound, Message: fmt.Sprintf("There is no session %s.", id),
 		Hint: "List the sessions to find it; records of old sessions are removed after a while."}

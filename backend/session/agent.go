@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Agent is authority over one machine, in parts: whoever calls it names the part that it needs. The agent in this
-// process and one behind a tunnel are the same here. Every method fails with an [Error]; "agent_*_unavailable" means
-// that the agent was not reached and the outcome is unknown. How a method travels, and who may call it, is in its
-// directive; build/rpcgen explains the words.
+// Agent controls one machine. Callers take the parts that they need. The agent in this process and one behind a tunnel
+// are the same here. Every method fails with an [Error]; "agent_*_unavailable" means that the agent was not reached and
+// the outcome is unknown. The directive of a method says how it travels and who may call it; build/rpcgen explains the
+// words.
 type Agent struct {
 	Sessions
 	Activity
@@ -26,12 +26,11 @@ type Agent struct {
 	Uploads
 	Folders
 	FolderTrash
-	// Admin is what only an admin may ask; nil: not by this way.
-	Admin Admin
+	Admin Admin // calls of admins; nil: not available
 }
 
-// AgentOf returns the agent whose parts are all the same value, and what its admins may ask, or nil. Only what stands
-// for a whole agent has all of these methods: a client, a gate, a fake.
+// AgentOf returns the agent whose parts are all a, and admin, which may be nil. Only what represents a whole agent has
+// all of these methods: a client, a gate, a fake.
 func AgentOf(a interface {
 	Sessions
 	Activity
@@ -53,14 +52,12 @@ func AgentOf(a interface {
 
 // Sessions creates, shows, changes and ends sessions.
 type Sessions interface {
-	// Preview says what Launch would do for an owner, including every field that is wrong. No owner is oneself, as in a
-	// LaunchRequest.
+	// Preview says what Launch would do for an owner (empty: the caller), with every field that is wrong.
 	//
 	//rpc:method name=preview effect=read args=owner?,+ who=custom
 	Preview(ctx context.Context, owner string, spec Spec) (Preview, error)
-	// Launch stores a PENDING session and returns it. A second call with the
-	// same Key returns the session of the first and creates nothing.
-	// It fails with session_create_invalid and Fields, or session_create_already-exists.
+	// Launch stores a PENDING session and returns it. A second call with the same Key returns the session of the first
+	// and creates nothing. It fails with session_create_invalid and Fields, or session_create_already-exists.
 	//
 	//rpc:method name=launch effect=again who=custom
 	Launch(ctx context.Context, req LaunchRequest) (Session, error)
@@ -76,21 +73,21 @@ type Sessions interface {
 	//
 	//rpc:method name=rename effect=again who=owner audit=name
 	Rename(ctx context.Context, id ID, name string) (Session, error)
-	// SetTags gives a session, live or finished, these tags in place of those it has; see [CleanTags].
+	// SetTags replaces the tags of a session, live or finished; see [CleanTags].
 	//
 	//rpc:method name=tags effect=again who=owner audit=tags
 	SetTags(ctx context.Context, id ID, tags []string) (Session, error)
-	// Terminate asks for the end of a live session and returns it at once, TERMINATING or ended. Forced removes the
+	// Terminate starts to end a live session and returns it at once, TERMINATING or ended. Forced removes the
 	// containers without waiting, also the one that an ended session has kept; see [EndImage].
 	//
 	//rpc:method name=terminate effect=again args=id,forced? who=owner audit=forced
 	Terminate(ctx context.Context, id ID, forced bool) (Session, error)
 }
 
-// Activity tells what happens in sessions.
+// Activity reports what happens in sessions.
 type Activity interface {
-	// Watch calls fn for every event after cursor until ctx ends or fn fails. fn is never called concurrently, and a
-	// slow fn delays only itself.
+	// Watch calls fn for every event after cursor, one at a time, until ctx ends or fn fails. A slow fn delays only
+	// itself.
 	//
 	//rpc:method name=watch effect=read who=custom
 	Watch(ctx context.Context, after Cursor, fn func(Event) error) error
@@ -102,7 +99,7 @@ type Activity interface {
 	//
 	//rpc:method name=logs effect=read limit=long args=id,options who=owner audit=opts.Kernel
 	Logs(ctx context.Context, id ID, opts LogOptions) (io.ReadCloser, error)
-	// Usage returns samples of the last hour that are newer than since.
+	// Usage returns the samples of the last hour after since.
 	//
 	//rpc:method name=usage effect=read who=owner
 	Usage(ctx context.Context, id ID, since time.Time) ([]Usage, error)
@@ -110,25 +107,23 @@ type Activity interface {
 
 // LaunchRequest asks for one session.
 type LaunchRequest struct {
-	Key   string `json:"key"` // idempotency key, unique to the wish; empty: none
+	Key   string `json:"key"` // idempotency key, unique to the launch; empty: none
 	Owner string `json:"owner"`
 	Spec  Spec   `json:"spec"`
-	// ByAdmin opens every image and the agent's registry logins to the session. The gate says so of those whom it lets
-	// in.
+	// ByAdmin opens every image and the agent's registry logins to the session. The gate sets it for admins.
 	ByAdmin bool `json:"byAdmin,omitempty"`
 }
 
 // Filter selects sessions. The zero filter selects all of them.
 type Filter struct {
-	Live     bool `json:"live,omitempty"`     // only live ones
-	Finished bool `json:"finished,omitempty"` // only finished ones
-	// Owner selects the sessions of one person; empty: of all.
-	Owner  string `json:"owner,omitempty"`
-	Limit  int    `json:"limit,omitempty"` // 0: no limit
-	Offset int    `json:"offset,omitempty"`
+	Live     bool   `json:"live,omitempty"`     // only live ones
+	Finished bool   `json:"finished,omitempty"` // only finished ones
+	Owner    string `json:"owner,omitempty"`    // only of one person
+	Limit    int    `json:"limit,omitempty"`    // 0: no limit
+	Offset   int    `json:"offset,omitempty"`
 }
 
-// LogOptions says which part of a log is wanted.
+// LogOptions selects a part of a log.
 type LogOptions struct {
 	Kernel     string `json:"kernel,omitempty"` // empty: main1
 	Follow     bool   `json:"follow,omitempty"` // follow until the session ends
@@ -144,8 +139,7 @@ type Terminals interface {
 	//
 	//rpc:method name=terminal.open effect=once args=id,terminal who=owner audit=req.Kernel
 	OpenTerminal(ctx context.Context, id ID, req TerminalRequest) (Terminal, error)
-	// AttachTerminal joins a shell from an offset. The stream speaks the attach protocol of package terminal. The
-	// caller closes it; the shell keeps running.
+	// AttachTerminal joins a shell from an offset, with the attach protocol of package terminal. The shell outlives it.
 	//
 	//rpc:method name=terminal.attach effect=once args=id,attach who=owner audit=req.Terminal
 	AttachTerminal(ctx context.Context, id ID, req AttachRequest) (io.ReadWriteCloser, error)
@@ -157,8 +151,7 @@ type Terminals interface {
 	Exec(ctx context.Context, id ID, req ExecRequest) (io.ReadWriteCloser, error)
 }
 
-// TerminalRequest asks for a shell in one kernel, main1 where none is named; session_use_not-found where the session
-// has no such kernel.
+// TerminalRequest asks for a shell in a kernel (empty: main1); session_use_not-found if there is none.
 type TerminalRequest struct {
 	Kernel  string   `json:"kernel,omitempty"`
 	Command []string `json:"command,omitempty"` // empty: the user's login shell
@@ -167,16 +160,14 @@ type TerminalRequest struct {
 	Rows    int      `json:"rows"`
 }
 
-// AttachRequest asks to join a shell. Client names the viewer across reconnections, so that input it sends again is
-// recognised.
+// AttachRequest asks to join a shell. Client identifies the viewer, so that input that is sent again is recognized.
 type AttachRequest struct {
 	Terminal string `json:"terminal"`
 	Offset   uint64 `json:"offset"` // first output byte wanted
 	Client   string `json:"client"`
 }
 
-// ExecRequest asks for one command in one kernel, main1 where none is named; session_use_not-found where the session
-// has no such kernel.
+// ExecRequest asks for one command in a kernel (empty: main1); session_use_not-found if there is none.
 type ExecRequest struct {
 	Kernel  string   `json:"kernel,omitempty"`
 	Command []string `json:"command"`
@@ -185,13 +176,13 @@ type ExecRequest struct {
 	Stdin   bool     `json:"stdin,omitempty"`
 }
 
-// Apps starts what a running session can serve and reaches it.
+// Apps starts what a running session can serve and connects to it.
 type Apps interface {
 	//rpc:method name=apps effect=read who=owner
 	ListApps(ctx context.Context, id ID) ([]App, error)
-	// StartApp starts an app and waits until it answers, at most 30 s. One that runs is returned as it is, unless
-	// another directory is asked for. Its failures are distinct: app_start_not-installed, app_start_exited,
-	// app_start_timeout, app_open_conflict.
+	// StartApp starts an app and waits until it responds, at most 30 s. A running app is returned as it is, unless
+	// another directory is asked for. Failures: app_start_not-installed, app_start_exited, app_start_timeout,
+	// app_open_conflict.
 	//
 	//rpc:method name=app.start effect=again limit=long args=id,+ who=owner audit=req.App
 	StartApp(ctx context.Context, id ID, req AppRequest) (App, error)
@@ -203,20 +194,16 @@ type Apps interface {
 	DialPort(ctx context.Context, id ID, port int) (net.Conn, error)
 }
 
-// AppRequest asks for an app. Dir is the directory that it shall show, where it shows one; empty: its usual one. See
-// [App].
+// AppRequest asks for an app. Dir is the directory to show, if the app shows one; empty: the default. See [App].
 type AppRequest struct {
 	App string `json:"app"`
 	Dir string `json:"dir,omitempty"`
 }
 
-// Event is one change in an agent's world. One of the pointers is set, or none where a later event tells the same anew:
-// samples and devices are not kept.
-//
-// Seq grows by one with each event of one Epoch, the run of an agent process;
-// who may not see every session misses some of the numbers.
-// A watcher that knows (Epoch, Seq) resumes after it; one that knows nothing,
-// or another epoch, or a Seq too old to be kept, first receives Reset.
+// Event is one change in an agent's world. One of the pointers is set, or none if a later event has the same content:
+// samples and devices are not kept. Seq grows by one with each event of one Epoch, the run of an agent process; a
+// watcher that may not see every session misses some numbers. A watcher that knows (Epoch, Seq) resumes after it;
+// without it, with another epoch, or with a Seq that is too old it first receives Reset.
 type Event struct {
 	Epoch   string   `json:"epoch"`
 	Seq     uint64   `json:"seq"`
@@ -227,16 +214,14 @@ type Event struct {
 	Usage   []Usage  `json:"usage,omitempty"`   // newest samples of live sessions; dull: only the last matters
 	Machine *Machine `json:"machine,omitempty"` // the machine's resources or warnings changed
 
-	// Devices is the board after every sample of the devices and every change of who holds them; dull: only the last
-	// matters.
+	// Devices is the board after every sample and every change of holders; dull: only the last matters.
 	Devices *DeviceBoard `json:"devices,omitempty"`
 }
 
-// ResetFinished is how many finished sessions a [Reset] holds. Whoever wants more of them asks for a page.
+// ResetFinished is how many finished sessions a [Reset] has. More are read in pages.
 const ResetFinished = 100
 
-// Reset is the whole state: a watcher forgets what it knew and takes this. Sessions holds every live session and the
-// newest [ResetFinished] that are finished.
+// Reset is the whole state, which replaces what a watcher knew: the live and the newest [ResetFinished] sessions.
 type Reset struct {
 	Sessions []Session `json:"sessions"`
 	Machine  Machine   `json:"machine"`
@@ -250,34 +235,32 @@ type Cursor struct {
 	Seq   uint64 `json:"seq,omitempty"`
 }
 
-// SSH reaches the ssh server that comes with every kernel, whatever its image holds. It listens nowhere: a connection
-// goes the way that terminals go.
+// SSH connects to the SSH server in every kernel, whatever its image contains, on the way of terminals.
 type SSH interface {
-	// SSHHost says by which key a kernel proves who it is, main1 where none is named. It fails with
-	// session_update_conflict where the session was launched without ssh.
+	// SSHHost returns the host key of a kernel (empty: main1). session_update_conflict if the session was launched
+	// without SSH.
 	//
 	//rpc:method name=ssh.host effect=read args=id,kernel? who=owner
 	SSHHost(ctx context.Context, id ID, kernel string) (SSHHost, error)
-	// DialSSH opens one connection to a kernel's ssh server, which lets in whoever has the private key to req.Key.
-	// session_update_conflict, ssh_open_invalid.
+	// DialSSH connects to a kernel's SSH server, which admits only req.Key. session_update_conflict, ssh_open_invalid.
 	//
 	//rpc:method name=ssh effect=once args=id,ssh who=owner audit=req.Kernel
 	DialSSH(ctx context.Context, id ID, req SSHRequest) (net.Conn, error)
 }
 
-// SSHHost is what the ssh server of one kernel is known by. Its key is made when the kernel starts and ends with it.
+// SSHHost identifies the SSH server of one kernel. Its key is made when the kernel starts and lives as long as it.
 type SSHHost struct {
-	Key string `json:"key"` // public, as a line of authorized_keys has it: type and base64
+	Key string `json:"key"` // public key as a line of authorized_keys: type and base64
 }
 
 // SSHRequest asks for one connection.
 type SSHRequest struct {
 	Kernel string `json:"kernel,omitempty"`
-	Key    string `json:"key"`            // public, of the only one who is let in, as a line of authorized_keys has it
-	Bulk   bool   `json:"bulk,omitempty"` // it is made for files, and gives way to what a person waits for
+	Key    string `json:"key"`            // the only public key that is admitted, as a line of authorized_keys
+	Bulk   bool   `json:"bulk,omitempty"` // it transfers files, and yields to what a person waits for
 }
 
-// SSHUse is what went through the ssh server of one kernel. Signs of life are not counted.
+// SSHUse is the traffic of the SSH server of one kernel, without keep-alives.
 type SSHUse struct {
 	Last    time.Time `json:"last,omitzero"`     // anything; zero: never
 	Input   time.Time `json:"input,omitzero"`    // a person's to a terminal; zero: never

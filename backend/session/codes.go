@@ -2,14 +2,13 @@ package session
 
 import "cmp"
 
-// Code names a failure, a reason or a warning as domain_operation_detail, for example "session_create_already-exists".
-// It says the class of what happened, the message says what happened in this case. Programs decide by code, never by
-// text; codes cross HTTP and the tunnel unchanged. All are declared here and explained in build/docs/errors.md; codes
-// of older versions may come from stored records and older agents, and count by their detail.
+// Code names a failure, a reason or a warning as domain_operation_detail, for example "session_create_already-exists";
+// the message describes the case. Programs decide by code, never by text; codes cross HTTP and the tunnel unchanged.
+// All are declared here and explained in build/docs/errors.md. Codes of older versions may come from stored records and
+// older agents, and count by their detail.
 type Code string
 
-// statuses are the HTTP statuses of errors by the detail of their codes, and of those codes that have another. All
-// others say that the state of things forbids it, 409.
+// statuses are the HTTP statuses by detail, and of codes with another one. All others are 409.
 var statuses = map[Code]int{
 	DetailInvalid: 422, DetailNotFound: 404, DetailForbidden: 403, DetailUnavailable: 503, DetailTimeout: 504,
 	DetailInternal: 500, "exited": 502, "too-large": 413, "required": 401, "no-space": 507,

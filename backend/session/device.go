@@ -7,7 +7,7 @@ import (
 	"slipway/gpu"
 )
 
-// Accelerators shows an agent's devices, who holds them and what was used.
+// Accelerators shows an agent's devices, their holders and their use.
 type Accelerators interface {
 	// Devices describes every device with its newest sample and its holders.
 	//
@@ -17,8 +17,8 @@ type Accelerators interface {
 	//
 	//rpc:method name=device.history effect=read who=anyone
 	DeviceHistory(ctx context.Context, device gpu.UUID, since time.Time) ([]DevicePoint, error)
-	// Accounts returns what was used in a span of time, one row for each session, device and bucket; devices that no
-	// session held are rows without a session.
+	// Accounts returns the use in a span of time, one row for each session, device and bucket; devices without a
+	// session are rows without one.
 	//
 	//rpc:method name=accounts effect=read limit=long who=custom
 	Accounts(ctx context.Context, span AccountSpan) ([]Account, error)
@@ -34,8 +34,7 @@ type Queue interface {
 	//
 	//rpc:method name=keep effect=again who=owner audit=length
 	Keep(ctx context.Context, id ID, length Duration) (Session, error)
-	// SimulateIdle says what an idle policy would have made of a session, from what was measured of it. It changes
-	// nothing.
+	// SimulateIdle says what an idle policy would have done with a session, from its measurements. It changes nothing.
 	//
 	//rpc:method name=idle.simulate effect=read who=owner
 	SimulateIdle(ctx context.Context, id ID, policy IdlePolicy) (IdleSimulation, error)
@@ -58,30 +57,29 @@ type DeviceState struct {
 	DeviceStatus
 }
 
-// DeviceStatus is what a device is used for and how much of it is free. What a device may not report is nil.
+// DeviceStatus is the use of a device and how much of it is free. What a device may not report is nil.
 type DeviceStatus struct {
-	Free        gpu.Share      `json:"free"`                  // not promised, in thousandths
-	MemoryFree  gpu.Bytes      `json:"memoryFree"`            // neither promised nor really used
-	Level       gpu.Level      `json:"level"`                 // how a share of it is kept
+	Free        gpu.Share      `json:"free"`                  // not allocated, in thousandths
+	MemoryFree  gpu.Bytes      `json:"memoryFree"`            // neither allocated nor in use
+	Level       gpu.Level      `json:"level"`                 // what limits a share of it
 	Util        *int           `json:"util,omitempty"`        // time with work, in hundredths of a percent
 	MemoryUsed  *gpu.Bytes     `json:"memoryUsed,omitempty"`  // by anybody
 	Power       *gpu.MilliWatt `json:"power,omitempty"`       // milliwatts
 	Temperature *int           `json:"temperature,omitempty"` // degrees Celsius
 	Holders     []DeviceHolder `json:"holders"`
-	// its driver does not tell now what is free: nobody is given any of it
-	Unread bool   `json:"unread,omitempty"`
-	Over   string `json:"over,omitempty"` // how more of it is allocated than it has now
+	Unread      bool           `json:"unread,omitempty"` // its driver does not respond: none of it is allocated now
+	Over        string         `json:"over,omitempty"`   // how more of it is allocated than it has now
 }
 
 // DeviceHolder is a session or a foreign process on a device.
 type DeviceHolder struct {
-	Session  ID         `json:"session,omitempty"` // empty: a process that is no session's
+	Session  ID         `json:"session,omitempty"` // empty: a foreign process
 	Name     string     `json:"name"`              // of the session, or the process
 	Owner    string     `json:"owner"`
 	PID      int        `json:"pid,omitempty"` // of a foreign process
 	Share    gpu.Share  `json:"share"`
 	Promised gpu.Bytes  `json:"promised"`
-	Memory   *gpu.Bytes `json:"memory,omitempty"` // what it really holds
+	Memory   *gpu.Bytes `json:"memory,omitempty"` // in use
 	Util     *int       `json:"util,omitempty"`   // permyriad
 }
 
@@ -94,14 +92,14 @@ type DevicePoint struct {
 	Temperature *int           `json:"temperature,omitempty"`
 }
 
-// AccountSpan says which accounts are wanted.
+// AccountSpan selects accounts.
 type AccountSpan struct {
 	From   time.Time     `json:"from"`
 	To     time.Time     `json:"to"`
 	Bucket time.Duration `json:"bucket"` // an hour or a day; 0: one for the whole span
 }
 
-// Account is what one session used of one device, or of CPU and memory where Device is empty, in one bucket of time.
+// Account is what one session used of one device, or of CPU and memory if Device is empty, in one bucket of time.
 type Account struct {
 	Start time.Time `json:"start"` // of the bucket
 	// session, other (processes of no session), idle (devices without work) or unattributed
@@ -116,14 +114,14 @@ type Account struct {
 	DeviceUse
 }
 
-// Add adds what another row counted. Of peaks the larger one stays.
+// Add adds another row. Of peaks the larger one counts.
 func (a *Account) Add(b Account) {
 	a.CPUMs += b.CPUMs
 	a.AllocCPUMs += b.AllocCPUMs
 	a.DeviceUse.Add(b.DeviceUse)
 }
 
-// Add adds what was used besides.
+// Add adds another use.
 func (u *DeviceUse) Add(d DeviceUse) {
 	u.AllocGPUMs += d.AllocGPUMs
 	u.BusyGPUMs += d.BusyGPUMs
@@ -136,14 +134,13 @@ func (u *DeviceUse) Add(d DeviceUse) {
 	u.GapMs += d.GapMs
 }
 
-// DeviceUse is what was used of a device, in separate counters. Covered, Estimated and Gap say how much of its time was
-// measured, estimated or missed.
+// DeviceUse is the use of a device. Its time was measured (covered), estimated, or missed (gap).
 type DeviceUse struct {
 	AllocGPUMs int64 `json:"allocGpuMs"` // time × share granted, of whole devices
 	BusyGPUMs  int64 `json:"busyGpuMs"`  // time with its work on a device
-	// MiB held × milliseconds: bytes would fill 64 bits in 30 hours of 80 GiB
+	// MiB × milliseconds: bytes would fill 64 bits in 30 hours of 80 GiB
 	VRAMMiBMs     int64          `json:"vramMiBMs"`
-	VRAMPeak      gpu.Bytes      `json:"vramPeak"`      // most bytes held at one time, on one device
+	VRAMPeak      gpu.Bytes      `json:"vramPeak"`      // most bytes at one time, on one device
 	EnergyDynamic gpu.MilliJoule `json:"energyDynamic"` // millijoules of work
 	EnergyIdle    gpu.MilliJoule `json:"energyIdle"`    // millijoules of devices kept ready
 	CoveredMs     int64          `json:"coveredMs"`     // measured device time

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// Duration is a length of time that people write as a whole number with one of the units s, m, h, d and w: "30m", "2d".
-// It travels as that text.
+// Duration is a length of time, written as a whole number with one of the units s, m, h, d and w: "30m", "2d".
 type Duration time.Duration
 
 const (
@@ -23,10 +22,10 @@ var durationUnits = []struct {
 	length time.Duration
 }{{"w", week}, {"d", day}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}}
 
-// maxDuration bounds what is accepted: longer than any task, short enough that adding it to a time cannot overflow.
+// maxDuration is longer than any task, and short enough that adding it to a time cannot overflow.
 const maxDuration = 520 * week
 
-// ParseDuration reads a whole number with a unit. A number without a unit counts seconds.
+// ParseDuration reads a whole number with a unit; without one it counts seconds.
 func ParseDuration(text string) (Duration, error) {
 	s := strings.ToLower(strings.TrimSpace(text))
 	length := time.Second
@@ -76,7 +75,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// UnmarshalJSON reads the text form and refuses numbers, whose unit would be a guess.
+// UnmarshalJSON reads the text form and refuses numbers, whose unit is unclear.
 func (d *Duration) UnmarshalJSON(data []byte) error {
 	var text string
 	if err := json.Unmarshal(data, &text); err != nil {
@@ -85,7 +84,6 @@ func (d *Duration) UnmarshalJSON(data []byte) error {
 	return d.UnmarshalText([]byte(text))
 }
 
-// unit is how the text of one field is judged.
 type unit struct {
 	kind Kind
 	what string // a length of time, by the name that a person knows; empty: 0 is fine
@@ -93,24 +91,21 @@ type unit struct {
 	none string // the hint where it is 0; empty: as hint
 }
 
-// units are the fields of a [Spec] that people write with a unit, by their JSON paths. Those of an idle policy are
-// usualUnit.
+// units are the fields of a [Spec] with a unit, by their JSON paths. Those of an idle policy are usualUnit.
 var units = map[string]unit{
 	"timeout": {KindInvalid, "A timeout", "Write for example 30m, or leave it empty.",
 		"Leave it empty for no timeout."},
-	"pendingTimeout": {KindRange, "The longest wait",
-		"Write for example 2h, or leave it empty to wait for ever.", ""},
-	"resources.memory": {KindRange, "", "Write for example 2g.", ""},
-	"resources.shm": {KindRange, "", "Write for example 64m, or leave it empty for an automatic amount.",
+	"pendingTimeout": {KindRange, "The longest wait", "Write for example 2h, or leave it empty to wait for ever.",
 		""},
-	"accelerator": {KindInvalid, "",
-		"Write for example 0.5, 2, mig:1g.10gb or vram:12g, or leave it empty.", ""},
+	"resources.memory": {KindRange, "", "Write for example 2g.", ""},
+	"resources.shm":    {KindRange, "", "Write for example 64m, or leave it empty for an automatic amount.", ""},
+	"accelerator":      {KindInvalid, "", "Write for example 0.5, 2, mig:1g.10gb or vram:12g, or leave it empty.", ""},
 }
 
 var usualUnit = unit{KindInvalid, "A length of time", "Write for example 30m, or leave it empty.", ""}
 
-// ReadUnit reads an amount or a length of time as people write it into a field of a [Spec], and says what is wrong with
-// it; nil where it is fine. An empty text leaves the field as it is. A length of 0 must be left out instead.
+// ReadUnit reads an amount or a length of time as people write it into a field of a [Spec], and returns what is wrong
+// with it; nil if nothing is. An empty text leaves the field as it is. A length of 0 must be left out instead.
 func ReadUnit(field, text string, into encoding.TextUnmarshaler) *FieldError {
 	if text == "" {
 		return nil

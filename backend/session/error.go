@@ -27,17 +27,16 @@ func (c Code) Detail() string {
 	return parts[2]
 }
 
-// Error is a failure that a person can act on. Message is one sentence, Hint says what to do next. Fields is set when
-// the failure is about what was entered; each names one field and what is wrong with it.
+// Error is a failure that a person can act on. Message is one sentence, Hint the remedy. Fields are the wrong fields of
+// what was entered.
 type Error struct {
 	Code    Code         `json:"code"`
 	Message string       `json:"message"`
 	Hint    string       `json:"hint,omitempty"`
 	Fields  []FieldError `json:"fields,omitempty"`
-	// the sentences of Message, for other languages; nil: it is told only in English
-	Said   []Phrase `json:"said,omitempty"`
-	Advice []Phrase `json:"advice,omitempty"` // and those of Hint
-	Err    error    `json:"-"`                // the cause, for logs; it does not cross the wire
+	Said    []Phrase     `json:"said,omitempty"`   // sentences of Message, for other languages; nil: only in English
+	Advice  []Phrase     `json:"advice,omitempty"` // and those of Hint
+	Err     error        `json:"-"`                // the cause, for logs; it does not cross the wire
 }
 
 // Kind is what is wrong with a field.
@@ -48,7 +47,7 @@ const (
 	KindRequired  Kind = "required"     // it is empty
 	KindInvalid   Kind = "invalid"      // it breaks the rule for such values
 	KindRange     Kind = "out-of-range" // it is less or more than allowed, or than the machine has
-	KindRounded   Kind = "rounded"      // it is not a multiple of what can be given
+	KindRounded   Kind = "rounded"      // it is not a multiple of the smallest share
 	KindTooMany   Kind = "too-many"     // the list is too long
 	KindDuplicate Kind = "duplicate"    // something else has this value
 	KindReserved  Kind = "reserved"     // Slipway or the system uses it
@@ -58,18 +57,16 @@ const (
 	KindUnknown   Kind = "unknown"      // there is no such field
 )
 
-// FieldError says what is wrong with one field of a [Spec]. Field is the JSON path of the field, for example
-// "env[2].name".
+// FieldError is what is wrong with one field of a [Spec]. Field is its JSON path, for example "env[2].name".
 type FieldError struct {
-	Field   string `json:"field"`
-	Kind    Kind   `json:"kind"`
-	Message string `json:"message"`
-	Hint    string `json:"hint,omitempty"`
-	// Message for other languages; nil: it is told only in English
-	Said []Phrase `json:"said,omitempty"`
+	Field   string   `json:"field"`
+	Kind    Kind     `json:"kind"`
+	Message string   `json:"message"`
+	Hint    string   `json:"hint,omitempty"`
+	Said    []Phrase `json:"said,omitempty"` // Message for other languages; nil: only in English
 }
 
-// Fault is a [FieldError] whose message, which also says what to do, is a phrase.
+// Fault is a [FieldError] whose message, with the remedy, is a phrase.
 func Fault(field string, kind Kind, said Phrase) FieldError {
 	return FieldError{Field: field, Kind: kind, Message: said.English(), Said: []Phrase{said}}
 }
@@ -84,7 +81,7 @@ func WrapError(cause error, code Code, message, hint string) *Error {
 	return &Error{Code: code, Message: message, Hint: hint, Err: cause}
 }
 
-// Refused returns an error about fields, which says what is wrong with the first.
+// Refused returns an error about fields, with the message of the first.
 func Refused(code Code, fields ...FieldError) *Error {
 	return &Error{Code: code, Message: fields[0].Message, Hint: fields[0].Hint, Fields: fields}
 }
@@ -99,7 +96,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// CodeOf returns the code of the first [Error] in err's chain, or "" where there is none.
+// CodeOf returns the code of the first [Error] in err's chain, or "".
 func CodeOf(err error) Code {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code
@@ -107,8 +104,7 @@ func CodeOf(err error) Code {
 	return ""
 }
 
-// AsError returns the first [Error] in err's chain. An error of another type is wrapped under the given code with its
-// own text as the message.
+// AsError returns the first [Error] in err's chain, or wraps err under code with its text as the message.
 func AsError(err error, code Code) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
@@ -116,7 +112,7 @@ func AsError(err error, code Code) *Error {
 	return &Error{Code: code, Message: err.Error(), Err: err}
 }
 
-// Cause is an [Error] as it is kept with a session.
+// Cause is an [Error] as it is stored with a session.
 type Cause struct {
 	Code    Code     `json:"code"`
 	Message string   `json:"message"`
@@ -125,7 +121,7 @@ type Cause struct {
 	Advice  []Phrase `json:"advice,omitempty"` // and those of Hint
 }
 
-// Because is a cause whose message and hint are said by phrases. A hint that says nothing is none.
+// Because is a cause whose message and hint are phrases. An empty hint is none.
 func Because(code Code, message, hint Phrase) *Cause {
 	c := &Cause{Code: code, Message: message.English(), Hint: hint.English(), Said: []Phrase{message}}
 	if hint.Say != "" {
@@ -134,15 +130,15 @@ func Because(code Code, message, hint Phrase) *Cause {
 	return c
 }
 
-// Failure is the error that c is kept of, made by err.
+// Failure is the error of a stored cause, caused by err.
 func (c *Cause) Failure(err error) *Error {
 	return &Error{Code: c.Code, Message: c.Message, Hint: c.Hint, Said: c.Said, Advice: c.Advice, Err: err}
 }
 
-// Cause writes e the way it is kept with a session.
+// Cause returns e as it is stored with a session.
 func (e *Error) Cause() *Cause {
 	return &Cause{Code: e.Code, Message: e.Message, Hint: e.Hint, Said: e.Said, Advice: e.Advice}
 }
 
-// CauseOf is a failure as it is kept with a session. One of another type than [Error] is kept under the given code.
+// CauseOf returns err as it is stored with a session. If it is no [Error], its code is code.
 func CauseOf(err error, code Code) *Cause { return AsError(err, code).Cause() }

@@ -11,9 +11,9 @@ import (
 	"unicode/utf8"
 )
 
-// Files reads and changes files of a machine: those that a running session sees, as its user sees them, and those of a
-// folder. Failures are file_<operation>_<detail>; those of the file system have the details not-found, forbidden,
-// already-exists, no-space, read-only, not-empty, wrong-kind, in-use and invalid.
+// Files reads and changes files: those of a running session, as its user sees them, and those of a folder. Failures are
+// file_<operation>_<detail>; those of the file system have the details not-found, forbidden, already-exists, no-space,
+// read-only, not-empty, wrong-kind, in-use and invalid.
 type Files interface {
 	// ListFiles returns a part of a directory, sorted by name without regard to case. Parts of uploads are not listed.
 	//
@@ -23,8 +23,7 @@ type Files interface {
 	//
 	//rpc:method name=file.stat effect=read who=owner
 	StatFile(ctx context.Context, place Place, path FilePath) (FileInfo, error)
-	// ReadFile reads a regular file from an offset; file_use_changed where it is not of the version asked for any more.
-	// The caller closes the reader.
+	// ReadFile reads a regular file from an offset, which the caller closes; file_use_changed for another version.
 	//
 	//rpc:method name=file.read effect=read args=place,read who=owner audit=req.Path
 	ReadFile(ctx context.Context, place Place, req ReadRequest) (io.ReadCloser, error)
@@ -32,16 +31,15 @@ type Files interface {
 	//
 	//rpc:method name=file.checksum effect=read limit=checking reply=checksum who=owner
 	ChecksumFile(ctx context.Context, place Place, path FilePath) (string, error)
-	// MakeDirectory makes a directory and those above it. One that is there already is file_use_already-exists unless
-	// parents is asked for.
+	// MakeDirectory makes a directory, and its parents if asked to; else file_use_already-exists if it exists.
 	//
 	//rpc:method name=file.mkdir effect=once args=place,path,all? who=owner audit=path
 	MakeDirectory(ctx context.Context, place Place, path FilePath, parents bool) error
-	// MoveFile renames within a place. What is at the new path is never replaced.
+	// MoveFile renames within a place. It never replaces what is at the new path.
 	//
 	//rpc:method name=file.move effect=once args=place,path,to? who=owner audit=from
 	MoveFile(ctx context.Context, place Place, from, to FilePath) error
-	// RemoveFile removes a file or an empty directory, or all that is in it.
+	// RemoveFile removes a file or an empty directory, or a directory with its contents.
 	//
 	//rpc:method name=file.remove effect=once limit=long args=place,path,all? who=owner audit=path
 	RemoveFile(ctx context.Context, place Place, path FilePath, recursive bool) error
@@ -49,37 +47,36 @@ type Files interface {
 
 // Uploads writes files in parts, which can be resumed. Failures are those of [Files].
 type Uploads interface {
-	// UploadOffset says how many bytes of an upload are there, 0 where it is not known. They outlive connections and
-	// restarts of the agent.
+	// UploadOffset returns how many bytes of an upload are stored, 0 if unknown. They outlive restarts of the agent.
 	//
 	//rpc:method name=file.offset effect=read args=place,upload reply=position who=owner
 	UploadOffset(ctx context.Context, place Place, up Upload) (int64, error)
-	// WriteUpload adds what from gives at the upload's Offset, which must not lie beyond what is there
-	// (file_use_conflict), and returns how many bytes are there then. What had come before a failure stays.
+	// WriteUpload appends from at the upload's Offset, which must not lie beyond what has arrived (file_use_conflict),
+	// and returns how many bytes have arrived then. What came before a failure stays.
 	//
 	//rpc:method name=file.write effect=once args=place,upload reply=position who=owner audit=up.Path
 	WriteUpload(ctx context.Context, place Place, up Upload, from io.Reader) (int64, error)
-	// FinishUpload makes the file of an upload appear at its path, whole and at once, and durable. It fails with
-	// file_use_conflict where the size is another, file_use_changed where the checksum is, and file_use_already-exists.
-	// To finish again what is finished does no harm.
+	// FinishUpload makes the file of an upload appear at its path, whole, at once, and durable. It fails with
+	// file_use_conflict for another size, file_use_changed for another checksum, and file_use_already-exists. It can be
+	// repeated.
 	//
 	//rpc:method name=file.finish effect=again limit=checking args=place,finish who=owner audit=req.Path
 	FinishUpload(ctx context.Context, place Place, req FinishRequest) (FileInfo, error)
-	// DropUpload forgets an upload.
+	// DropUpload deletes an upload.
 	//
 	//rpc:method name=file.drop effect=again args=place,upload who=owner audit=up.Path
 	DropUpload(ctx context.Context, place Place, up Upload) error
 }
 
-// Place says whose files are meant: those of a running session, where relative paths begin at [Home], or those of a
-// folder, whose root is "/" and where they begin too. Nothing outside of a folder is reached, also not through links.
+// Place is whose files are meant: those of a running session, where relative paths begin at [Home], or those of a
+// folder, where they begin at its root "/". Nothing outside of a folder is reached, also not through links.
 type Place struct {
 	Session ID       `json:"session,omitempty"`
 	Kernel  string   `json:"kernel,omitempty"` // of the session; empty: main1
 	Folder  FolderID `json:"folder,omitempty"`
 }
 
-// FilePath is a path, or a name, of bytes: most are UTF-8 and are written as text, the others as {"bytes": base64}.
+// FilePath is a path, or a name, of bytes: UTF-8 is written as text, anything else as {"bytes": base64}.
 type FilePath string
 
 // MarshalJSON keeps every byte.
@@ -118,8 +115,7 @@ const (
 	KindOther     FileKind = "other"
 )
 
-// FileInfo describes one file. Of a link it describes what that leads to, and says that it is one; a link that leads
-// nowhere is of the other kind.
+// FileInfo describes one file, or what a link leads to; a link that leads nowhere is of the other kind.
 type FileInfo struct {
 	Name     FilePath  `json:"name"`
 	Kind     FileKind  `json:"kind"`
@@ -156,18 +152,17 @@ type ReadRequest struct {
 	Version string   `json:"version,omitempty"` // empty: whatever it is now
 }
 
-// Upload names an upload: Path is where its file will be, and Key tells uploads to the same path apart: 1 to 64 letters
-// and digits, chosen by the caller.
+// Upload names an upload by its path and a key, 1 to 64 letters and digits, that distinguishes uploads to one path.
 type Upload struct {
 	Path   FilePath `json:"path"`
 	Key    string   `json:"key"`
 	Offset int64    `json:"offset,omitempty"`
 }
 
-// Conflict is what becomes of a file that is there already.
+// Conflict is what to do with an existing file.
 type Conflict string
 
-// What may become of it. To keep both gives the new one another name.
+// The conflicts. Keep-both gives the new file another name.
 const (
 	ConflictFail    Conflict = "fail"
 	ConflictReplace Conflict = "replace"
@@ -189,10 +184,10 @@ type Finish struct {
 	Modified time.Time `json:"modified,omitzero"`  // absent: now
 }
 
-// longestPath is the most bytes of a path, as Linux has it.
+// longestPath is the limit of Linux in bytes.
 const longestPath = 4096
 
-// CheckPath says what is wrong with a path that nobody can have.
+// CheckPath refuses a path that cannot exist.
 func CheckPath(path FilePath) error {
 	if strings.ContainsRune(string(path), 0) || len(path) > longestPath {
 		return &Error{Code: CodeFileInvalid, Message: "There can be no such path.",

@@ -10,10 +10,9 @@ import (
 	"slipway/gpu"
 )
 
-// Folders keeps data folders on a machine. They outlive sessions, belong to one person each, and are mounted by name.
-// Failures are folder_<operation>_<detail>.
+// Folders keeps data folders on a machine. They outlive sessions, belong to one person, and are mounted by name.
 type Folders interface {
-	// ListFolders returns folders in whatever state, sorted by name.
+	// ListFolders returns folders in any state, sorted by name.
 	//
 	//rpc:method name=folders effect=read who=custom
 	ListFolders(ctx context.Context, filter FolderFilter) ([]Folder, error)
@@ -26,32 +25,30 @@ type Folders interface {
 	//
 	//rpc:method name=folder.create effect=once who=custom
 	CreateFolder(ctx context.Context, req FolderRequest) (Folder, error)
-	// UpdateFolder changes what is set. It fails with file_use_invalid, folder_create_already-exists, and
-	// folder_update_conflict in the trash.
+	// UpdateFolder changes a folder. file_use_invalid, folder_create_already-exists, folder_update_conflict in the
+	// trash.
 	//
 	//rpc:method name=folder.update effect=again who=owner audit=id
 	UpdateFolder(ctx context.Context, id FolderID, change FolderChange) (Folder, error)
 }
 
-// FolderTrash deletes folders in two steps: into the trash, and for ever. Failures are those of [Folders].
+// FolderTrash deletes folders in two steps: into the trash, and permanently. Failures are those of [Folders].
 type FolderTrash interface {
-	// TrashFolder puts a folder into the trash, where it cannot be mounted. It fails with folder_update_conflict while
-	// a live session has it mounted.
+	// TrashFolder puts a folder into the trash, where it cannot be mounted; folder_update_conflict while it is in use.
 	//
 	//rpc:method name=folder.trash effect=again who=owner audit=id
 	TrashFolder(ctx context.Context, id FolderID) (Folder, error)
-	// RestoreFolder takes a folder out of the trash. It fails with folder_create_already-exists where another has its
-	// name by now.
+	// RestoreFolder takes a folder out of the trash. folder_create_already-exists if another has its name by now.
 	//
 	//rpc:method name=folder.restore effect=again who=owner audit=id
 	RestoreFolder(ctx context.Context, id FolderID) (Folder, error)
-	// DeleteFolder deletes a folder in the trash for ever, in the background. Of a linked directory only the link is
-	// forgotten. It fails with folder_update_conflict outside of the trash.
+	// DeleteFolder permanently deletes a folder in the trash, in the background. Of a linked directory only the link is
+	// removed. folder_update_conflict outside of the trash.
 	//
 	//rpc:method name=folder.delete effect=once who=owner audit=id
 	DeleteFolder(ctx context.Context, id FolderID) error
-	// StopDeleting stops deleting a folder and puts what is left of it back into the trash. One that is not being
-	// deleted stays as it is. It fails with folder_read_not-found where all of it is gone.
+	// StopDeleting stops deleting a folder and puts the rest back into the trash. A folder that is not being deleted
+	// stays as it is. folder_read_not-found if nothing is left.
 	//
 	//rpc:method name=folder.stop effect=again who=owner audit=id
 	StopDeleting(ctx context.Context, id FolderID) (Folder, error)
@@ -74,9 +71,9 @@ type Folder struct {
 	CreatedAt time.Time      `json:"createdAt"`
 	TrashedAt *time.Time     `json:"trashedAt,omitempty"`
 	Usage     *FolderUsage   `json:"usage,omitempty"`    // nil: not counted yet
-	Counting  bool           `json:"counting,omitempty"` // what it uses is being counted anew
+	Counting  bool           `json:"counting,omitempty"` // what it uses is being counted again
 	UsedBy    []FolderUser   `json:"usedBy"`             // live sessions that have it mounted
-	Removed   *FolderRemoval `json:"removed,omitempty"`  // what is deleted of it for ever; nil: nothing
+	Removed   *FolderRemoval `json:"removed,omitempty"`  // what is deleted of it permanently; nil: nothing
 }
 
 // FolderLink is the directory that a folder links.
@@ -110,7 +107,7 @@ const (
 	FolderModel   FolderMode = "model" // what inference sessions serve
 )
 
-// FolderState is where a folder is in its life.
+// FolderState is the state of a folder.
 type FolderState string
 
 // The states.
@@ -120,20 +117,19 @@ const (
 	FolderDeleting FolderState = "deleting"
 )
 
-// FolderUsage is what a folder holds. Links and what two names share count once and in full.
+// FolderUsage is what a folder holds. Links, and files with two names, count once and in full.
 type FolderUsage struct {
-	Bytes gpu.Bytes `json:"bytes"`
-	Files int       `json:"files"` // directories are none
-	At    time.Time `json:"at"`    // when it was counted
-	// Partial says that a part could not be read and is not counted.
-	Partial bool `json:"partial,omitempty"`
+	Bytes   gpu.Bytes `json:"bytes"`
+	Files   int       `json:"files"`             // directories are none
+	At      time.Time `json:"at"`                // when it was counted
+	Partial bool      `json:"partial,omitempty"` // a part could not be read and is not counted
 }
 
-// FolderRemoval is how much of a folder is deleted for ever, of what it held when it was counted last.
+// FolderRemoval is how much of a folder is deleted, of what it held at the last count.
 type FolderRemoval struct {
 	Files   int       `json:"files"` // directories are none
 	Bytes   gpu.Bytes `json:"bytes"`
-	OfFiles int       `json:"ofFiles"` // 0: nobody knows
+	OfFiles int       `json:"ofFiles"` // 0: unknown
 	OfBytes gpu.Bytes `json:"ofBytes"`
 }
 
@@ -158,7 +154,7 @@ type FolderRequest struct {
 	Path       string           `json:"path,omitempty"`       // absolute, of a directory to link; empty: a fresh folder
 }
 
-// FolderChange says what becomes of a folder; a nil field is left as it is.
+// FolderChange changes a folder; a nil field stays as it is.
 type FolderChange struct {
 	Name       *string           `json:"name,omitempty"`
 	Permission *FolderPermission `json:"permission,omitempty"`
@@ -210,15 +206,13 @@ func (c FolderChange) Validate() []FieldError {
 	return f
 }
 
-// NoFolder is the failure of asking for a folder that there is not, or that is not shown to whoever asks: the two
-// cannot be told apart.
+// NoFolder is the error for a folder that does not exist or is not shown to the caller: the two cannot be told apart.
 func NoFolder(ref string) *Error {
 	return NewError(CodeFolderNotFound, fmt.Sprintf("There is no folder %s.", Clip(ref)),
 		"List the folders to find it.")
 }
 
-// CheckSubPath says what is wrong with a path inside a folder; nothing where it is fine, or empty for all of the
-// folder.
+// CheckSubPath returns what is wrong with a path inside a folder; nothing if it is fine, or empty for the whole folder.
 func CheckSubPath(sub string) string {
 	switch {
 	case sub == "":

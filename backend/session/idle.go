@@ -2,30 +2,27 @@ package session
 
 import "time"
 
-// IdlePolicy says when an idle session is reclaimed. A zero field is off.
+// IdlePolicy is when an idle session is reclaimed. A zero field is off.
 type IdlePolicy struct {
-	// ended this long after its start, whatever it does
-	Lifetime Duration `json:"lifetime,omitempty"`
-	// without traffic through terminal or apps; never for batch
-	Network Duration  `json:"network,omitempty"`
-	Use     UsePolicy `json:"use,omitzero"`
+	Lifetime Duration  `json:"lifetime,omitempty"` // ended this long after its start, whatever it does
+	Network  Duration  `json:"network,omitempty"`  // without traffic through terminal or apps; never for batch
+	Use      UsePolicy `json:"use,omitzero"`
 }
 
-// UsePolicy judges what a session makes of what it holds, averaged over Window. There is no verdict before Grace is
-// over, the window is full and at least 90 % of it was measured. A metric that is missing, or of a resource that was
-// not asked for, does not count and is never taken for 0.
+// UsePolicy judges how a session uses its resources, averaged over Window. There is no verdict before Grace is over,
+// the window is full and at least 90 % of it was measured. A metric that is missing, or of a resource that was not
+// asked for, does not count and is never 0.
 type UsePolicy struct {
 	Window Duration `json:"window,omitempty"`
 	Grace  Duration `json:"grace,omitempty"`
-	// one metric below its threshold is enough; else all must be
-	Any    bool     `json:"any,omitempty"`
+	Any    bool     `json:"any,omitempty"`    // any metric below its threshold is enough; default: all
 	CPU    *float64 `json:"cpu,omitempty"`    // percent of the CPUs granted
 	Memory *float64 `json:"memory,omitempty"` // percent of the memory granted
 	GPU    *float64 `json:"gpu,omitempty"`    // percent of the share granted
 	VRAM   *float64 `json:"vram,omitempty"`   // percent of the memory of the share
 }
 
-// IdleCheck is what one checker found last. Unknown means keep running.
+// IdleCheck is the last result of one checker. Unknown means keep running.
 type IdleCheck struct {
 	Checker    IdleChecker  `json:"checker"`
 	State      IdleState    `json:"state"`
@@ -36,11 +33,11 @@ type IdleCheck struct {
 	CheckedAt  time.Time    `json:"checkedAt"`
 }
 
-// IdleSimulation is what an idle policy would have made of a session. Where what was measured does not reach far enough
-// back, Since says from when on it was judged.
+// IdleSimulation is what an idle policy would have done with a session. Since is later than its start if what was
+// measured does not reach back that far.
 type IdleSimulation struct {
 	Ended    bool        `json:"ended"`              // it would have been reclaimed
-	Unknown  bool        `json:"unknown,omitempty"`  // whether it would have been cannot be told from what is kept
+	Unknown  bool        `json:"unknown,omitempty"`  // whether it would have been is unknown
 	At       *time.Time  `json:"at,omitempty"`       // when, at the latest
 	Earliest *time.Time  `json:"earliest,omitempty"` // when, at the earliest; nil: at At
 	Checker  IdleChecker `json:"checker,omitempty"`  // by which check
@@ -66,7 +63,7 @@ const (
 	CheckUse      IdleChecker = "utilization"
 )
 
-// IdleState is what a checker makes of a session.
+// IdleState is the result of a checker.
 type IdleState string
 
 // The states.

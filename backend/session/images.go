@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"path"
 	"regexp"
 	"slices"
@@ -16,49 +17,43 @@ import (
 	"slipway/gpu"
 )
 
-// Images lists, fetches, makes and removes the images of an agent's engine. Fetching one and making one of a session
-// take a while and go on when whoever asked has left: each is an [ImageWork], which the agent remembers for a while
-// after its end, and not over a restart.
+// Images lists, pulls, makes and removes images. A pull and a commit continue without the caller: each is an
+// [ImageWork], which the agent remembers for a while after its end, but not across a restart.
 type Images interface {
 	//rpc:method name=images effect=read who=custom
 	ListImages(ctx context.Context) ([]Image, error)
-	// PullImage begins to fetch an image, or joins the fetching that goes on. The codes of its failures are those of
-	// the engine: engine_pull_not-found, engine_pull_forbidden and so on. image_update_invalid for what is no name, or
-	// names a customized image, which no registry has.
+	// PullImage starts a pull, or joins a running one. engine_pull_not-found, engine_pull_forbidden and so on;
+	// image_update_invalid for what is not a name, or names a customized image, which no registry has.
 	//
 	//rpc:method name=image.pull effect=again who=custom
 	PullImage(ctx context.Context, req PullRequest) (ImageWork, error)
-	// CommitSession begins to make an image of what a RUNNING interactive
-	// session, or an ended one that kept its container, changed in its main
-	// kernel; folders, mounts and /home/work are not part of it. Fails with image_update_invalid,
-	// image_update_conflict where
-	// the session is not one of that kind or is being committed already, and
-	// image_commit_already-exists where its owner has an image of that name.
+	// CommitSession starts to make an image of what a RUNNING interactive session, or an ended one that kept its
+	// container, changed in its main kernel, without folders, mounts and /home/work. Fails with image_update_invalid,
+	// image_update_conflict for another session or one that is being committed, and image_commit_already-exists if its
+	// owner has an image of that name.
 	//
 	//rpc:method name=image.commit effect=once args=id,commit who=owner audit=req.Name
 	CommitSession(ctx context.Context, id ID, req CommitRequest) (ImageWork, error)
-	// AwaitImageWork returns a piece of work as soon as its revision is above after, at once where it has ended, and
-	// else as it is after [ImageWorkWait]. operation_read_not-found.
+	// AwaitImageWork waits [ImageWorkWait] at most for a revision above after, or the end. operation_read_not-found.
 	//
 	//rpc:method name=image.work effect=read args=work,after? who=custom
 	AwaitImageWork(ctx context.Context, id string, after uint64) (ImageWork, error)
-	// CancelImageWork asks a piece of work to end. What it has made so far is dropped. One that has ended stays as it
-	// is.
+	// CancelImageWork asks a work to end and drops what it has made so far. One that has ended stays as it is.
 	//
 	//rpc:method name=image.cancel effect=again args=work who=custom
 	CancelImageWork(ctx context.Context, id string) (ImageWork, error)
-	// RemoveImage removes an image under all its names. Fails with engine_image_not-found, and with
-	// image_update_conflict where a live session, or any container, uses it.
+	// RemoveImage removes an image with all its names. Fails with engine_image_not-found, and with
+	// image_update_conflict if a live session, or any container, uses it.
 	//
 	//rpc:method name=image.remove effect=once limit=slow who=custom
 	RemoveImage(ctx context.Context, ref string) error
-	// ImageDisk says what images take on the disk, those without a name included.
+	// ImageDisk returns the disk use of images, also of those without a name.
 	//
 	//rpc:method name=image.disk effect=read limit=slow who=custom
 	ImageDisk(ctx context.Context) (ImageDisk, error)
 }
 
-// ImageWorkWait is how long AwaitImageWork waits for news.
+// ImageWorkWait is how long AwaitImageWork waits for a change.
 const ImageWorkWait = 20 * time.Second
 
 // Image is an image that an agent's engine has.
@@ -72,14 +67,13 @@ type Image struct {
 	Labels    map[string]string `json:"labels"`
 	Origin    *ImageOrigin      `json:"origin,omitempty"` // nil: it was not made of a session
 	UsedBy    []ImageUser       `json:"usedBy"`           // live sessions; only in lists
-	// Owners are the only people who may use it, whatever it is called; empty: its names decide.
+	// Owners are the only people who may use it, whatever its names are; empty: the names decide.
 	Owners []string `json:"owners,omitempty"`
-	// Login reports that it was pulled with a registry login of the agent and cannot be pulled without one.
-	Login bool `json:"login,omitempty"`
+	Login  bool     `json:"login,omitempty"` // it can be pulled only with a registry login of the agent
 }
 
-// ShownTo reports whether a person who is no admin may see and use the image. A name under slipway-custom/ is of the
-// person in it, any other is everybody's; logins says whether the person may use the agent's registry logins.
+// ShownTo reports whether a person who is no admin may see and use the image. A name under slipway-custom/ belongs to
+// the person in it, any other to everybody; logins is whether the person may use the agent's registry logins.
 func (i Image) ShownTo(owner string, logins bool) bool {
 	if len(i.Owners) > 0 {
 		return slices.Contains(i.Owners, owner)
@@ -92,23 +86,21 @@ func (i Image) ShownTo(owner string, logins bool) bool {
 	})
 }
 
-// OnlyOf reports whether every name of the image is a person's own.
+// OnlyOf reports whether every name of the image belongs to owner.
 func (i Image) OnlyOf(owner string) bool {
 	own := len(i.Refs) > 0 && !slices.ContainsFunc(i.Refs, func(ref string) bool { return !OwnRef(owner, ref) })
 	return own || len(i.Owners) == 1 && i.Owners[0] == owner
 }
 
-// ImageOrigin says what a customized image was made of.
+// ImageOrigin is what a customized image was made from.
 type ImageOrigin struct {
 	Name        string `json:"name"` // as its owner named it
 	Owner       string `json:"owner"`
 	Instance    string `json:"instance"` // of the agent that made it, as in [Machine]
 	Session     ID     `json:"session"`
 	SessionName string `json:"sessionName"`
-	// image that the session began with; that one's base where it was customized itself
-	Base string `json:"base"`
-	// name of the series that it was kept in when its session ended; empty: a person asked for it
-	Series string `json:"series,omitempty"`
+	Base        string `json:"base"`             // image of the session, or the base of that if customized
+	Series      string `json:"series,omitempty"` // name of the series, if made at the end; else empty
 }
 
 // ImageUser is a live session that uses an image.
@@ -118,55 +110,53 @@ type ImageUser struct {
 	Owner   string `json:"owner,omitempty"`
 }
 
-// The labels of customized images.
-const (
-	labelOriginName        = "slipway.image.name"
-	labelOriginOwner       = "slipway.image.owner"
-	labelOriginInstance    = "slipway.image.instance"
-	labelOriginSession     = "slipway.image.session"
-	labelOriginSessionName = "slipway.image.session-name"
-	labelOriginBase        = "slipway.image.base"
-	labelOriginSeries      = "slipway.image.series"
-)
+// LabelImageInstance names the agent that made an image, on images without a name, too.
+const LabelImageInstance = "slipway.image.instance"
 
-// LabelImageInstance names the agent that made an image, on images that have no name yet as well.
-const LabelImageInstance = labelOriginInstance
-
-// Labels are those by which an image tells of its origin.
-func (o ImageOrigin) Labels() map[string]string {
-	return map[string]string{
-		labelOriginName: o.Name, labelOriginOwner: o.Owner, labelOriginInstance: o.Instance,
-		labelOriginSession:     string(o.Session),
-		labelOriginSessionName: o.SessionName, labelOriginBase: o.Base, labelOriginSeries: o.Series,
-	}
+// originLabels are the labels of customized images, each with its field.
+var originLabels = map[string]func(*ImageOrigin) *string{
+	"slipway.image.name":         func(o *ImageOrigin) *string { return &o.Name },
+	"slipway.image.owner":        func(o *ImageOrigin) *string { return &o.Owner },
+	LabelImageInstance:           func(o *ImageOrigin) *string { return &o.Instance },
+	"slipway.image.session":      func(o *ImageOrigin) *string { return (*string)(&o.Session) },
+	"slipway.image.session-name": func(o *ImageOrigin) *string { return &o.SessionName },
+	"slipway.image.base":         func(o *ImageOrigin) *string { return &o.Base },
+	"slipway.image.series":       func(o *ImageOrigin) *string { return &o.Series },
 }
 
-// OriginOf reads the origin of an image from its labels, nil where it has none.
+// Labels are the labels of an image with this origin.
+func (o ImageOrigin) Labels() map[string]string {
+	labels := make(map[string]string, len(originLabels))
+	for label, field := range originLabels {
+		labels[label] = *field(&o)
+	}
+	return labels
+}
+
+// OriginOf reads the origin of an image from its labels, nil if it has none.
 func OriginOf(labels map[string]string) *ImageOrigin {
-	if labels[labelOriginName] == "" {
+	var o ImageOrigin
+	for label, field := range originLabels {
+		*field(&o) = labels[label]
+	}
+	if o.Name == "" {
 		return nil
 	}
-	return &ImageOrigin{
-		Name: labels[labelOriginName], Owner: labels[labelOriginOwner], Instance: labels[labelOriginInstance],
-		Session:     ID(labels[labelOriginSession]),
-		SessionName: labels[labelOriginSessionName], Base: labels[labelOriginBase], Series: labels[labelOriginSeries],
-	}
+	return &o
 }
 
-// customized begins the names of repositories of customized images.
 const customized = "slipway-custom/"
 
-// CustomizedRef reports whether a reference names a customized image, be it there or not.
+// CustomizedRef reports whether ref names a customized image, existing or not.
 func CustomizedRef(ref string) bool { return strings.Contains(ref, customized) }
 
-// OwnRef reports whether a reference names a customized image of a person.
+// OwnRef reports whether ref names a customized image of owner.
 func OwnRef(owner, ref string) bool {
 	rest, own := strings.CutPrefix(ref, customized+slugOf(owner))
 	return own && rest != "" && strings.ContainsAny(rest[:1], ":/@")
 }
 
-// BroughtRef is the name under a person's own prefix for an image that they bring to an agent under another name:
-// slipway-custom/<person>/<name>. It is empty where no name comes of it.
+// BroughtRef is slipway-custom/<person>/<name> for an image that owner uploads as ref; empty if ref is invalid.
 func BroughtRef(owner, ref string) string {
 	match := imageRule().FindStringSubmatch(ref)
 	if match == nil {
@@ -192,7 +182,7 @@ func BroughtRef(owner, ref string) string {
 	return brought
 }
 
-// CommitRef is the reference of a customized image. Names of repositories have no capital letters, tags may have them.
+// CommitRef is the reference of a customized image. Repositories have no capital letters, tags may have them.
 func CommitRef(owner, name string) string {
 	if strings.HasPrefix(name, "-") {
 		name = "_" + name // no tag begins so
@@ -200,7 +190,6 @@ func CommitRef(owner, name string) string {
 	return customized + slugOf(owner) + ":" + name
 }
 
-// slugOf is a person as a part of the name of a repository.
 func slugOf(owner string) string {
 	slug := strings.Trim(notSlug().ReplaceAllString(strings.ToLower(owner), "-"), "-")
 	if slug != owner { // which another owner may be reduced to as well
@@ -210,23 +199,20 @@ func slugOf(owner string) string {
 	return slug
 }
 
-// imagePartRule matches one component of the name of a repository.
 var imagePartRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^` + imagePart + `$`) })
 
-// notSlug is compiled when it is first used, as imageRule is.
 var notSlug = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-z0-9]+`) })
 
 // PullRequest asks for an image of a registry.
 type PullRequest struct {
-	Ref   string `json:"ref"`
-	Owner string `json:"owner"` // whose wish it is
-	// ByAdmin lets the pull use the agent's registry logins. The gate says so of those whom it lets in.
-	ByAdmin bool `json:"byAdmin,omitempty"`
+	Ref     string `json:"ref"`
+	Owner   string `json:"owner"`             // who asks for it
+	ByAdmin bool   `json:"byAdmin,omitempty"` // it may use the agent's registry logins; set by the gate
 }
 
 // CommitRequest asks for an image of a session.
 type CommitRequest struct {
-	Name string `json:"name"` // under the rule of [CommitNames]
+	Name string `json:"name"` // a valid one of [CommitNames]
 }
 
 // ImageWorkKind is what a piece of work on images does.
@@ -238,7 +224,7 @@ const (
 	WorkCommit ImageWorkKind = "commit"
 )
 
-// ImageWorkState is where a piece of work stands.
+// ImageWorkState is the state of a work.
 type ImageWorkState string
 
 // The states of work; all but the first are ends.
@@ -249,7 +235,7 @@ const (
 	WorkCancelled ImageWorkState = "cancelled"
 )
 
-// ImageWork is a piece of work on an image, as it is at one moment.
+// ImageWork is the state of a pull or a commit at one moment.
 type ImageWork struct {
 	ID        string         `json:"id"`
 	Kind      ImageWorkKind  `json:"kind"`
@@ -265,26 +251,25 @@ type ImageWork struct {
 	Revision  uint64         `json:"revision"`
 }
 
-// ImageDisk is what images take on the disk. Images share layers, so that the sum of their sizes is more than what they
-// take together.
+// ImageDisk is the disk use of images. They share layers, so the sum of their sizes is more than they use together.
 type ImageDisk struct {
 	Total  gpu.Bytes   `json:"total"` // all layers, each once
 	Images []ImageRoom `json:"images"`
 }
 
-// ImageRoom is what one image takes.
+// ImageRoom is the disk use of one image.
 type ImageRoom struct {
 	Image
-	Alone      gpu.Bytes `json:"alone"`      // is free when this image goes and no other
+	Alone      gpu.Bytes `json:"alone"`      // freed if only this image is removed
 	Containers int       `json:"containers"` // that use it, anybody's
 }
 
 // MaxCommitOnEnd is the most images that [Spec.CommitOnEnd] may keep.
 const MaxCommitOnEnd = 50
 
-// EndImage is the image that is made of a session as it ends, as [Spec.CommitOnEnd] asks for. A session that ended
-// without one for want of room, say, keeps its main container, stopped, until it is made an image after all
-// ([Images.CommitSession]) or dropped ([Sessions.Terminate], forced).
+// EndImage is the image that is made of a session as it ends ([Spec.CommitOnEnd]). If it could not be made, for lack of
+// disk space, say, the session keeps its main container, stopped, until it is committed ([Images.CommitSession]) or
+// dropped ([Sessions.Terminate], forced).
 type EndImage struct {
 	State ImageWorkState `json:"state"`
 	Name  string         `json:"name"` // of the image, in the manner of [SeriesName]
@@ -294,9 +279,8 @@ type EndImage struct {
 	Error *Cause         `json:"error,omitempty"` // why there is none
 }
 
-// EndsInImage reports whether an image is to be made of a session whose end is under way. Nothing is made of one that
-// never ran or that is forced to end, nor of a batch session that failed: what it left behind would push aside the
-// images of those that succeeded.
+// EndsInImage reports whether an image is to be made of a session that is ending: not of one that never ran or is
+// forced to end, nor of a batch session that failed, whose image would displace those of successful ones.
 func (s Session) EndsInImage() bool {
 	if s.Spec.CommitOnEnd == 0 || s.Forced || s.StartedAt == nil {
 		return false
@@ -315,17 +299,90 @@ func (s Session) KeepsContainer() bool {
 	return s.Status.Terminal() && s.EndImage != nil && s.EndImage.Kept
 }
 
-// SeriesName names the image of a number in the series of a session's name. It keeps the rule of [CommitNames],
-// whatever the name of the session.
+// SeriesName names an image of a session's series by its number. It satisfies [CommitNames] for every session name.
 func SeriesName(name string, number int) string {
-	slug := strings.Map(func(r rune) rune {
-		if r == '.' {
-			return '-'
-		}
-		return r
-	}, name)
+	slug := strings.ReplaceAll(name, ".", "-")
 	ending := fmt.Sprintf("-%d", number)
 	return strings.TrimRight(slug[:min(len(slug), CommitNames.Max-len(ending))], "-") + ending
+}
+
+// ImageTransfers moves images between agents without a registry: the agent with an image describes it and sends what is
+// asked for; the other reports what it lacks, keeps what has arrived, and passes it to its engine in the end. Either
+// may be disconnected at any moment: what has arrived stays for seven days, also across a restart of the agent.
+type ImageTransfers interface {
+	ImageArrivals
+	// DescribeImage returns the parts of an image; engine_image_not-found.
+	//
+	//rpc:method name=image.describe effect=read limit=long who=custom
+	DescribeImage(ctx context.Context, ref string) (ImageParts, error)
+	// SendImage returns parts of an image, from their offsets, as a stream of package layers. engine_image_not-found.
+	//
+	//rpc:method name=image.send effect=read limit=long who=custom
+	SendImage(ctx context.Context, wish ImageWish) (io.ReadCloser, error)
+}
+
+// ImageArrivals receives images. What one person uploads belongs to them until it is installed.
+type ImageArrivals interface {
+	// ExpectImage prepares for an image and returns how much of each part has arrived. It can be repeated. Fails with
+	// disk_write_no-space, engine_create_unsupported for another processor architecture, image_update_conflict or
+	// request_decode_too-large beyond a person's limits on uploads, and image_update_conflict if one of its names
+	// belongs to another image. A person who is no admin gets it under names of their own.
+	//
+	//rpc:method name=image.expect effect=again limit=long who=custom
+	ExpectImage(ctx context.Context, parts ImageParts) (ImageArrival, error)
+	// ReceiveImage receives a stream of package layers for an expected image: the caller writes it, and reads how much
+	// of each part is stored. A second caller ends the stream of the first. Fails with image_receive_not-found and
+	// image_receive_corrupt.
+	//
+	//rpc:method name=image.receive effect=once class=bulk who=custom
+	ReceiveImage(ctx context.Context, id string) (io.ReadWriteCloser, error)
+	// InstallImage passes a complete image to the engine and drops its parts. image_update_invalid while some are
+	// missing; image_update_conflict as ExpectImage.
+	//
+	//rpc:method name=image.install effect=again limit=slow who=custom
+	InstallImage(ctx context.Context, id string) (Image, error)
+	// ForgetImage drops what has arrived of an image.
+	//
+	//rpc:method name=image.forget effect=again who=custom
+	ForgetImage(ctx context.Context, id string) error
+}
+
+// ImageParts are the parts of an image: a configuration and layers, each on top of those before it.
+type ImageParts struct {
+	ID      string       `json:"id"` // as the sender's engine knows it
+	Refs    []string     `json:"refs"`
+	Arch    string       `json:"arch"`
+	OS      string       `json:"os"`
+	Layers  []ImageLayer `json:"layers"`            // lowest first
+	Replace bool         `json:"replace,omitempty"` // an admin moves names from another image
+}
+
+// ImageLayer is one layer. Size is that of the engine and may differ from what is sent; it is 0 if it only removes.
+type ImageLayer struct {
+	Digest string    `json:"digest"` // "sha256:" and 64 hexadecimal digits, of its uncompressed archive
+	Size   gpu.Bytes `json:"size"`
+}
+
+// ImageConfig names the part with an image's configuration; all others are named by their digests.
+const ImageConfig = "config"
+
+// ImageWish asks for parts of an image. They are sent in the order of the engine.
+type ImageWish struct {
+	ID    string     `json:"id"`
+	Parts []PartMark `json:"parts"`
+}
+
+// PartMark is a place in one part, in bytes of its uncompressed content.
+type PartMark struct {
+	Part   string    `json:"part"`
+	Offset gpu.Bytes `json:"offset"`
+}
+
+// ImageArrival is how much of the missing parts of an image has arrived. A layer that the engine has is not listed.
+type ImageArrival struct {
+	ID      string     `json:"id"`
+	Missing []PartMark `json:"missing,omitempty"` // in the order of the image; Offset: what is kept of it
+	Present int        `json:"present"`           // layers that the engine has or that have arrived
 }
 
 // The grammar of an image reference, as the OCI distribution project defines it: [host[:port]/]path[:tag][@digest], or
@@ -337,8 +394,7 @@ const (
 	imageDigest = `[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}`
 )
 
-// imageRule and imageIDRule are compiled when they are first used: every start of a program in a container links this
-// package and none checks an image there.
+// imageRule and imageIDRule are compiled on first use, like [namePart].
 var (
 	imageRule = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^((?:` + imageHost + `/)?` + imagePart + `(?:/` + imagePart +
@@ -364,8 +420,7 @@ func ValidImage(ref string) bool {
 	return match != nil && len(match[1]) <= maxImage
 }
 
-// PinImage names an image by its digest: the one of a registry where that is known, else the id that its content has on
-// any machine. A reference that has a digest already, or is an id, stays as it is.
+// PinImage adds a digest to ref, if it has none and is no id: of a registry if known, else the id of the image.
 func PinImage(ref string, image Image) string {
 	if imageIDRule().MatchString(ref) || strings.Contains(ref, "@") {
 		return ref
@@ -382,7 +437,6 @@ func PinImage(ref string, image Image) string {
 	return ref + "@" + image.ID
 }
 
-// imageName is a reference without its tag and without what it need not say.
 func imageName(ref string) string {
 	if match := imageRule().FindStringSubmatch(ref); match != nil {
 		ref = match[1]
@@ -390,7 +444,7 @@ func imageName(ref string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(ref, "docker.io/"), "library/")
 }
 
-// ImageDigest returns the digest that a reference ends with, "" without one.
+// ImageDigest returns the digest at the end of ref, or "".
 func ImageDigest(ref string) string {
 	_, digest, _ := strings.Cut(ref, "@")
 	return digest
@@ -399,7 +453,7 @@ func ImageDigest(ref string) string {
 // ValidImageID reports whether ref is the id of an image.
 func ValidImageID(ref string) bool { return imageIDRule().MatchString(ref) }
 
-// SameImage reports whether two references mean one image, though one of them leaves out what goes without saying.
+// SameImage reports whether two references mean one image, with default parts or without.
 func SameImage(a, b string) bool {
 	tag := func(ref string) string {
 		if match := imageRule().FindStringSubmatch(ref); match != nil && match[2] != "" {

@@ -7,16 +7,15 @@ import (
 	"slipway/gpu"
 )
 
-// Machine is what an agent says of itself and its machine.
+// Machine describes an agent and its machine.
 type Machine struct {
 	Agent string `json:"agent"` // name of the agent
-	// Instance is the random id that the agent's books were given when they were made. However the agent is reached and
-	// whatever it is called, it stays the same. Empty: an agent that tells none.
+	// Instance is the random id of the agent's store, however the agent is reached or named. Empty: unknown.
 	Instance string `json:"instance,omitempty"`
 	Platform
 	Capacity
 	Load     Load      `json:"load"`
-	Warnings []Warning `json:"warnings"` // standing trouble, such as an engine that does not answer
+	Warnings []Warning `json:"warnings"` // lasting problems, such as an engine that does not respond
 	Caller
 }
 
@@ -34,28 +33,27 @@ type Platform struct {
 type Capacity struct {
 	CPUs       int       `json:"cpus"`
 	Memory     gpu.Bytes `json:"memory"`
-	UsedCPUs   int       `json:"usedCpus"`   // promised to sessions
-	UsedMemory gpu.Bytes `json:"usedMemory"` // promised to sessions
+	UsedCPUs   int       `json:"usedCpus"`   // allocated
+	UsedMemory gpu.Bytes `json:"usedMemory"` // allocated
 }
 
-// Caller is who asks, as the agent knows them, and the most that they may hold.
+// Caller is who asks, as the agent knows them.
 type Caller struct {
 	Owner     string    `json:"owner,omitempty"` // the name under which their sessions are kept
-	Role      Role      `json:"role,omitempty"`  // empty: an agent that tells none
+	Role      Role      `json:"role,omitempty"`  // empty: unknown
 	Allowance Allowance `json:"allowance,omitzero"`
 }
 
 // Role is what somebody may do with an agent.
 type Role string
 
-// The roles. An admin sees every session and may launch for others; a user sees their own sessions and no trace of
-// whose the others are.
+// The roles. An admin sees every session and may launch for others; a user sees only their own sessions.
 const (
 	RoleAdmin Role = "admin"
 	RoleUser  Role = "user"
 )
 
-// Load is what the machine really uses at this moment.
+// Load is what the machine really uses now.
 type Load struct {
 	CPU       float64   `json:"cpu"`      // busy CPUs, 0 to CPUs
 	Memory    gpu.Bytes `json:"memory"`   // used by anything
@@ -63,8 +61,7 @@ type Load struct {
 	DiskTotal gpu.Bytes `json:"diskTotal"`
 }
 
-// Usage is one sample of a session's use. Counters grow over the life of the container; rates are left to the reader,
-// who knows two samples.
+// Usage is one sample of a session's use. Counters grow over the life of the container; readers derive rates.
 type Usage struct {
 	Session   ID        `json:"session"`
 	At        time.Time `json:"at"`
@@ -80,16 +77,15 @@ type Usage struct {
 	GPUs []DeviceLoad `json:"gpus"` // one for each device that it holds
 }
 
-// DeviceLoad is what a session makes of one device at the time of a sample. What was not measured is nil and never
-// zero.
+// DeviceLoad is a session's use of one device in a sample. What was not measured is nil and never zero.
 type DeviceLoad struct {
 	Device   gpu.UUID   `json:"device"`
 	Instance gpu.UUID   `json:"instance,omitempty"`
 	Util     *int       `json:"util,omitempty"`   // permyriad of the device
-	Memory   *gpu.Bytes `json:"memory,omitempty"` // held by its processes
+	Memory   *gpu.Bytes `json:"memory,omitempty"` // used by its processes
 }
 
-// Preview says what a launch would do now, without doing it.
+// Preview is what a launch would do now.
 type Preview struct {
 	Spec     Spec         `json:"spec"`            // with defaults filled in
 	Errors   []FieldError `json:"errors"`          // launch would be refused
@@ -100,8 +96,8 @@ type Preview struct {
 	Folders []FolderMount `json:"folders"` // that would be mounted
 	// where it would land, of all kernels; empty while it would wait
 	GPUs        []gpu.Grant   `json:"gpus,omitempty"`
-	Enforcement gpu.Level     `json:"enforcement"`       // how the share of a device would be kept
-	Rounded     *gpu.Rounding `json:"rounded,omitempty"` // what would be given in place of what was asked
+	Enforcement gpu.Level     `json:"enforcement"`       // what would limit the share of a device
+	Rounded     *gpu.Rounding `json:"rounded,omitempty"` // what would be allocated instead of the request
 }
 
 // App is something reachable in a running session.
@@ -111,12 +107,10 @@ type App struct {
 	Kind  string   `json:"kind"` // "web" or "tcp"
 	Port  int      `json:"port"` // in the container; 0 before it is started
 	State AppState `json:"state"`
-	Path  string   `json:"path,omitempty"` // where its address begins, "/" if empty
-	// Dir is the directory that the app shows, or would; empty: it shows none.
-	Dir string `json:"dir,omitempty"`
-	// Found says that somebody listens on a port that nobody has announced.
-	Found bool   `json:"found,omitempty"`
-	Error *Cause `json:"error,omitempty"`
+	Path  string   `json:"path,omitempty"`  // where its address begins, "/" if empty
+	Dir   string   `json:"dir,omitempty"`   // directory that the app shows, or would; empty: none
+	Found bool     `json:"found,omitempty"` // not announced, but something listens on the port
+	Error *Cause   `json:"error,omitempty"`
 }
 
 // AppState is the state of an app.
@@ -130,7 +124,7 @@ const (
 	AppFailed   AppState = "failed"
 )
 
-// Terminal is a shell that a session holds.
+// Terminal is a shell in a session.
 type Terminal struct {
 	ID        string    `json:"id"`
 	Title     string    `json:"title"`
@@ -149,8 +143,7 @@ type Host interface {
 	//
 	//rpc:method name=machine effect=read who=custom
 	Machine(ctx context.Context) (Machine, error)
-	// Doctor probes what sessions need of the machine. A probe that fails is a [Check] with its cause and one remedy,
-	// never an error of the call.
+	// Doctor probes what sessions need. A failed probe is a [Check] with its cause and one remedy, never an error.
 	//
 	//rpc:method name=doctor effect=read limit=long who=anyone
 	Doctor(ctx context.Context) ([]Check, error)
@@ -180,8 +173,7 @@ type Check struct {
 	Remedy string      `json:"remedy,omitempty"`
 }
 
-// DirectoryListing is what a directory of a machine holds, at most 5,000 entries, sorted by name without regard to
-// case.
+// DirectoryListing is a part of a directory of a machine, at most 5,000 entries, sorted by name without regard to case.
 type DirectoryListing struct {
 	Path    string           `json:"path"`   // absolute and clean
 	Parent  string           `json:"parent"` // empty at the root

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"regexp"
@@ -12,13 +13,10 @@ import (
 // Home is the home and working directory of every session.
 const Home = "/home/work"
 
-// MountTarget returns where m appears in the session: an absolute, clean path. An empty target takes the name of the
-// folder or the base name of the source, a relative one lands under [Home].
+// MountTarget returns where m appears in the session: an absolute, clean path. An empty target is the name of the
+// folder or the base name of the source, a relative one is under [Home].
 func MountTarget(m Mount) string {
-	target := m.Target
-	if target == "" && m.Folder != "" {
-		target = m.Folder
-	}
+	target := cmp.Or(m.Target, m.Folder)
 	if target == "" {
 		target = path.Base(strings.ReplaceAll(m.Source, `\`, "/"))
 	}
@@ -73,7 +71,6 @@ func (s Spec) validateMounts(f *findings) {
 	}
 }
 
-// validateFolder judges what a mount says of a folder by itself.
 func (m Mount) validateFolder(f *findings, field string) bool {
 	const hint = "Write the name of a folder, or the path of a directory of the machine."
 	switch {
@@ -100,7 +97,7 @@ func printable(text string) bool {
 	})
 }
 
-// checkTarget judges the target of one mount by itself. It says nothing where the target is fine.
+// checkTarget checks the target of one mount; an empty phrase means that it is fine.
 func checkTarget(m Mount) (Kind, Phrase) {
 	switch target := MountTarget(m); {
 	case !printable(target) || strings.ContainsAny(target, `:\`):
@@ -126,8 +123,7 @@ func reservedTarget(target string) bool {
 	return ok && ownInHomeRule().MatchString(first)
 }
 
-// checkOverlap judges a target against one of an earlier mount. A mount inside another would have to create its mount
-// point in the outer one's source.
+// checkOverlap checks a target against an earlier one: a nested mount would need a mount point in the outer source.
 func checkOverlap(target, other string) (Kind, Phrase) {
 	switch {
 	case target == other:
@@ -143,5 +139,4 @@ func checkOverlap(target, other string) (Kind, Phrase) {
 // Overlap reports whether two absolute, clean targets are one, or one lies in the other.
 func Overlap(a, b string) bool { return within(a, b) || within(b, a) }
 
-// within reports whether the clean path p is dir or lies in it.
 func within(p, dir string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }

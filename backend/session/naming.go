@@ -10,15 +10,13 @@ import (
 	"unicode/utf8"
 )
 
-// NameRule is the rule for the names of one kind of thing. build/tsgen writes it for the user interface, which judges a
-// name by it while it is typed.
+// NameRule is a rule for names. build/tsgen writes it for the user interface, which checks a name while it is typed.
 type NameRule struct {
 	Min, Max int        // characters
 	Parts    []NamePart // in the order in which a name is judged by them
 }
 
-// NamePart is a pattern that names match, or with Not must not match. It is written in what regular expressions of Go
-// and of JavaScript have in common.
+// NamePart is a pattern that names match, or with Not must not match, for both Go and JavaScript.
 type NamePart struct {
 	Pattern string
 	Not     bool
@@ -27,8 +25,7 @@ type NamePart struct {
 	compiled func() *regexp.Regexp
 }
 
-// namePart compiles its pattern when it is first used: every start of a program in a container links this package and
-// checks no name there.
+// namePart compiles its pattern on first use: a program in a container links this package and starts often.
 func namePart(pattern, say string) NamePart {
 	return NamePart{Pattern: pattern, Say: say,
 		compiled: sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })}
@@ -66,7 +63,7 @@ var (
 
 func (p NamePart) allows(name string) bool { return p.compiled().MatchString(name) != p.Not }
 
-// Check says what is wrong with a name; nil where the rule allows it.
+// Check returns what is wrong with a name; nil if nothing is.
 func (r NameRule) Check(name string) *FieldError {
 	var said Phrase
 	length := utf8.RuneCountInString(name)
@@ -84,23 +81,20 @@ func (r NameRule) Check(name string) *FieldError {
 	return new(Fault("name", KindInvalid, said))
 }
 
-// SecretPattern marks a variable's name as that of a secret, in any case of its letters. It is written as a [NamePart]
-// is.
+// SecretPattern matches names of variables with secrets, in any case. It is written like a [NamePart].
 const SecretPattern = `AUTH|ACCESS|SECRET|KEY|PASSWORD|PASSWD|PWD|TOKEN|PRIVATE|CREDENTIAL|JWT|CERTIFICATE|SSH` +
 	`|ENCRYPT|SIGNATURE|SALT|PASSPHRASE|PASS$|_PW$|(^|_)PIN(_|$)`
 
 var secretRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("(?i)" + SecretPattern) })
 
-// SecretName reports whether a variable of this name looks as if its value were secret. Such a value is never shown,
-// and never written to history, recipes or addresses. A name such as MONKEY is taken for a secret too: to hide too much
-// costs less than to show one.
+// SecretName reports whether a variable of this name looks secret. Such a value is never shown, and never written to
+// history, recipes or addresses. MONKEY looks secret, too: hiding too much costs less than showing a secret.
 func SecretName(name string) bool { return secretRule().MatchString(name) }
 
-// Hidden stands for the value of a secret in what is shown to people.
+// Hidden replaces the value of a secret in what people see.
 const Hidden = "••••••"
 
-// Redacted returns spec with the value of every secret-looking variable replaced by mask. An empty value stays empty.
-// The receiver is left as it was.
+// Redacted returns spec with the nonempty values of secret-looking variables replaced by mask.
 func (s Spec) Redacted(mask string) Spec {
 	s.Env = slices.Clone(s.Env)
 	for i, v := range s.Env {
@@ -117,9 +111,8 @@ const (
 	MaxTag  = 32 // characters of one
 )
 
-// CleanTags returns tags as they are kept: without blanks around them, sorted, each once. It fails with
-// session_update_invalid for more than [MaxTags], and for one that is empty, longer than [MaxTag], or holds a comma or
-// what does not print.
+// CleanTags returns tags without blanks around them, sorted, each once. It fails with session_update_invalid for more
+// than [MaxTags], and for a tag that is empty, longer than [MaxTag], or has a comma or an unprintable character.
 func CleanTags(tags []string) ([]string, error) {
 	clean := make([]string, 0, len(tags))
 	for _, tag := range tags {

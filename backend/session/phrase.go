@@ -10,9 +10,9 @@ import (
 	"unicode"
 )
 
-// Phrase is a sentence, or a piece of one, that can be said in any language: Say names the words, Count decides between
-// one and many, and With fills the holes in them. Where Say is empty it is Text as it stands, such as a name or an
-// amount, or the pieces of With with Text between them.
+// Phrase is a sentence, or a part of one, in any language: Say names the words, Count selects the singular or plural,
+// and With fills the holes. If Say is empty it is Text as it is, such as a name or an amount, or the parts in With with
+// Text between them.
 type Phrase struct {
 	Hole  string   `json:"hole,omitempty"` // that it fills
 	Say   string   `json:"say,omitempty"`
@@ -21,21 +21,21 @@ type Phrase struct {
 	With  []Phrase `json:"with,omitempty"`
 }
 
-// Say is the phrase of a key of phrases.json, with what fills its holes.
+// Say is the phrase of a key of phrases.json, with its holes filled.
 func Say(key string, holes ...Phrase) Phrase {
 	return Phrase{Say: key, With: holes}
 }
 
-// Fill is a name or an amount, the same in every language, that fills a hole.
+// Fill fills a hole with a name or an amount, which is the same in every language.
 func Fill(hole, text string) Phrase { return Phrase{Hole: hole, Text: text} }
 
-// phraseWords are the English words of all phrases, as JSON: by what a [Phrase] says, or that and _one or _other where
-// a count decides. {{name}} is a hole.
+// phraseWords are the English texts of all phrases, as JSON, by [Phrase].Say, with _one or _other for a count. {{name}}
+// is a hole.
 //
 //go:embed phrases.json
 var phraseWords []byte
 
-// English says a phrase in English.
+// English returns a phrase in English.
 func (p Phrase) English() string {
 	var room [512]byte
 	return string(p.english(room[:0], englishWords()))
@@ -73,11 +73,9 @@ func (p Phrase) english(text []byte, words map[string]wording) []byte {
 	return text
 }
 
-// wording is what a phrase says of one and of any other number, each parted at its holes: what stands before the first
-// one, its name, what stands behind it, and so on.
+// wording is the singular and the plural of a phrase, split at its holes: text, name of a hole, text, and so on.
 type wording struct{ one, many []string }
 
-// englishWords are the words of phraseWords.
 var englishWords = sync.OnceValue(func() map[string]wording {
 	var texts map[string]string
 	if err := json.Unmarshal(phraseWords, &texts); err != nil {
@@ -100,8 +98,7 @@ var englishWords = sync.OnceValue(func() map[string]wording {
 	return words
 })
 
-// Printable returns text as it may stand in a line or a title: without the characters that [Unprintable] reports and
-// with bytes that are not UTF-8 replaced. Line breaks stay.
+// Printable returns text, which keeps its line breaks, as valid UTF-8 without [Unprintable] characters.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && Unprintable(r) {
@@ -112,7 +109,7 @@ func Printable(text string) string {
 }
 
 // Unprintable reports whether a terminal or a page acts on a character instead of showing it: escape sequences begin
-// with one, others move the cursor, break the line or turn the direction of what follows.
+// with one, others move the cursor, break the line or turn the direction of text.
 func Unprintable(r rune) bool {
 	switch {
 	case unicode.IsControl(r), r == '\u2028', r == '\u2029':
@@ -123,8 +120,7 @@ func Unprintable(r rune) bool {
 	return false
 }
 
-// IsPrintable reports whether every character of text is one that is seen: a control character is not, nor is one that
-// only changes how others are shown.
+// IsPrintable reports whether text has no control characters, and none that only changes how others are shown.
 func IsPrintable(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool {
 		return unicode.Is(unicode.C, r) || r == '\u2028' || r == '\u2029' || r == unicode.ReplacementChar

@@ -1,7 +1,6 @@
-// Package session says what Slipway is about: a [Spec] that a person writes, the [Session] that an agent keeps of it,
-// the [Status] values it moves through and the table that says how, the [Phase] records that explain each step, the
-// [Event] stream that tells of every change, and [Agent], the one interface between whoever asks and the machine that
-// answers.
+// Package session defines the concepts of Slipway: a [Spec] that a person writes, its [Session] on an agent, the
+// [Status] values and their transitions, the [Phase] records that explain each step, the [Event] stream of every
+// change, and [Agent], the one interface between a client and a machine.
 //
 // The package is pure: it does no I/O and reads no clock. A function that needs the time takes it as an argument.
 package session
@@ -17,11 +16,10 @@ import (
 	"slipway/gpu"
 )
 
-// ID identifies a session for ever. It is 12 lower-case letters and digits, chosen at random, and safe in host names,
-// paths and labels.
+// ID identifies a session permanently: 12 random lower-case letters and digits, safe in host names, paths and labels.
 type ID string
 
-// Session is what an agent knows of one session. It is stored, sent and shown as this one record.
+// Session is the record of one session. It is stored, sent and shown as this record.
 type Session struct {
 	ID    ID     `json:"id"`
 	Name  string `json:"name"`
@@ -35,51 +33,46 @@ type Session struct {
 	End
 	CreatedAt time.Time `json:"createdAt"`
 	Times
-	// a person's own marks, sorted; also on one that has ended
-	Tags     []string `json:"tags"`
+	Tags     []string `json:"tags"`     // set by a person, sorted; also of one that has ended
 	Revision uint64   `json:"revision"` // grows with every stored change of this session
 }
 
-// Resolved is what the agent derived from the spec of a session, and from who launched it.
+// Resolved is what the agent derived from the spec and the launch of a session.
 type Resolved struct {
-	Priority  int  `json:"priority"`
-	DependsOn []ID `json:"dependsOn"` // Spec.After as it was understood
-	// its image by digest, as it was found when it was prepared
-	Pinned string `json:"pinned,omitempty"`
-	// an admin launched it: every image is open to it, and the agent's registry logins
-	ByAdmin bool `json:"byAdmin,omitempty"`
+	Priority  int    `json:"priority"`
+	DependsOn []ID   `json:"dependsOn"`         // Spec.After as it was understood
+	Pinned    string `json:"pinned,omitempty"`  // its image by digest, as found in preparation
+	ByAdmin   bool   `json:"byAdmin,omitempty"` // an admin launched it: it may use every image and registry login
 }
 
-// Progress is what can be said of a session while it waits, starts and runs.
+// Progress describes a session while it waits, starts and runs.
 type Progress struct {
 	Attempt   int         `json:"attempt"`        // counts placements; container names carry it
 	Wait      *Wait       `json:"wait,omitempty"` // why a PENDING session is not placed yet
 	Pull      *Pull       `json:"pull,omitempty"` // progress while PULLING
 	Warnings  []Warning   `json:"warnings"`
 	Idle      []IdleCheck `json:"idle"`                // what the idle checks found last
-	KeepUntil *time.Time  `json:"keepUntil,omitempty"` // nobody reclaims it before
+	KeepUntil *time.Time  `json:"keepUntil,omitempty"` // it is not reclaimed before
 }
 
 // Allocation is what a session holds on its machine.
 type Allocation struct {
 	Grants      Grants        `json:"grants"`
-	Enforcement gpu.Level     `json:"enforcement"` // how the share of a device is kept
+	Enforcement gpu.Level     `json:"enforcement"` // what limits the share of a device
 	Kernels     []Kernel      `json:"kernels"`
-	Folders     []FolderMount `json:"folders"` // mounted, those of the spec and those that always are
-	// most processes and threads in each container, since it was placed; 0: no limit
-	Processes int `json:"processes,omitempty"`
+	Folders     []FolderMount `json:"folders"`             // mounted, those of the spec and those that always are
+	Processes   int           `json:"processes,omitempty"` // most processes and threads in each container; 0: no limit
 }
 
-// End is how a session ended, or will.
+// End is how a session ended, or will end.
 type End struct {
-	Result   Result `json:"result"`
-	Reason   Reason `json:"reason"`
-	ExitCode *int   `json:"exitCode"`           // of the batch command; nil before it ended
-	Error    *Cause `json:"error,omitempty"`    // why Status is ERROR, or what went wrong last
-	Stopping Reason `json:"stopping,omitempty"` // the reason that an end under way will have
-	Forced   bool   `json:"forced,omitempty"`
-	// that is made of it as it ends; nil: not begun, or not asked for
-	EndImage *EndImage `json:"endImage,omitempty"`
+	Result   Result    `json:"result"`
+	Reason   Reason    `json:"reason"`
+	ExitCode *int      `json:"exitCode"`           // of the batch command; nil before it ended
+	Error    *Cause    `json:"error,omitempty"`    // why Status is ERROR, or what went wrong last
+	Stopping Reason    `json:"stopping,omitempty"` // the reason of an end in progress
+	Forced   bool      `json:"forced,omitempty"`
+	EndImage *EndImage `json:"endImage,omitempty"` // nil: not started, or not asked for
 }
 
 // Times are the moments of a session's life after its creation.
@@ -89,18 +82,16 @@ type Times struct {
 	TerminatedAt *time.Time `json:"terminatedAt,omitempty"`
 }
 
-// Warning is trouble that stands without ending the session.
+// Warning is a lasting problem that does not end the session.
 type Warning struct {
-	Code  Code      `json:"code"`
-	Title string    `json:"title"`
-	Text  string    `json:"text"`
-	At    time.Time `json:"at"`
-	// Device is the one that the warning is about; each may have a warning of one code. Empty: it is about none.
-	Device gpu.UUID `json:"device,omitempty"`
+	Code   Code      `json:"code"`
+	Title  string    `json:"title"`
+	Text   string    `json:"text"`
+	At     time.Time `json:"at"`
+	Device gpu.UUID  `json:"device,omitempty"` // the device, if any; each may have a warning of one code
 }
 
-// Wait explains why a PENDING session is not placed. Message gives numbers: "needs 4 CPUs, 1 of 8 is free; train-a
-// holds 6 until it ends".
+// Wait explains in numbers why a PENDING session waits: "needs 4 CPUs, 1 of 8 is free; train-a holds 6".
 type Wait struct {
 	Code     Code       `json:"code"`
 	Message  string     `json:"message"`
@@ -120,21 +111,21 @@ type Pull struct {
 	Layers     int       `json:"layers"`
 }
 
-// Grants is what the scheduler promised: exact CPUs, memory and parts of devices. Those of a session are the sum of its
-// kernels' and are stored in the transaction that makes it SCHEDULED.
+// Grants is what the scheduler allocated: exact CPUs, memory and parts of devices. Those of a session are the sum of
+// its kernels' and are stored in the transaction that makes it SCHEDULED.
 type Grants struct {
 	CPUs   []int       `json:"cpus"` // numbers of the machine's CPUs
 	Memory gpu.Bytes   `json:"memory"`
 	GPUs   []gpu.Grant `json:"gpus"`
 }
 
-// Plus is what g and another hold together.
+// Plus is the sum of g and another.
 func (g Grants) Plus(other Grants) Grants {
 	return Grants{CPUs: append(slices.Clip(g.CPUs), other.CPUs...), Memory: g.Memory + other.Memory,
 		GPUs: append(slices.Clip(g.GPUs), other.GPUs...)}
 }
 
-// Equal reports whether g and another hold the same.
+// Equal reports whether g and another are the same.
 func (g Grants) Equal(other Grants) bool {
 	return slices.Equal(g.CPUs, other.CPUs) && g.Memory == other.Memory && slices.Equal(g.GPUs, other.GPUs)
 }
@@ -152,7 +143,7 @@ type Kernel struct {
 // MainKernel is the name of a session's first kernel.
 const MainKernel = "main1"
 
-// KernelName is the name of a session's kernel by its number from 0: main1, sub1, sub2 and so on.
+// KernelName is the name of a kernel by its number from 0: main1, sub1, sub2 and so on.
 func KernelName(number int) string {
 	if number == 0 {
 		return MainKernel
@@ -170,7 +161,7 @@ func ValidKernel(name string) bool {
 	return false
 }
 
-// Container is the engine's id of the first container, empty where there is none.
+// Container is the engine's id of the first container, empty if there is none.
 func (s Session) Container() string {
 	if len(s.Kernels) == 0 {
 		return ""
@@ -188,7 +179,7 @@ func (s Session) Kernel(name string) (Kernel, bool) {
 	return Kernel{}, false
 }
 
-// Containers are the engine's ids of the session's containers, those that are known.
+// Containers are the known ids of the session's containers.
 func (s Session) Containers() (ids []string) {
 	for _, k := range s.Kernels {
 		if k.Container != "" {
@@ -213,7 +204,7 @@ const (
 	OutcomeSkipped   Outcome = "SKIPPED"
 )
 
-// PhaseName names a part of a session's course.
+// PhaseName names a phase of a session's life.
 type PhaseName string
 
 // The phases in their order.
@@ -222,14 +213,14 @@ const (
 	PhasePrepare   PhaseName = "prepare"
 	PhaseStart     PhaseName = "start"
 	PhaseTerminate PhaseName = "terminate"
-	// PhaseCommit is that a running session was made an image; it may be there any number of times.
+	// PhaseCommit is the making of an image of a running session, any number of times.
 	PhaseCommit PhaseName = "commit"
 )
 
-// MaxAttempts is how often a phase is tried before it gives up.
+// MaxAttempts is how often a phase is tried.
 const MaxAttempts = 5
 
-// Phase is the record of a session's way through one phase. Repeating an attempt raises Attempts and adds no row.
+// Phase is the record of one phase of a session. Another attempt raises Attempts and adds no row.
 type Phase struct {
 	ID        string    `json:"id"`
 	Session   ID        `json:"session"`
@@ -264,15 +255,12 @@ const (
 
 var idRule = regexp.MustCompile(`^[a-z0-9]{12}$`)
 
-// NewID returns a random id. It begins with a letter, so that it can stand alone as a host name.
+// NewID returns a random id that begins with a letter, so that it can be a host name.
 func NewID() ID {
 	id := make([]byte, idLength)
-	for i := range id {
-		letters := len(idLetters)
-		if i == 0 {
-			letters = 26
-		}
-		id[i] = idLetters[random(letters)]
+	id[0] = idLetters[random(26)]
+	for i := range id[1:] {
+		id[i+1] = idLetters[random(len(idLetters))]
 	}
 	return ID(id)
 }
@@ -308,7 +296,7 @@ var (
 	}
 )
 
-// RandomName returns a readable name such as "calm-heron-42", which keeps the rule for names.
+// RandomName returns a readable, valid name such as "calm-heron-42".
 func RandomName() string {
 	return fmt.Sprintf("%s-%s-%02d", nameFirst[random(len(nameFirst))], nameSecond[random(len(nameSecond))],
 		random(100))

@@ -1,6 +1,8 @@
 package session
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"slipway/gpu"
@@ -19,55 +21,42 @@ const (
 // Spec is what a person asks for: everything needed to create a session, and nothing that only its course decides. A
 // zero field means "choose for me".
 type Spec struct {
-	Name  string `json:"name,omitempty"` // empty: a readable random name
-	Type  Type   `json:"type,omitempty"` // empty: interactive
-	Image string `json:"image"`          // reference as for docker pull
-	// startup command of a batch session, run by the image's shell
-	Command   string    `json:"command,omitempty"`
-	Env       []EnvVar  `json:"env,omitempty"`
-	Resources Resources `json:"resources"`
-	// of each kernel; zero: none
-	Accelerator gpu.Request `json:"accelerator,omitzero"`
+	Name        string      `json:"name,omitempty"`    // empty: a readable random name
+	Type        Type        `json:"type,omitempty"`    // empty: interactive
+	Image       string      `json:"image"`             // reference as for docker pull
+	Command     string      `json:"command,omitempty"` // startup command of a batch session, run by the image's shell
+	Env         []EnvVar    `json:"env,omitempty"`
+	Resources   Resources   `json:"resources"`
+	Accelerator gpu.Request `json:"accelerator,omitzero"` // of each kernel; zero: none
 	Tuning
-	// kernels on one private network, 1 to 8; 0: 1
-	Cluster int     `json:"cluster,omitempty"`
+	Cluster int     `json:"cluster,omitempty"` // kernels on one private network, 1 to 8; 0: 1
 	Mounts  []Mount `json:"mounts,omitempty"`
 	Access
 	Schedule
 	Lifetime
-	// project, for the accounts
-	Label string `json:"label,omitempty"`
+	Label string `json:"label,omitempty"` // project, for the accounts
 }
 
 // Tuning is how libraries in a session use its CPUs and devices.
 type Tuning struct {
-	// OMP, OpenBLAS and MKL threads; 0: as many as CPUs
-	Threads int `json:"threads,omitempty"`
-	// set none of the variables by which frameworks keep to their share
-	Uncooperative bool `json:"uncooperative,omitempty"`
-	// share the device through MPS, where the agent offers it
-	MPS bool `json:"mps,omitempty"`
+	Threads       int  `json:"threads,omitempty"`       // OMP, OpenBLAS and MKL threads; 0: as many as CPUs
+	Uncooperative bool `json:"uncooperative,omitempty"` // set no variables that make frameworks keep to their share
+	MPS           bool `json:"mps,omitempty"`           // share the device through MPS, where the agent offers it
 }
 
 // Access is how a session is reached.
 type Access struct {
 	Ports []int `json:"ports,omitempty"` // preopened container ports
-	// it is not reached by ssh
-	NoSSH bool `json:"noSSH,omitempty"`
+	NoSSH bool  `json:"noSSH,omitempty"` // it is not reached by ssh
 }
 
 // Schedule is where and when a session starts.
 type Schedule struct {
-	// name of the agent to run on; empty: Slipway chooses, among those of the group
-	Agent string `json:"agent,omitempty"`
-	// resource group to choose an agent in; empty: no matter which
-	Group string `json:"group,omitempty"`
-	// batch only: not before this time
-	NotBefore *time.Time `json:"notBefore,omitempty"`
-	// 0 to 100, higher first; nil: 10
-	Priority *int `json:"priority,omitempty"`
-	// ids or names of sessions that must end in success first
-	After []string `json:"after,omitempty"`
+	Agent     string     `json:"agent,omitempty"`     // agent to run on; empty: Slipway chooses from the group
+	Group     string     `json:"group,omitempty"`     // resource group to choose an agent in; empty: no matter which
+	NotBefore *time.Time `json:"notBefore,omitempty"` // batch only: not before this time
+	Priority  *int       `json:"priority,omitempty"`  // 0 to 100, higher first; nil: 10
+	After     []string   `json:"after,omitempty"`     // ids or names of sessions that must end in success first
 	// cancelled after waiting this long, from NotBefore on if it is set; 0: never
 	PendingTimeout Duration `json:"pendingTimeout,omitempty"`
 }
@@ -81,7 +70,7 @@ type Lifetime struct {
 	CommitOnEnd int `json:"commitOnEnd,omitempty"`
 }
 
-// DefaultPriority is the priority of a session that names none.
+// DefaultPriority is the priority of a session without one.
 const DefaultPriority = 10
 
 // MaxCluster is the most kernels that a session may have.
@@ -104,9 +93,9 @@ type Resources struct {
 const (
 	DefaultCPU    = 1
 	DefaultMemory = 1 * gpu.GiB
-	// DefaultProcesses is the most processes and threads in each container where the machine's owner sets nothing else.
+	// DefaultProcesses limits processes and threads in each container, unless the machine has another limit.
 	DefaultProcesses = 4096
-	// MinMemory is what a session needs to hold the guest and a shell.
+	// MinMemory is what the guest and a shell need.
 	MinMemory = 64 * gpu.MiB
 	// SmallShm and LargeShm are the two amounts that automatic shared memory chooses from; LargeShmFrom is the memory
 	// from which it takes the larger.
@@ -115,8 +104,8 @@ const (
 	LargeShmFrom = 4 * gpu.GiB
 )
 
-// AutomaticShm is the shared memory given where none is asked for: 1 GiB when memory is at least 4 GiB and at least 1
-// GiB above what the image needs, else 64 MiB, and never as much as the memory itself.
+// AutomaticShm is the shared memory if none is asked for: 1 GiB when memory is at least 4 GiB and at least 1 GiB above
+// what the image needs, else 64 MiB, and never as much as the memory itself.
 func AutomaticShm(memory, imageMin gpu.Bytes) gpu.Bytes {
 	if memory >= LargeShmFrom && memory >= imageMin+LargeShm {
 		return LargeShm
@@ -124,38 +113,24 @@ func AutomaticShm(memory, imageMin gpu.Bytes) gpu.Bytes {
 	return min(SmallShm, memory/2)
 }
 
-// Mount shows a directory of the agent's machine, or a folder, inside the session. Either Source or Folder is set.
+// Mount shows a directory of the agent's machine, or a folder, in the session. Either Source or Folder is set.
 type Mount struct {
-	Source string `json:"source,omitempty"` // absolute path on the agent's machine
-	Folder string `json:"folder,omitempty"` // name or id of a folder of the owner's
-	Path   string `json:"path,omitempty"`   // of a directory in the folder; empty: all of it
-	// empty: name of the folder or base name of Source; relative: under /home/work
-	Target   string `json:"target,omitempty"`
+	Source   string `json:"source,omitempty"` // absolute path on the agent's machine
+	Folder   string `json:"folder,omitempty"` // name or id of a folder of the owner's
+	Path     string `json:"path,omitempty"`   // of a directory in the folder; empty: all of it
+	Target   string `json:"target,omitempty"` // empty: Folder or base name of Source; relative: under /home/work
 	ReadOnly bool   `json:"readOnly,omitempty"`
 }
 
-// WithDefaults returns spec with every zero field that has a default filled in and every mount target made absolute. It
-// does not choose a name.
+// WithDefaults returns spec with every default filled in except the name, and every mount target made absolute.
 func (s Spec) WithDefaults() Spec {
-	if s.Type == "" {
-		s.Type = Interactive
-	}
-	if s.Resources.CPU == 0 {
-		s.Resources.CPU = DefaultCPU
-	}
-	if s.Resources.Memory == 0 {
-		s.Resources.Memory = DefaultMemory
-	}
-	if s.Resources.Shm == 0 {
-		s.Resources.Shm = AutomaticShm(s.Resources.Memory, 0)
-	}
-	mounts := make([]Mount, len(s.Mounts))
+	s.Type = cmp.Or(s.Type, Interactive)
+	s.Resources.CPU = cmp.Or(s.Resources.CPU, DefaultCPU)
+	s.Resources.Memory = cmp.Or(s.Resources.Memory, DefaultMemory)
+	s.Resources.Shm = cmp.Or(s.Resources.Shm, AutomaticShm(s.Resources.Memory, 0))
+	s.Mounts = slices.Clone(s.Mounts)
 	for i, m := range s.Mounts {
-		m.Target = MountTarget(m)
-		mounts[i] = m
-	}
-	if len(mounts) > 0 {
-		s.Mounts = mounts
+		s.Mounts[i].Target = MountTarget(m)
 	}
 	return s
 }

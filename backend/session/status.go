@@ -2,7 +2,7 @@ package session
 
 import "slices"
 
-// Status is where a session stands in its life.
+// Status is the state of a session in its life.
 //
 //	PENDING → SCHEDULED → PREPARING → (PULLING) → PREPARED → CREATING → RUNNING → TERMINATING → TERMINATED
 //
@@ -25,8 +25,8 @@ const (
 	Failed      Status = "ERROR"
 )
 
-// transitions lists for each status those that may follow it. TERMINATING is reached from every live status because a
-// person may end a session at any time; PENDING is reached again when a placement is given up for a retry.
+// transitions lists for each status those that may follow it. TERMINATING follows every live status because a person
+// may end a session at any time; PENDING follows when a placement is retried.
 var transitions = map[Status][]Status{
 	Pending:     {Scheduled, Terminating, Cancelled, Failed},
 	Scheduled:   {Preparing, Pending, Terminating, Cancelled, Failed},
@@ -38,7 +38,7 @@ var transitions = map[Status][]Status{
 	Terminating: {Terminated, Cancelled, Failed},
 }
 
-// CanBecome reports whether a session in status s may move to next.
+// CanBecome reports whether a session in status s may change to next.
 func (s Status) CanBecome(next Status) bool { return slices.Contains(transitions[s], next) }
 
 // Terminal reports whether s is an end: TERMINATED, CANCELLED or ERROR.
@@ -50,7 +50,7 @@ func (s Status) Live() bool { return len(transitions[s]) > 0 }
 // HoldsResources reports whether a session in status s has grants: it was placed and has not ended.
 func (s Status) HoldsResources() bool { return s.Live() && s != Pending }
 
-// Result says how a session's work ended.
+// Result is how a session's work ended.
 type Result string
 
 // The results. A session that has not ended, or that has no work of its own to judge, is undefined.
@@ -60,7 +60,7 @@ const (
 	ResultFailure   Result = "failure"
 )
 
-// Reason says why a session ended.
+// Reason is why a session ended.
 type Reason string
 
 // The reasons for an end.
@@ -80,6 +80,6 @@ const (
 	ReasonDependency     Reason = "dependency-failed"     // a session it waited for did not end in success
 	ReasonIdle           Reason = "idle-timeout"          // no traffic for too long
 	ReasonLifetime       Reason = "idle-session-lifetime" // lived as long as it may
-	ReasonUnused         Reason = "idle-utilization"      // made too little of what it held
+	ReasonUnused         Reason = "idle-utilization"      // used too little of its resources
 	ReasonDeviceMemory   Reason = "device-memory"         // took more of a device than it was granted
 )

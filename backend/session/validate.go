@@ -1,7 +1,6 @@
 package session
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -14,7 +13,7 @@ import (
 	"slipway/gpu"
 )
 
-// Limits is the most that a machine can give to one session. A zero field is not known and limits nothing.
+// Limits is the most that a machine can allocate to one session. A zero field is unknown and limits nothing.
 type Limits struct {
 	CPUs   int
 	Memory gpu.Bytes
@@ -45,14 +44,12 @@ var (
 	agentRule = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?$`)
 )
 
-// findings collects what is wrong.
 type findings []FieldError
 
 func (f *findings) add(field string, kind Kind, message, hint string) {
 	*f = append(*f, FieldError{Field: field, Kind: kind, Message: message, Hint: hint})
 }
 
-// refuse is add where something is wrong.
 func (f *findings) refuse(wrong bool, field string, kind Kind, message, hint string) {
 	if wrong {
 		f.add(field, kind, message, hint)
@@ -63,15 +60,13 @@ func (f *findings) say(field string, kind Kind, said Phrase) {
 	*f = append(*f, Fault(field, kind, said))
 }
 
-// append adds a finding, if it is one.
 func (f *findings) append(e *FieldError) {
 	if e != nil {
 		*f = append(*f, *e)
 	}
 }
 
-// Invalid is the failure of a request in which fields are wrong. It says what is wrong with the first, and how many
-// there are.
+// Invalid is the error of a request with wrong fields. It has the message of the first, and how many there are.
 func Invalid(wrong []FieldError) error {
 	message := wrong[0].Message
 	if len(wrong) > 1 {
@@ -85,8 +80,8 @@ func Invalid(wrong []FieldError) error {
 }
 
 // Validate returns everything that is wrong with s at the time now on a machine with the given limits, in the order of
-// the launcher's fields; nil means that it can be launched. Zero fields count as their defaults. Whether a name is
-// taken, an image exists or a source is a directory is not its business: only an agent knows.
+// the launcher's fields. Zero fields count as their defaults. Whether a name is free, an image exists or a source is a
+// directory is left to the agent.
 func (s Spec) Validate(now time.Time, limits Limits) []FieldError {
 	var f findings
 	f.refuse(s.Type != "" && s.Type != Interactive && s.Type != Batch, "type", KindInvalid,
@@ -168,8 +163,7 @@ func (s Spec) validateResources(f *findings, limits Limits) {
 	r := s.WithDefaults().Resources
 	switch {
 	case r.CPU < 1:
-		f.add("resources.cpu", KindRange, fmt.Sprintf("%d is not a number of CPUs.", r.CPU),
-			"Ask for 1 CPU or more.")
+		f.add("resources.cpu", KindRange, fmt.Sprintf("%d is not a number of CPUs.", r.CPU), "Ask for 1 CPU or more.")
 	case limits.CPUs > 0 && r.CPU > limits.CPUs:
 		f.say("resources.cpu", KindRange, Phrase{Say: "cpuMax", Count: limits.CPUs})
 	}
@@ -213,12 +207,12 @@ func (s Spec) validatePorts(f *findings) {
 	}
 }
 
-// ReservedPort reports whether a port inside sessions belongs to the services that Slipway starts there.
+// ReservedPort reports whether a port in sessions belongs to the services of Slipway there.
 func ReservedPort(port int) bool { return port >= firstOwnPort && port <= lastOwnPort }
 
 func number(hole string, n int) Phrase { return Fill(hole, strconv.Itoa(n)) }
 
-// Clip shortens text that a message repeats.
+// Clip shortens text for a message.
 func Clip(text string) string {
 	const most = 80
 	runes := []rune(text)
@@ -233,12 +227,10 @@ const (
 	MaxPriority = 100
 	MaxAfter    = 32
 	MaxLabel    = 64
-	// MinLifetime is the shortest time after which an idle policy may reclaim anything, so that its warning can come
-	// before.
+	// MinLifetime is the shortest limit of an idle policy, so that a warning can come before.
 	MinLifetime = Duration(time.Minute)
 )
 
-// validateQueue checks what says how a session waits, what it shares and how it is counted.
 func (s Spec) validateQueue(f *findings) {
 	s.validateAccelerator(f)
 	f.refuse(s.Cluster < 0 || s.Cluster > MaxCluster, "cluster", KindRange,
@@ -262,11 +254,7 @@ func (s Spec) validateQueue(f *findings) {
 
 func (s Spec) validateAccelerator(f *findings) {
 	if err := s.Accelerator.Validate(); err != nil {
-		message := err.Error()
-		if e, ok := errors.AsType[*gpu.Error](err); ok {
-			message = e.Message
-		}
-		f.add("accelerator", KindInvalid, message,
+		f.add("accelerator", KindInvalid, err.Error(),
 			"Write for example 0.5, 2, mig:1g.10gb or vram:12g, or leave it empty.")
 		return
 	}
@@ -275,7 +263,7 @@ func (s Spec) validateAccelerator(f *findings) {
 		"Ask for a share such as 0.5, or leave MPS out.")
 }
 
-// ValidatePriority checks that a priority is from 0 to 100; nil where it is.
+// ValidatePriority checks that a priority is from 0 to 100.
 func ValidatePriority(priority int) *FieldError {
 	if priority >= 0 && priority <= MaxPriority {
 		return nil
@@ -307,8 +295,7 @@ func (s Spec) validateAfter(f *findings) {
 	}
 }
 
-// ValidateLabel checks the rule for labels: at most 64 printable characters without blanks around them. It returns nil
-// where the label keeps it; an empty one does.
+// ValidateLabel checks a label: at most 64 printable characters without blanks around them.
 func ValidateLabel(label string) *FieldError {
 	e := FieldError{Field: "label", Kind: KindInvalid, Hint: "Use a short name of a project, or leave it empty."}
 	switch {
@@ -326,8 +313,7 @@ func ValidateLabel(label string) *FieldError {
 	return &e
 }
 
-// Validate returns everything that is wrong with p, each field under the path of the policy, which is empty for a
-// policy by itself.
+// Validate returns everything that is wrong with p. path is that of the policy; empty: the policy by itself.
 func (p IdlePolicy) Validate(path string) []FieldError {
 	var f findings
 	if path != "" {
@@ -367,5 +353,4 @@ func (p IdlePolicy) Validate(path string) []FieldError {
 	return f
 }
 
-// plausible reports whether d is from least to the longest length of time that is accepted.
 func plausible(d, least Duration) bool { return d >= least && time.Duration(d) <= maxDuration }

@@ -9,17 +9,15 @@ import (
 	"slipway/backend/session"
 )
 
-// bucketAccounts holds the accounts: key → JSON. What is in it is the agent's business; that state and counters change
-// together is the store's.
+// bucketAccounts holds the accounts of the agent: key → JSON.
 var bucketAccounts = []byte("accounts")
 
-// PutAccount keeps value under key in place of what was there.
+// PutAccount stores value under key.
 func (t *Tx) PutAccount(key string, value any) error {
 	return put(t.tx.Bucket(bucketAccounts), []byte(key), value)
 }
 
-// PruneAccounts removes what is kept under keys from first on and before last, at most limit of them in one go, and
-// returns how many it removed.
+// PruneAccounts removes at most limit entries with keys from first on and before last, and returns how many it removed.
 func (t *Tx) PruneAccounts(first, last string, limit int) (int, error) {
 	cursor, removed := t.tx.Bucket(bucketAccounts).Cursor(), 0
 	for ; removed < limit; removed++ {
@@ -34,7 +32,7 @@ func (t *Tx) PruneAccounts(first, last string, limit int) (int, error) {
 	return removed, nil
 }
 
-// Account reads what is kept under key into value and reports whether there is anything.
+// Account reads the value of key and reports whether there is one.
 func (s *Store) Account(key string, value any) (found bool, err error) {
 	err = s.EachAccount(key, key+"\x00", func(_ string, data []byte) error {
 		found = true
@@ -43,8 +41,8 @@ func (s *Store) Account(key string, value any) (found bool, err error) {
 	return found, err
 }
 
-// EachAccount calls fn, in the order of the keys, with what is kept under each key from first on and before last. data
-// is valid during the call only, and fn must not change the store. An error of fn ends it and is returned.
+// EachAccount calls fn for each key from first on and before last, in order. data is valid during the call only, and fn
+// must not change the store. It returns the first error of fn.
 func (s *Store) EachAccount(first, last string, fn func(key string, data []byte) error) error {
 	err := s.db.View(func(tx *bolt.Tx) error {
 		cursor := tx.Bucket(bucketAccounts).Cursor()

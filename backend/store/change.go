@@ -2,6 +2,8 @@ package store
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -10,13 +12,12 @@ import (
 	"slipway/backend/session"
 )
 
-// Tx is one change under way. It is used by one goroutine, inside the function given to [Store.Update], and not after.
+// Tx is one change, or a view. It is used by one goroutine, and not after the function that got it.
 type Tx struct {
 	tx *bolt.Tx
 }
 
-// Update runs fn and stores all of its changes, or none where fn or the disk fails. Only one update runs at a time; fn
-// must not call methods of the Store.
+// Update stores all changes of fn, or none if fn or the disk fails, one at a time. fn must not use the Store.
 func (s *Store) Update(fn func(*Tx) error) error {
 	if err := s.fault("begin"); err != nil {
 		return writeError(err)
@@ -37,17 +38,19 @@ func (s *Store) Update(fn func(*Tx) error) error {
 // Books returns the revision of the books, changes of this Tx included.
 func (t *Tx) Books() uint64 { return number(t.tx.Bucket(bucketMeta).Get(metaBooks)) }
 
-// Expect fails with [CodeConflict] unless the books have the revision.
+// Expect fails with store_write_conflict unless the books have the revision.
 func (t *Tx) Expect(books uint64) error {
 	if now := t.Books(); now != books {
-		return &session.Error{Code: session.CodeStoreConflict,
-			Message: fmt.Sprintf("The books changed from revision %d to %d.",
-				books, now)}
+		return conflict("The books changed from revision %d to %d.", books, now)
 	}
 	return nil
 }
 
-// Get returns one session; [CodeNotFound].
+func conflict(format string, args ...any) error {
+	return session.NewError(session.CodeStoreConflict, fmt.Sprintf(format, args...), "")
+}
+
+// Get returns one session; session_read_not-found.
 func (t *Tx) Get(id session.ID) (session.Session, error) {
 	r, err := load(t.tx, id)
 	return r.Session, err
@@ -64,15 +67,15 @@ func (t *Tx) ByKey(owner, key string) (session.Session, bool, error) {
 }
 
 // Create stores a new session under an idempotency key, which may be empty, and sets its revision to 1. It fails with
-// [CodeNameTaken] where a live session of the owner has the name, and [CodeConflict] where the id or the key is in use.
+// session_create_already-exists if a live session of the owner has the name, and with store_write_conflict if the id or
+// the key is in use.
 func (t *Tx) Create(s *session.Session, key string) error {
 	if t.tx.Bucket(bucketSessions).Get([]byte(s.ID)) != nil {
-		return &session.Error{Code: session.CodeStoreConflict, Message: fmt.Sprintf("There is a session %s already.",
-			s.ID)}
+		return conflict("There is a session %s already.", s.ID)
 	}
 	if key != "" {
 		if t.tx.Bucket(bucketKeys).Get(pair(s.Owner, key)) != nil {
-			return &session.Error{Code: session.CodeStoreConflict, Message: "The key of this launch is in use."}
+			return conflict("The key of this launch is in use.")
 		}
 		if err := t.tx.Bucket(bucketKeys).Put(pair(s.Owner, key), []byte(s.ID)); err != nil {
 			return err
@@ -88,25 +91,17 @@ func (t *Tx) Create(s *session.Session, key string) error {
 		return err
 	}
 	s.Revision = 1
-	index := bucketLive
+	index, finished := bucketLive, 0
 	if !s.Status.Live() {
-		index = bucketFinished
-		if err := t.count(1); err != nil {
-			return err
-		}
+		index, finished = bucketFinished, 1
 	}
-	if err := t.tx.Bucket(index).Put(numberKey(arrival), []byte(s.ID)); err != nil {
-		return err
-	}
-	if err := t.turnPage(); err != nil {
-		return err
-	}
-	return t.save(record{Number: arrival, Key: key, Session: *s})
+	return errors.Join(t.count(finished), t.tx.Bucket(index).Put(numberKey(arrival), []byte(s.ID)), t.turnPage(),
+		t.save(record{Number: arrival, Key: key, Session: *s}))
 }
 
-// Put replaces a session by its successor and raises its revision, in s too. It fails with [CodeConflict] where the
-// stored one has another revision than s, [CodeTransition] where its status cannot become that of s, and
-// [CodeNameTaken].
+// Put replaces a session by its successor and raises its revision, in s too. It fails with store_write_conflict if the
+// stored one has another revision than s, with store_write_transition if its status cannot become that of s, and with
+// session_create_already-exists.
 func (t *Tx) Put(s *session.Session) error {
 	r, err := load(t.tx, s.ID)
 	if err != nil {
@@ -114,13 +109,11 @@ func (t *Tx) Put(s *session.Session) error {
 	}
 	old := r.Session
 	if old.Revision != s.Revision {
-		return &session.Error{Code: session.CodeStoreConflict, Message: fmt.Sprintf("Session %s changed meanwhile.",
-			s.ID)}
+		return conflict("Session %s changed meanwhile.", s.ID)
 	}
 	if old.Status != s.Status && !old.Status.CanBecome(s.Status) {
-		return &session.Error{Code: session.CodeStoreTransition,
-			Message: fmt.Sprintf("A session cannot go from %s to %s.",
-				old.Status, s.Status)}
+		return session.NewError(session.CodeStoreTransition,
+			fmt.Sprintf("A session cannot go from %s to %s.", old.Status, s.Status), "")
 	}
 	if old.Name != s.Name && s.Status.Live() {
 		if err := t.claimName(s.Owner, s.Name, s.ID); err != nil {
@@ -145,38 +138,27 @@ func (t *Tx) Put(s *session.Session) error {
 	return t.save(r)
 }
 
-// movesBooks reports whether a change alters what waits or what is promised.
+// movesBooks reports whether a change alters the queue or the grants.
 func movesBooks(old, s session.Session) bool {
 	return old.Status.Live() != s.Status.Live() || (old.Status == session.Pending) != (s.Status == session.Pending) ||
 		!old.Grants.Equal(s.Grants) || old.Priority != s.Priority
 }
 
-// finish moves a session from the live ones to the finished ones.
 func (t *Tx) finish(r record, old session.Session) error {
-	if err := t.tx.Bucket(bucketNames).Delete(pair(old.Owner, old.Name)); err != nil {
-		return err
-	}
-	if err := t.tx.Bucket(bucketLive).Delete(numberKey(r.Number)); err != nil {
-		return err
-	}
-	if err := t.count(1); err != nil {
-		return err
-	}
-	return t.tx.Bucket(bucketFinished).Put(numberKey(r.Number), []byte(old.ID))
+	return errors.Join( // an error of one undoes all
+		t.tx.Bucket(bucketNames).Delete(pair(old.Owner, old.Name)),
+		t.tx.Bucket(bucketLive).Delete(numberKey(r.Number)),
+		t.count(1),
+		t.tx.Bucket(bucketFinished).Put(numberKey(r.Number), []byte(old.ID)))
 }
 
 func (t *Tx) claimName(owner, name string, id session.ID) error {
 	names := t.tx.Bucket(bucketNames)
 	if holder := names.Get(pair(owner, name)); holder != nil && session.ID(holder) != id {
-		return &session.Error{
-			Code: CodeNameTaken, Message: fmt.Sprintf("A live session named %q exists already.", name),
-			Hint: "Choose another name, or leave it empty for a random one.",
-			Fields: []session.FieldError{{
-				Field: "name", Kind: session.KindDuplicate, Message: fmt.Sprintf("A live session named %q exists "+
-					"already.",
-					name), Hint: "Choose another name.",
-			}},
-		}
+		e := session.Refused(session.CodeNameTaken, session.FieldError{Field: "name", Kind: session.KindDuplicate,
+			Message: fmt.Sprintf("A live session named %q exists already.", name), Hint: "Choose another name."})
+		e.Hint = "Choose another name, or leave it empty for a random one."
+		return e
 	}
 	return names.Put(pair(owner, name), []byte(id))
 }
@@ -184,7 +166,7 @@ func (t *Tx) claimName(owner, name string, id session.ID) error {
 // LiveOf returns how many live sessions an owner has.
 func (t *Tx) LiveOf(owner string) int {
 	n := 0
-	for range startingWith(t.tx.Bucket(bucketNames), pair(owner, "")) {
+	for range entries(t.tx.Bucket(bucketNames), pair(owner, "")) {
 		n++
 	}
 	return n
@@ -194,10 +176,9 @@ func (t *Tx) save(r record) error { return put(t.tx.Bucket(bucketSessions), []by
 
 func (t *Tx) turnPage() error { return t.tx.Bucket(bucketMeta).Put(metaBooks, numberKey(t.Books()+1)) }
 
-// count adds to the number of finished sessions.
+// count adds n, which may be negative, to the number of finished sessions.
 func (t *Tx) count(n int) error {
-	meta := t.tx.Bucket(bucketMeta)
-	return meta.Put(metaFinished, numberKey(uint64(int64(number(meta.Get(metaFinished)))+int64(n))))
+	return t.tx.Bucket(bucketMeta).Put(metaFinished, numberKey(uint64(t.Finished()+n)))
 }
 
 // Finished returns how many finished sessions are kept.
@@ -206,7 +187,7 @@ func (t *Tx) Finished() int { return int(number(t.tx.Bucket(bucketMeta).Get(meta
 // Phases returns the phases of a session in the order of their creation.
 func (t *Tx) Phases(id session.ID) ([]session.Phase, error) {
 	phases := []session.Phase{}
-	for key, data := range startingWith(t.tx.Bucket(bucketPhases), phaseKey(id, "")) {
+	for key, data := range entries(t.tx.Bucket(bucketPhases), phaseKey(id, "")) {
 		p, err := decoded[session.Phase]("phase", key, data)
 		if err != nil {
 			return nil, err
@@ -235,8 +216,60 @@ func (t *Tx) PutPhase(p *session.Phase) error {
 	return put(t.tx.Bucket(bucketPhases), phaseKey(p.Session, p.ID), p)
 }
 
-// Purge removes the records of finished sessions that [Store.Surplus] named and returns what it removed. One whose
-// container is kept meanwhile stays.
+// owned is the part of a record that decides whether it is surplus.
+type owned struct {
+	Session struct {
+		Owner    string            `json:"owner"`
+		Status   session.Status    `json:"status"`
+		EndImage *session.EndImage `json:"endImage"`
+	} `json:"session"`
+}
+
+// Surplus returns the finished sessions to purge so that at most keep remain, at most limit of them: always the oldest
+// of the owner with most, so that one person's sessions never displace those of another who has fewer. A session whose
+// container is kept stays.
+func (s *Store) Surplus(keep, limit int) ([]session.ID, error) {
+	return view(s.db, func(t *Tx) ([]session.ID, error) { return surplus(t.tx, keep, limit) })
+}
+
+func surplus(tx *bolt.Tx, keep, limit int) ([]session.ID, error) {
+	excess := min((&Tx{tx}).Finished()-keep, limit)
+	if excess <= 0 {
+		return nil, nil
+	}
+	var owners []string // in the order of their oldest
+	oldest := map[string][]session.ID{}
+	for _, id := range entries(tx.Bucket(bucketFinished), nil) {
+		var r owned
+		if err := json.Unmarshal(tx.Bucket(bucketSessions).Get(id), &r); err != nil {
+			return nil, fmt.Errorf("session %s: %w", id, err)
+		}
+		kept := session.Session{Status: r.Session.Status,
+			End: session.End{EndImage: r.Session.EndImage}}.KeepsContainer()
+		if owner := r.Session.Owner; !kept {
+			if oldest[owner] == nil {
+				owners = append(owners, owner)
+			}
+			oldest[owner] = append(oldest[owner], session.ID(id))
+		}
+	}
+	var ids []session.ID
+	for ; excess > 0; excess-- {
+		most := ""
+		for _, owner := range owners {
+			if len(oldest[owner]) > len(oldest[most]) {
+				most = owner
+			}
+		}
+		if len(oldest[most]) == 0 {
+			break
+		}
+		ids, oldest[most] = append(ids, oldest[most][0]), oldest[most][1:]
+	}
+	return ids, nil
+}
+
+// Purge removes the records that [Store.Surplus] returned, unless a container is kept by now, and returns them.
 func (t *Tx) Purge(surplus []session.ID) ([]session.Session, error) {
 	var removed []session.Session
 	for _, id := range surplus {
@@ -258,7 +291,6 @@ func (t *Tx) Purge(surplus []session.ID) ([]session.Session, error) {
 	return removed, t.count(-len(removed))
 }
 
-// drop removes a finished record and everything that belongs to it.
 func (t *Tx) drop(r record) error {
 	cursor := t.tx.Bucket(bucketPhases).Cursor()
 	prefix := phaseKey(r.Session.ID, "")
@@ -267,15 +299,12 @@ func (t *Tx) drop(r record) error {
 			return err
 		}
 	}
+	var err error
 	if r.Key != "" {
-		if err := t.tx.Bucket(bucketKeys).Delete(pair(r.Session.Owner, r.Key)); err != nil {
-			return err
-		}
+		err = t.tx.Bucket(bucketKeys).Delete(pair(r.Session.Owner, r.Key))
 	}
-	if err := t.tx.Bucket(bucketFinished).Delete(numberKey(r.Number)); err != nil {
-		return err
-	}
-	return t.tx.Bucket(bucketSessions).Delete([]byte(r.Session.ID))
+	return errors.Join(err, t.tx.Bucket(bucketFinished).Delete(numberKey(r.Number)),
+		t.tx.Bucket(bucketSessions).Delete([]byte(r.Session.ID)))
 }
 
 func phaseKey(id session.ID, phase string) []byte { return []byte(string(id) + "/" + phase) }

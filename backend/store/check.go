@@ -11,19 +11,17 @@ import (
 	"slipway/gpu"
 )
 
-// Check audits the store and returns a sentence for everything that is wrong: records that no index has or that two
-// have, names, keys and phases without a session, promises made twice, ends without a time, phases that go on after the
-// end. nil means that all is well.
+// Check audits the store and returns a sentence for everything that is wrong: records in no index or in two, names,
+// keys and phases without a session, double grants, ends without a time, phases that continue after the end.
 func (s *Store) Check() ([]string, error) {
 	a := &audit{names: map[string]session.ID{}, cpus: map[int]session.ID{}, sessions: map[session.ID]record{},
 		devices: map[gpu.UUID]heldDevice{}, instances: map[gpu.UUID]session.ID{}}
 	err := s.db.View(func(tx *bolt.Tx) error {
-		if err := a.records(tx); err != nil {
-			return err
-		}
+		a.records(tx)
 		a.indices(tx)
 		a.references(tx)
-		return a.phases(tx)
+		a.phases(tx)
+		return nil
 	})
 	return a.problems, readError(err)
 }
@@ -38,7 +36,6 @@ type audit struct {
 	instances map[gpu.UUID]session.ID
 }
 
-// heldDevice is what is promised of a device.
 type heldDevice struct {
 	share gpu.Share
 	whole session.ID
@@ -48,12 +45,12 @@ func (a *audit) report(format string, args ...any) {
 	a.problems = append(a.problems, fmt.Sprintf(format, args...))
 }
 
-func (a *audit) records(tx *bolt.Tx) error {
-	return tx.Bucket(bucketSessions).ForEach(func(key, data []byte) error {
+func (a *audit) records(tx *bolt.Tx) {
+	for key, data := range entries(tx.Bucket(bucketSessions), nil) {
 		var r record
 		if err := json.Unmarshal(data, &r); err != nil {
 			a.report("session %s cannot be read: %v", key, err)
-			return nil
+			continue
 		}
 		s := r.Session
 		if s.ID != session.ID(key) {
@@ -61,11 +58,10 @@ func (a *audit) records(tx *bolt.Tx) error {
 		}
 		a.sessions[s.ID] = r
 		a.status(s)
-		return nil
-	})
+	}
 }
 
-// status checks one record by itself and its promises against the others'.
+// status checks one record by itself and its grants against the others'.
 func (a *audit) status(s session.Session) {
 	if !s.Status.Live() && !s.Status.Terminal() {
 		a.report("session %s has the unknown status %q", s.ID, s.Status)
@@ -86,7 +82,7 @@ func (a *audit) status(s session.Session) {
 			}
 			a.cpus[cpu] = s.ID
 		}
-		a.promises(s)
+		a.grants(s)
 	}
 	if s.Status.Live() {
 		name := string(pair(s.Owner, s.Name))
@@ -97,9 +93,7 @@ func (a *audit) status(s session.Session) {
 	}
 }
 
-// promises checks what a session holds of devices: together with the others no more than there is, and the same as its
-// kernels.
-func (a *audit) promises(s session.Session) {
+func (a *audit) grants(s session.Session) {
 	for _, g := range s.Grants.GPUs {
 		held := a.devices[g.Device]
 		switch {
@@ -133,13 +127,11 @@ func (a *audit) promises(s session.Session) {
 	}
 }
 
-// indices checks that each session is in exactly the index that its status calls for.
 func (a *audit) indices(tx *bolt.Tx) {
 	seen := map[session.ID]bool{}
 	visit := func(bucket []byte, live bool) int {
 		count := 0
-		// The function never fails, and so neither does ForEach.
-		_ = tx.Bucket(bucket).ForEach(func(arrival, id []byte) error {
+		for arrival, id := range entries(tx.Bucket(bucket), nil) {
 			count++
 			r, known := a.sessions[session.ID(id)]
 			switch {
@@ -154,8 +146,7 @@ func (a *audit) indices(tx *bolt.Tx) {
 				a.report("session %s is in an index twice", id)
 			}
 			seen[session.ID(id)] = true
-			return nil
-		})
+		}
 		return count
 	}
 	visit(bucketLive, true)
@@ -170,28 +161,24 @@ func (a *audit) indices(tx *bolt.Tx) {
 	}
 }
 
-// references checks the names and the keys.
 func (a *audit) references(tx *bolt.Tx) {
-	// The functions never fail, and so neither does ForEach.
-	_ = tx.Bucket(bucketNames).ForEach(func(name, id []byte) error {
+	for name, id := range entries(tx.Bucket(bucketNames), nil) {
 		if a.names[string(name)] != session.ID(id) {
 			a.report("name %q belongs to %s and is kept for %s", name, a.names[string(name)], id)
 		}
 		delete(a.names, string(name))
-		return nil
-	})
+	}
 	for name, id := range a.names {
 		a.report("name %q of %s is not kept", name, id)
 	}
 	keys := 0
-	_ = tx.Bucket(bucketKeys).ForEach(func(key, id []byte) error {
+	for key, id := range entries(tx.Bucket(bucketKeys), nil) {
 		keys++
 		r, known := a.sessions[session.ID(id)]
 		if !known || string(key) != string(pair(r.Session.Owner, r.Key)) {
 			a.report("key %q leads to %s, which does not have it", key, id)
 		}
-		return nil
-	})
+	}
 	for id, r := range a.sessions {
 		if r.Key != "" {
 			keys--
@@ -205,12 +192,12 @@ func (a *audit) references(tx *bolt.Tx) {
 	}
 }
 
-func (a *audit) phases(tx *bolt.Tx) error {
-	return tx.Bucket(bucketPhases).ForEach(func(key, data []byte) error {
+func (a *audit) phases(tx *bolt.Tx) {
+	for key, data := range entries(tx.Bucket(bucketPhases), nil) {
 		var p session.Phase
 		if err := json.Unmarshal(data, &p); err != nil {
 			a.report("phase %s cannot be read: %v", key, err)
-			return nil
+			continue
 		}
 		id, _, _ := strings.Cut(string(key), "/")
 		r, known := a.sessions[session.ID(id)]
@@ -222,6 +209,5 @@ func (a *audit) phases(tx *bolt.Tx) error {
 		case p.Result == session.OutcomeRunning && r.Session.Status.Terminal():
 			a.report("phase %s goes on after the end of its session", key)
 		}
-		return nil
-	})
+	}
 }

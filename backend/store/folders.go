@@ -3,22 +3,19 @@ package store
 import (
 	"slices"
 
-	bolt "go.etcd.io/bbolt"
-
 	"slipway/backend/session"
 )
 
-// bucketFolders holds the folders: id → record.
-var bucketFolders = []byte("folders")
+var bucketFolders = []byte("folders") // id → folder
 
-// Folders returns every folder, in no order that means anything.
+// Folders returns every folder, in any order.
 func (s *Store) Folders() ([]session.Folder, error) {
-	return view(s.db, func(tx *bolt.Tx) ([]session.Folder, error) { return (&Tx{tx}).Folders() })
+	return view(s.db, (*Tx).Folders)
 }
 
 // Folder returns one folder; folder_read_not-found.
 func (s *Store) Folder(id session.FolderID) (session.Folder, error) {
-	return view(s.db, func(tx *bolt.Tx) (session.Folder, error) { return (&Tx{tx}).Folder(id) })
+	return view(s.db, func(t *Tx) (session.Folder, error) { return t.Folder(id) })
 }
 
 // Folders returns every folder.
@@ -46,7 +43,7 @@ func (t *Tx) PutFolder(f session.Folder) error {
 	return put(t.tx.Bucket(bucketFolders), []byte(f.ID), f)
 }
 
-// DropFolder forgets a folder. One that is not there is no failure.
+// DropFolder removes a folder, if it is there.
 func (t *Tx) DropFolder(id session.FolderID) error {
 	return t.tx.Bucket(bucketFolders).Delete([]byte(id))
 }

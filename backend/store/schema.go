@@ -3,6 +3,7 @@ package store
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 
 	bolt "go.etcd.io/bbolt"
@@ -10,7 +11,7 @@ import (
 	"slipway/backend/session"
 )
 
-// The keys of the meta bucket.
+// Keys of the meta bucket.
 var (
 	metaSchema   = []byte("schema")
 	metaInstance = []byte("instance")
@@ -19,15 +20,12 @@ var (
 	metaSecret   = []byte("secret")
 )
 
-// migration brings a file from one schema to the next, in place.
 type migration func(*bolt.Tx) error
 
-// migrations[i] leads from schema i+1 to schema i+2. A database of every schema that was ever released lies in testdata
-// and is opened by a test.
+// migrations[i] leads from schema i+1 to schema i+2. A test opens a database of every released schema, from testdata.
 var migrations = []migration{toSchema2, toSchema3}
 
-// toSchema2 makes room for accounts, gives the store a secret, gives the live sessions the usual priority and their
-// kernels the grants that were the session's.
+// toSchema2 adds accounts and a secret, and sets the default priority in all records and the grants of single kernels.
 func toSchema2(tx *bolt.Tx) error {
 	if _, err := tx.CreateBucketIfNotExists(bucketAccounts); err != nil {
 		return err
@@ -35,9 +33,8 @@ func toSchema2(tx *bolt.Tx) error {
 	if err := makeSecret(tx.Bucket(bucketMeta)); err != nil {
 		return err
 	}
-	sessions := tx.Bucket(bucketSessions)
-	changed := map[string]record{}
-	err := sessions.ForEach(func(id, data []byte) error {
+	var changed []record
+	for id, data := range entries(tx.Bucket(bucketSessions), nil) {
 		r, err := decoded[record]("session", id, data)
 		if err != nil {
 			return err
@@ -46,11 +43,7 @@ func toSchema2(tx *bolt.Tx) error {
 		if len(r.Session.Kernels) == 1 {
 			r.Session.Kernels[0].Grants = r.Session.Grants
 		}
-		changed[string(id)] = r
-		return nil
-	})
-	if err != nil {
-		return err
+		changed = append(changed, r)
 	}
 	for _, r := range changed {
 		if err := (&Tx{tx}).save(r); err != nil {
@@ -60,18 +53,84 @@ func toSchema2(tx *bolt.Tx) error {
 	return nil
 }
 
+// toSchema3 adds records of images. The labels that counted before prove nothing: anybody can write them into an image.
+// What the records of sessions say becomes claims, which the agent compares with the images.
+func toSchema3(tx *bolt.Tx) error {
+	for _, name := range [][]byte{bucketImages, bucketClaims} {
+		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
+			return err
+		}
+	}
+	if err := receivedToSchema3(&Tx{tx}); err != nil {
+		return err
+	}
+	instance := string(tx.Bucket(bucketMeta).Get(metaInstance))
+	for id, data := range entries(tx.Bucket(bucketSessions), nil) {
+		r, err := decoded[record]("session", id, data)
+		if err != nil {
+			return err
+		}
+		names, err := madeOf(tx, r.Session)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			origin := session.ImageOrigin{Name: name, Owner: r.Session.Owner, Instance: instance, Session: r.Session.ID}
+			if err := (&Tx{tx}).PutImageClaim(session.CommitRef(origin.Owner, name), origin); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func madeOf(tx *bolt.Tx, s session.Session) (names []string, err error) {
+	if s.EndImage != nil && s.EndImage.State == session.WorkDone {
+		names = append(names, s.EndImage.Name)
+	}
+	phases, err := (&Tx{tx}).Phases(s.ID)
+	for _, p := range phases {
+		for _, step := range p.Steps {
+			if p.Phase == session.PhaseCommit && step.Step == "commit" && step.Result == session.OutcomeSuccess {
+				names = append(names, step.Message)
+			}
+		}
+	}
+	return names, err
+}
+
+// receivedToSchema3 limits images of other agents to those who uploaded them.
+func receivedToSchema3(t *Tx) error {
+	const key = "received-images"
+	accounts := t.tx.Bucket(bucketAccounts)
+	data := accounts.Get([]byte(key))
+	if data == nil {
+		return nil
+	}
+	received, err := decoded[map[string][]string]("account", []byte(key), data)
+	if err != nil {
+		return err
+	}
+	for id, owners := range received {
+		if err := t.PutImage(id, Image{Owners: owners}); err != nil {
+			return err
+		}
+	}
+	return accounts.Delete([]byte(key))
+}
+
 func makeSecret(meta *bolt.Bucket) error {
 	var secret [32]byte
 	_, _ = rand.Read(secret[:]) // never fails: see the documentation of crypto/rand
 	return meta.Put(metaSecret, secret[:])
 }
 
-// prepare creates an empty file's buckets or migrates an old file's, each in one transaction.
+// prepare creates the buckets of a new file or migrates an old one, in one transaction.
 func prepare(db *bolt.DB, migrations []migration) error {
 	current := uint64(len(migrations) + 1)
-	done, err := view(db, func(tx *bolt.Tx) (bool, error) {
-		meta := tx.Bucket(bucketMeta)
-		return meta != nil && number(meta.Get(metaSchema)) == current && tx.Bucket(bucketFolders) != nil, nil
+	done, err := view(db, func(t *Tx) (bool, error) {
+		meta := t.tx.Bucket(bucketMeta)
+		return meta != nil && number(meta.Get(metaSchema)) == current && t.tx.Bucket(bucketFolders) != nil, nil
 	})
 	if done || err != nil {
 		return err
@@ -101,7 +160,6 @@ func prepare(db *bolt.DB, migrations []migration) error {
 	return writeError(err)
 }
 
-// layOut makes the buckets of a new file.
 func layOut(tx *bolt.Tx, schema uint64) error {
 	for _, name := range buckets {
 		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
@@ -111,11 +169,6 @@ func layOut(tx *bolt.Tx, schema uint64) error {
 	var id [8]byte
 	_, _ = rand.Read(id[:]) // never fails: see the documentation of crypto/rand
 	meta := tx.Bucket(bucketMeta)
-	if err := meta.Put(metaInstance, []byte(hex.EncodeToString(id[:]))); err != nil {
-		return err
-	}
-	if err := makeSecret(meta); err != nil {
-		return err
-	}
-	return meta.Put(metaSchema, numberKey(schema))
+	return errors.Join(meta.Put(metaInstance, []byte(hex.EncodeToString(id[:]))), makeSecret(meta),
+		meta.Put(metaSchema, numberKey(schema)))
 }

@@ -9,8 +9,7 @@ import (
 	"slipway/backend/session"
 )
 
-// Shelf keeps a few JSON documents by key, such as a hub's settings, recent history and presets. Its methods are safe
-// for concurrent use.
+// Shelf keeps a few JSON documents by key, such as a hub's settings. Its methods are safe for concurrent use.
 type Shelf struct {
 	db *bolt.DB
 }
@@ -37,10 +36,10 @@ func OpenShelf(path string) (*Shelf, error) {
 // Close closes the file.
 func (s *Shelf) Close() error { return s.db.Close() }
 
-// Load reads the document under key into v and reports whether there is one. Where there is none, v is left as it was.
+// Load reads the document under key into v and reports whether there is one; else v stays as it was.
 func (s *Shelf) Load(key string, v any) (bool, error) {
-	return view(s.db, func(tx *bolt.Tx) (bool, error) {
-		data := tx.Bucket(bucketShelf).Get([]byte(key))
+	return view(s.db, func(t *Tx) (bool, error) {
+		data := t.tx.Bucket(bucketShelf).Get([]byte(key))
 		if data == nil {
 			return false, nil
 		}

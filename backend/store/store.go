@@ -1,10 +1,10 @@
-// Package store keeps what an agent must not forget: sessions with their grants, the phases of their history, folders,
-// and the keys that make a launch safe to ask for twice. It is one bbolt file. Every change is one transaction, synced
-// to disk before it counts, and either whole or absent after a crash.
+// Package store keeps the records of an agent in one bbolt file: sessions with their grants, the phases of their
+// history, folders, accounts, and the keys that make a launch safe to repeat. Every change is one transaction, synced
+// to disk before it counts, and whole or absent after a crash.
 //
 // A record is only replaced by its successor: [Tx.Put] compares revisions, and refuses a status that the transition
-// table does not allow. The books, that is what is promised and what waits, have a revision of their own, so that a
-// plan made without a lock is stored only if it is still true.
+// table does not allow. The books, that is the grants and the queue, have a revision of their own, so that a plan made
+// without a lock is stored only if it is still true.
 //
 // [Store.Check] audits all of it. [Shelf] is a second, simpler file for the few documents of a hub.
 package store
@@ -19,6 +19,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -32,8 +33,8 @@ import (
 // Config says where a store is.
 type Config struct {
 	Path string // of the file; its directory is created
-	// Fault, where set, is asked at the points "begin", "commit" and "committed" of every change and makes it fail
-	// there. After "committed" the change is stored although it fails, as when a process dies before it can say so.
+	// Fault, if set, makes a change fail at the points "begin", "commit" and "committed". After "committed" the change
+	// is stored although it fails, as when a process dies before it can answer.
 	Fault func(point string) error
 }
 
@@ -46,11 +47,6 @@ type Store struct {
 	changes  atomic.Uint64
 	live     liveCache
 }
-
-// The codes that a store fails with.
-const (
-	CodeNameTaken = session.CodeNameTaken
-)
 
 // The buckets. Numbers in keys are big-endian, so that their order is kept.
 var (
@@ -65,15 +61,14 @@ var (
 		bucketPhases, bucketAccounts, bucketImages, bucketClaims, bucketFolders}
 )
 
-// record is one session as it is stored.
 type record struct {
 	Number  uint64          `json:"number"` // of arrival, from 1
 	Key     string          `json:"key,omitempty"`
 	Session session.Session `json:"session"`
 }
 
-// Open opens the store, creates it where there is none and brings an older schema up to date. It fails with
-// [CodeLocked] while another process has it, [CodeNewer], [CodeCorrupt] or [CodeOpen].
+// Open opens the store, creates it if there is none and updates an older schema. It fails with store_open_locked while
+// another process uses it, and with store_open_failed for a file that is damaged or of a newer version.
 func Open(config Config) (*Store, error) {
 	db, err := openFile(config.Path)
 	if err != nil {
@@ -101,17 +96,14 @@ func Open(config Config) (*Store, error) {
 
 // openFile opens a bbolt file that only this user may read.
 func openFile(path string) (*bolt.DB, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, openError(path, err)
+	err := os.MkdirAll(filepath.Dir(path), 0o700)
+	if err == nil {
+		var db *bolt.DB
+		db, err = bolt.Open(path, 0o600, &bolt.Options{Timeout: time.Second, FreelistType: bolt.FreelistMapType})
+		if err == nil {
+			return db, nil
+		}
 	}
-	db, err := bolt.Open(path, 0o600, &bolt.Options{Timeout: time.Second, FreelistType: bolt.FreelistMapType})
-	if err != nil {
-		return nil, openError(path, err)
-	}
-	return db, nil
-}
-
-func openError(path string, err error) error {
 	e := session.WrapError(err, session.CodeStoreFailed, fmt.Sprintf("The file %s cannot be opened.", path),
 		"Check the permissions of its directory and the room on its disk.")
 	switch {
@@ -123,7 +115,7 @@ func openError(path string, err error) error {
 		e.Code, e.Message, e.Hint = session.CodeStoreFailed, fmt.Sprintf("The file %s is damaged.", path),
 			"Move it away and start again; running sessions are found by their labels."
 	}
-	return e
+	return nil, e
 }
 
 // Close closes the file. It waits for reads and changes under way.
@@ -132,22 +124,20 @@ func (s *Store) Close() error { return s.db.Close() }
 // Instance is the random id that this store got when it was created.
 func (s *Store) Instance() string { return s.instance }
 
-// Secret is 32 random bytes that this store got when it was created. Nobody but its owner can read them; keys may be
-// made from them. The caller must not change it.
+// Secret is 32 random bytes of this store, to make keys from. The caller must not change them.
 func (s *Store) Secret() []byte { return s.secret }
 
 // Changes counts the transactions that were stored since Open.
 func (s *Store) Changes() uint64 { return s.changes.Load() }
 
-// Books returns the revision of the books: it grows whenever a session enters or leaves the queue, or gets or loses
-// grants.
+// Books returns the revision of the books: it grows when the queue or grants change.
 func (s *Store) Books() (uint64, error) {
-	return view(s.db, func(tx *bolt.Tx) (uint64, error) { return (&Tx{tx}).Books(), nil })
+	return view(s.db, func(t *Tx) (uint64, error) { return t.Books(), nil })
 }
 
-// Get returns one session; [CodeNotFound].
+// Get returns one session; session_read_not-found.
 func (s *Store) Get(id session.ID) (session.Session, error) {
-	return view(s.db, func(tx *bolt.Tx) (session.Session, error) { return (&Tx{tx}).Get(id) })
+	return view(s.db, func(t *Tx) (session.Session, error) { return t.Get(id) })
 }
 
 // Live returns the live sessions in the order of their arrival, and the revision of the books that they belong to.
@@ -165,8 +155,29 @@ func (s *Store) Live() ([]session.Session, uint64, error) {
 	return live, books, readError(err)
 }
 
-// List returns sessions, newest first. Only those that are returned are decoded, so that a page of a long list costs
-// little.
+type liveCache struct {
+	mu    sync.Mutex // guards what follows
+	list  []session.Session
+	at    uint64 // count of changes before the list was read
+	known bool
+}
+
+// LiveSessions are the live sessions, read once between two changes. The caller must not change them.
+func (s *Store) LiveSessions() ([]session.Session, error) {
+	c := &s.live
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if changes := s.Changes(); !c.known || c.at != changes {
+		live, _, err := s.Live()
+		if err != nil {
+			return nil, err
+		}
+		c.list, c.at, c.known = live, changes, true
+	}
+	return c.list, nil
+}
+
+// List returns sessions, newest first. Without an owner it decodes only those that it returns.
 func (s *Store) List(filter session.Filter) ([]session.Session, error) {
 	list, skipped := []session.Session{}, 0
 	err := s.db.View(func(tx *bolt.Tx) error {
@@ -194,7 +205,6 @@ func (s *Store) List(filter session.Filter) ([]session.Session, error) {
 	return list, readError(err)
 }
 
-// newestFirst are the ids of one or both of the indices, from the newest arrival down.
 func newestFirst(tx *bolt.Tx, filter session.Filter) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		var cursors [2]*bolt.Cursor
@@ -218,18 +228,16 @@ func newestFirst(tx *bolt.Tx, filter session.Filter) iter.Seq[[]byte] {
 	}
 }
 
-// History returns the phases of a session in the order of their creation; [CodeNotFound] where the session is not
-// known.
+// History returns the phases of a session in the order of their creation; session_read_not-found.
 func (s *Store) History(id session.ID) ([]session.Phase, error) {
-	return view(s.db, func(tx *bolt.Tx) ([]session.Phase, error) {
-		if _, err := load(tx, id); err != nil {
+	return view(s.db, func(t *Tx) ([]session.Phase, error) {
+		if _, err := load(t.tx, id); err != nil {
 			return []session.Phase{}, err
 		}
-		return (&Tx{tx}).Phases(id)
+		return t.Phases(id)
 	})
 }
 
-// load reads one record.
 func load(tx *bolt.Tx, id session.ID) (record, error) {
 	data := tx.Bucket(bucketSessions).Get([]byte(id))
 	if data == nil {
@@ -238,16 +246,14 @@ func load(tx *bolt.Tx, id session.ID) (record, error) {
 	return decoded[record]("session", []byte(id), data)
 }
 
-// view reads from a snapshot of the store.
-func view[T any](db *bolt.DB, read func(*bolt.Tx) (T, error)) (found T, err error) {
+func view[T any](db *bolt.DB, read func(*Tx) (T, error)) (found T, err error) {
 	err = db.View(func(tx *bolt.Tx) error {
-		found, err = read(tx)
+		found, err = read(&Tx{tx})
 		return err
 	})
 	return found, readError(err)
 }
 
-// decoded reads the record of a kind under a key.
 func decoded[T any](kind string, key, data []byte) (value T, err error) {
 	if err := json.Unmarshal(data, &value); err != nil {
 		return value, session.WrapError(err, session.CodeStoreRead,
@@ -257,7 +263,6 @@ func decoded[T any](kind string, key, data []byte) (value T, err error) {
 	return value, nil
 }
 
-// put stores a value as JSON.
 func put(bucket *bolt.Bucket, key []byte, value any) error {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -266,12 +271,11 @@ func put(bucket *bolt.Bucket, key []byte, value any) error {
 	return bucket.Put(key, data)
 }
 
-// startingWith are the keys of a bucket that start with a prefix, in their order. The values must not be deleted
-// meanwhile.
-func startingWith(bucket *bolt.Bucket, prefix []byte) iter.Seq2[[]byte, []byte] {
+// entries are the keys of a bucket with a prefix, in order, with their values. None may be deleted meanwhile.
+func entries(bucket *bolt.Bucket, prefix []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(key, value []byte) bool) {
 		cursor := bucket.Cursor()
-		for key, value := cursor.Seek(prefix); bytes.HasPrefix(key, prefix); key, value = cursor.Next() {
+		for key, value := cursor.Seek(prefix); key != nil && bytes.HasPrefix(key, prefix); key, value = cursor.Next() {
 			if !yield(key, value) {
 				return
 			}
@@ -288,11 +292,8 @@ func number(key []byte) uint64 {
 
 func numberKey(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
-// known reports whether err needs no words of the store's, as nil does.
-func known(err error) bool {
-	var told *session.Error
-	return err == nil || errors.As(err, &told)
-}
+// known reports whether err is nil or has a code already.
+func known(err error) bool { return err == nil || session.CodeOf(err) != "" }
 
 func readError(err error) error {
 	if known(err) {
@@ -315,7 +316,7 @@ func writeError(err error) error {
 
 // Finished returns how many finished sessions are kept.
 func (s *Store) Finished() (int, error) {
-	return view(s.db, func(tx *bolt.Tx) (int, error) { return (&Tx{tx}).Finished(), nil })
+	return view(s.db, func(t *Tx) (int, error) { return t.Finished(), nil })
 }
 
 // ByKey returns the session that an owner created under an idempotency key.

@@ -154,7 +154,7 @@ func TestNamesAreUniqueAmongLiveSessionsOfAnOwner(t *testing.T) {
 	second.Name = first.Name
 	err := s.Update(func(tx *Tx) error { return tx.Create(&second, "") })
 	var e *session.Error
-	if !errors.As(err, &e) || e.Code != CodeNameTaken || len(e.Fields) != 1 || e.Fields[0].Field != "name" {
+	if !errors.As(err, &e) || e.Code != session.CodeNameTaken || len(e.Fields) != 1 || e.Fields[0].Field != "name" {
 		t.Fatalf("got %v", err)
 	}
 	second.Owner = "bob"

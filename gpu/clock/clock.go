@@ -1,5 +1,5 @@
-// Package clock reads the moments that accounts are kept by: time since boot with and without the time that the machine
-// was suspended, and the wall clock, which only says what to call a moment.
+// Package clock reads the moments of accounts: the time since boot with and without the time that the machine was
+// suspended, and the wall clock.
 package clock
 
 import (
@@ -10,11 +10,14 @@ import (
 	"slipway/gpu"
 )
 
-// Now reads all clocks at once. On a system that cannot say how long it was suspended Boot and Awake are equal.
+// Now reads all clocks. If the system cannot tell how long it was suspended, Boot and Awake are equal.
 func Now() gpu.Moment {
-	id := bootID() // a file: not between the clocks
+	id, err := os.ReadFile(bootIDFile) // before the clocks, because it takes time
+	if err != nil {
+		id = []byte(otherBootID)
+	}
 	m := together(sinceBoot, time.Now)
-	m.BootID = id
+	m.BootID = strings.TrimSpace(string(id))
 	return m
 }
 
@@ -25,9 +28,8 @@ const (
 	near = 200 * time.Microsecond
 )
 
-// together reads the clocks as close to one another as it can. On a busy machine others may run for tens of
-// milliseconds between two readings; a session that starts by the wall clock would then be counted for that much more
-// or less than it ran.
+// together reads the clocks as close to each other as it can. On a busy machine other programs may run for tens of
+// milliseconds between two readings; a session would then be charged that much more or less than it ran.
 func together(sinceBoot func() (boot, awake time.Duration), wall func() time.Time) (m gpu.Moment) {
 	var least time.Duration
 	for i := range tries {
@@ -44,16 +46,7 @@ func together(sinceBoot func() (boot, awake time.Duration), wall func() time.Tim
 	return m
 }
 
-// bootIDFile is a random number that the kernel draws at every boot.
 const bootIDFile = "/proc/sys/kernel/random/boot_id"
 
-func bootID() string {
-	id, err := os.ReadFile(bootIDFile)
-	if err != nil {
-		return otherBootID
-	}
-	return strings.TrimSpace(string(id))
-}
-
-// otherBootID stands for a boot that has no name; counters of devices that need one are not kept on such a system.
+// otherBootID is the id where the system has none; counters of devices that need one are not kept there.
 const otherBootID = "unnamed"

@@ -12,7 +12,7 @@ func sinceBoot() (boot, awake time.Duration) {
 	return read(unix.CLOCK_BOOTTIME), awake
 }
 
-// read returns a clock that every Linux has, so that its error cannot occur.
+// read reads a clock that every Linux has, so it cannot fail.
 func read(id int32) time.Duration {
 	var at unix.Timespec
 	if err := unix.ClockGettime(id, &at); err != nil {

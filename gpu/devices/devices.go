@@ -1,5 +1,4 @@
-// Package devices is all devices of this machine, whoever made them: one source over those that know NVIDIA's driver
-// and the kernel's own interface.
+// Package devices reads all devices of this machine: one source over those of NVIDIA's driver and of the kernel.
 package devices
 
 import (
@@ -22,12 +21,11 @@ import (
 type Config struct {
 	Dir     string       // where the reader of NVIDIA devices may be put, for a program that carries one
 	Library string       // path of NVIDIA's library; empty: where the system keeps it
-	Log     *slog.Logger // is told when the reader is replaced; may be nil
+	Log     *slog.Logger // gets a line when the reader is replaced; may be nil
 }
 
-// Open returns the devices of this machine. It starts and reads nothing yet; Close ends it. A program that can be the
-// reader of NVIDIA devices is started again with nvml.ChildCommand as its first argument, for which it must call
-// nvml.ChildMain.
+// Open returns the devices of this machine. It starts and reads nothing yet; Close ends it. A program that can read
+// NVIDIA devices is started again with nvml.ChildCommand as its first argument, for which it must call nvml.ChildMain.
 func Open(c Config) (*Machine, error) {
 	nv := nvml.Config{Library: c.Library, Log: c.Log}
 	if !nvml.Built {
@@ -35,7 +33,7 @@ func Open(c Config) (*Machine, error) {
 		switch {
 		case err == nil:
 			nv.Command = []string{reader}
-		case !errors.Is(err, payload.ErrNone): // without one the source itself says so where a card is
+		case !errors.Is(err, payload.ErrNone): // without one the source reports it if there is a card
 			return nil, err
 		}
 	}
@@ -54,16 +52,15 @@ type Machine struct {
 
 var _ gpu.Source = (*Machine)(nil)
 
-// Join makes one source of several. Devices are numbered in the order of the sources. One source that fails is a loss
-// as long as another has devices.
+// Join makes one source of several. Devices are numbered in the order of the sources. A source that fails is a loss if
+// another has devices.
 func Join(now func() gpu.Moment, sources ...gpu.Source) *Machine {
 	return &Machine{now: now, sources: sources, drivers: make([]string, len(sources)),
 		known: make([][]gpu.Device, len(sources))}
 }
 
-// Inventory lists the devices of all sources. It fails when one source failed and no other has devices. Where another
-// has, the devices of the one that failed stay in the list as they were last seen, as ones whose driver does not
-// answer.
+// Inventory lists the devices of all sources. It fails when one source failed and no other has devices. Otherwise the
+// devices of a failed source stay in the list as they were last seen, with a driver that does not respond.
 func (m *Machine) Inventory(ctx context.Context) ([]gpu.Device, error) {
 	var all []gpu.Device
 	var failure error
@@ -93,7 +90,7 @@ func (m *Machine) Inventory(ctx context.Context) ([]gpu.Device, error) {
 	return all, nil
 }
 
-// remember returns what a source lists, or, where it failed, what it listed before, of which nothing is known now.
+// remember returns what a source lists, or, if it failed, what it listed before, as lost.
 func (m *Machine) remember(source int, devices []gpu.Device, err error) []gpu.Device {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -149,7 +146,6 @@ func (m *Machine) Sample(ctx context.Context) (gpu.Sample, error) {
 	return all, nil
 }
 
-// sentence is a failure with what to do about it.
 func sentence(err error) string {
 	var e *gpu.Error
 	if errors.As(err, &e) && e.Hint != "" {

@@ -13,7 +13,6 @@ import (
 	"slipway/gpu"
 )
 
-// card is one device as the kernel shows it.
 type card struct {
 	dir    string // its directory under sys/class/drm/cardN/device
 	uuid   gpu.UUID
@@ -26,15 +25,11 @@ type card struct {
 
 var cardName = regexp.MustCompile(`^card\d+$`)
 
-// vendors are the numbers of the makers on the PCI bus.
 var vendors = map[string]gpu.Vendor{"0x1002": gpu.AMD, "0x8086": gpu.Intel}
 
-// cards lists the devices that have a node for computing, by their address.
+// cards lists the devices with a render node, by their address.
 func (s *Source) cards() []card {
-	entries, err := os.ReadDir(filepath.Join(s.root, "sys/class/drm"))
-	if err != nil {
-		return nil // a machine without graphics
-	}
+	entries, _ := os.ReadDir(filepath.Join(s.root, "sys/class/drm")) // fails on a machine without graphics
 	var found []card
 	for _, e := range entries {
 		if !cardName.MatchString(e.Name()) {
@@ -63,7 +58,7 @@ func (s *Source) cards() []card {
 	return found
 }
 
-// uevent finds the address and the driver in what the kernel says of a device.
+// uevent finds the address and the driver of a device in the text of its uevent file.
 func uevent(text string) (pci, driver string) {
 	for line := range strings.Lines(text) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
@@ -77,54 +72,46 @@ func uevent(text string) (pci, driver string) {
 	return pci, driver
 }
 
-// integrated reports graphics that are part of an Intel processor: they sit on the bus of the processor itself and have
-// no memory of their own. They are not listed.
+// integrated reports graphics of an Intel processor, which are on its own bus and have no memory. They are not listed.
 func (c card) integrated() bool {
 	return c.vendor == gpu.Intel && strings.HasPrefix(c.pci, "0000:00:")
 }
 
-// text reads a file of the device, "" when there is none.
-func (c card) text(name string) string {
-	data, err := os.ReadFile(filepath.Join(c.dir, name))
+// text reads a file without the blanks around it, "" if there is none.
+func text(file string) string {
+	data, err := os.ReadFile(file)
 	if err != nil {
 		return ""
 	}
 	return strings.TrimSpace(string(data))
 }
 
-// number reads a whole number in a file of the device.
-func (c card) number(names ...string) (int64, bool) {
+func (c card) text(name string) string { return text(filepath.Join(c.dir, name)) }
+
+// number reads the first of some files in dir that has a whole number.
+func number(dir string, names ...string) (int64, bool) {
 	for _, name := range names {
-		if n, err := strconv.ParseInt(c.text(name), 10, 64); err == nil && n >= 0 {
+		if n, err := strconv.ParseInt(text(filepath.Join(dir, name)), 10, 64); err == nil && n >= 0 {
 			return n, true
 		}
 	}
 	return 0, false
 }
 
-// sensor reads a number of the device's monitor, whose directory is numbered again at every boot.
-func (c card) sensor(names ...string) (int64, bool) {
-	dirs, err := filepath.Glob(filepath.Join(c.dir, "hwmon/hwmon*"))
-	if err != nil {
-		return 0, false
-	}
+// sensor reads a number of the device's monitor in thousandths of a unit; nil if there is none. The directory of the
+// monitor has another name at every boot.
+func sensor[T ~int | ~int64](c card, names ...string) *T {
+	dirs, _ := filepath.Glob(filepath.Join(c.dir, "hwmon/hwmon*")) // fails only for a bad pattern
 	for _, dir := range dirs {
-		for _, name := range names {
-			rest, err := filepath.Rel(c.dir, filepath.Join(dir, name))
-			if err != nil {
-				continue
-			}
-			if n, ok := c.number(rest); ok {
-				return n, true
-			}
+		if n, ok := number(dir, names...); ok {
+			return new(T(n / 1000))
 		}
 	}
-	return 0, false
+	return nil
 }
 
-// total is the device's own memory; 0 when it has none or does not tell.
 func (c card) total() gpu.Bytes {
-	n, _ := c.number("mem_info_vram_total", "tile0/physical_vram_size_bytes", "lmem_total_bytes")
+	n, _ := number(c.dir, "mem_info_vram_total", "tile0/physical_vram_size_bytes", "lmem_total_bytes")
 	return gpu.Bytes(n)
 }
 
@@ -139,7 +126,6 @@ func (c card) device(index int, root string) gpu.Device {
 	return d
 }
 
-// makers are what to call a device that does not say its name.
 var makers = map[gpu.Vendor]string{gpu.AMD: "AMD", gpu.Intel: "Intel"}
 
 func (c card) model() string {
@@ -157,7 +143,7 @@ func (c card) capabilities(root string) gpu.Capabilities {
 		MPS:        no("MPS is NVIDIA's"),
 		Energy:     gpu.Probe{State: gpu.Yes},
 	}
-	if _, ok := c.sensor("energy1_input"); !ok {
+	if sensor[int](c, "energy1_input") == nil {
 		caps.Energy = no("the driver has no counter of energy (energy1_input); power is integrated")
 	}
 	caps.MemoryLimit = no("the kernel has no control group for the memory of devices (dmem, from 6.14 on)")
@@ -173,7 +159,7 @@ func (c card) capabilities(root string) gpu.Capabilities {
 	return caps
 }
 
-// probeClients opens the device and looks whether the kernel then says of this very process what it takes of it.
+// probeClients opens the device and looks whether the kernel then reports what this process uses of it.
 func (c card) probeClients(root string) gpu.Probe {
 	node, err := os.OpenFile(filepath.Join(root, "dev/dri", c.render), os.O_RDWR, 0)
 	if err != nil {
@@ -189,24 +175,23 @@ func (c card) probeClients(root string) gpu.Probe {
 		Why: "this kernel does not say what each process takes of the device (drm-client-id in fdinfo)"}
 }
 
-// sample is the state of the device. What the kernel does not tell of it as a whole is the sum over its processes,
-// provided that all of them are seen.
+// sample is the state of the device. What the kernel lacks for it is the sum over its processes, if all are seen.
 func (c card) sample(uses []use, elapsed time.Duration, all bool) gpu.DeviceSample {
 	d := gpu.DeviceSample{UUID: c.uuid}
-	busy, told := 0, false
+	busy, known := 0, false
 	for _, u := range uses {
 		if u.util != nil {
 			busy += *u.util
 		}
 	}
 	busy = min(busy, fullUtil)
-	if percent, ok := c.number("gpu_busy_percent"); ok && percent <= 100 {
-		busy, told = max(busy, int(percent)*100), true
+	if percent, ok := number(c.dir, "gpu_busy_percent"); ok && percent <= 100 {
+		busy, known = max(busy, int(percent)*100), true
 	}
-	if told || all && elapsed > 0 {
+	if known || all && elapsed > 0 {
 		d.Util = &busy
 	}
-	if used, ok := c.number("mem_info_vram_used"); ok {
+	if used, ok := number(c.dir, "mem_info_vram_used"); ok {
 		d.MemoryUsed = new(gpu.Bytes(used))
 		d.MemoryFree = new(max(0, c.total()-gpu.Bytes(used)))
 	} else if total := c.total(); total > 0 && all {
@@ -216,70 +201,38 @@ func (c card) sample(uses []use, elapsed time.Duration, all bool) gpu.DeviceSamp
 		}
 		d.MemoryUsed = new(sum)
 	}
-	if micro, ok := c.sensor("power1_average", "power1_input"); ok {
-		d.Power = new(gpu.MilliWatt(micro / 1000))
-	}
-	if micro, ok := c.sensor("power1_cap", "power1_max"); ok {
-		d.PowerLimit = new(gpu.MilliWatt(micro / 1000))
-	}
-	if micro, ok := c.sensor("energy1_input"); ok {
-		d.Energy = new(gpu.MilliJoule(micro / 1000))
-	}
-	if milli, ok := c.sensor("temp1_input", "temp2_input"); ok {
-		d.Temperature = new(int(milli / 1000))
-	}
+	d.Power = sensor[gpu.MilliWatt](c, "power1_average", "power1_input")
+	d.PowerLimit = sensor[gpu.MilliWatt](c, "power1_cap", "power1_max")
+	d.Energy = sensor[gpu.MilliJoule](c, "energy1_input")
+	d.Temperature = sensor[int](c, "temp1_input", "temp2_input")
 	return d
 }
 
-// AMD's compute interface (KFD) numbers devices in its own way and lists the processes that compute, with their memory,
-// for everybody to see.
-
-// kfdID finds the number of the device that has a render node.
+// kfdID finds the number of the device with a render node in AMD's compute interface (KFD). That has its own numbers of
+// devices and lists the processes that compute, with their memory, for everybody to see.
 func (s *Source) kfdID(render string) string {
 	minor := strings.TrimPrefix(render, "renderD")
-	nodes, err := filepath.Glob(filepath.Join(s.root, "sys/class/kfd/kfd/topology/nodes/*/properties"))
-	if err != nil {
-		return ""
-	}
+	nodes, _ := filepath.Glob(filepath.Join(s.root, "sys/class/kfd/kfd/topology/nodes/*/properties"))
 	for _, file := range nodes {
-		properties, err := os.ReadFile(file)
-		if err != nil {
-			continue
-		}
-		for line := range strings.Lines(string(properties)) {
+		for line := range strings.Lines(text(file)) {
 			if fields := strings.Fields(line); len(fields) == 2 && fields[0] == "drm_render_minor" &&
 				fields[1] == minor {
-				id, err := os.ReadFile(filepath.Join(filepath.Dir(file), "gpu_id"))
-				if err != nil {
-					return ""
-				}
-				return strings.TrimSpace(string(id))
+				return text(filepath.Join(filepath.Dir(file), "gpu_id"))
 			}
 		}
 	}
 	return ""
 }
 
-// kfdMemory is the memory of each process that computes on a device.
 func (s *Source) kfdMemory(c card) map[int]gpu.Bytes {
 	if c.kfd == "" {
 		return nil
 	}
-	files, err := filepath.Glob(filepath.Join(s.root, "sys/class/kfd/kfd/proc/*/vram_"+c.kfd))
-	if err != nil {
-		return nil
-	}
+	files, _ := filepath.Glob(filepath.Join(s.root, "sys/class/kfd/kfd/proc/*/vram_"+c.kfd))
 	found := map[int]gpu.Bytes{}
 	for _, file := range files {
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		if err != nil {
-			continue
-		}
-		text, err := os.ReadFile(file)
-		if err != nil {
-			continue
-		}
-		if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n > 0 {
+		if n, ok := number(filepath.Dir(file), filepath.Base(file)); ok && err == nil && n > 0 {
 			found[pid] = gpu.Bytes(n)
 		}
 	}

@@ -2,7 +2,6 @@ package drm
 
 import (
 	"cmp"
-	"fmt"
 	"math/bits"
 	"os"
 	"path/filepath"
@@ -14,19 +13,16 @@ import (
 	"slipway/gpu"
 )
 
-// client is what the kernel says of one opening of a device. The same opening may be held by several files and
-// processes; its id tells so.
+// client is one opening of a device, by its fdinfo. Several files and processes may share an opening and its id.
 type client struct {
-	pdev    string
-	id      string
+	clientKey
 	engines engines
-	memory  gpu.Bytes // resident in the device's own memory
+	memory  gpu.Bytes // resident in the memory of the device
 }
 
-// engines are the counters of a client by the name of the engine.
 type engines map[string]engine
 
-// engine is one counter: of nanoseconds, or of cycles out of so many.
+// engine is one counter: of nanoseconds, or of cycles out of a total.
 type engine struct {
 	busy, total uint64 // total is 0 where busy is nanoseconds
 	capacity    uint64 // how many such engines the device has; 0: one
@@ -34,12 +30,12 @@ type engine struct {
 
 type clientKey struct{ pdev, id string }
 
-func (c client) valid() bool { return c.pdev != "" && c.id != "" }
+func (c clientKey) valid() bool { return c.pdev != "" && c.id != "" }
 
-// regions are the beginnings of the names that drivers give to memory of the device itself, as opposed to the system's.
+// regions are the beginnings of the names of memory of the device itself, as opposed to the system's.
 var regions = []string{"vram", "local"}
 
-// parseClient reads fdinfo as described in the kernel's drm-usage-stats. It ignores what it does not know.
+// parseClient reads fdinfo as described in the kernel's drm-usage-stats. Unknown lines are ignored.
 func parseClient(info []byte) client {
 	c := client{engines: engines{}}
 	var resident, total, memory gpu.Bytes
@@ -80,7 +76,6 @@ func (c client) set(name string, change func(*engine)) {
 	c.engines[name] = e
 }
 
-// own reports whether key is kind of memory of the device itself.
 func own(key, kind string) bool {
 	region, ok := strings.CutPrefix(key, kind)
 	return ok && slices.ContainsFunc(regions, func(r string) bool { return strings.HasPrefix(region, r) })
@@ -111,10 +106,9 @@ func amount(value string) gpu.Bytes {
 // scan is what was seen of one process.
 type scan struct {
 	files []string      // its files that are devices
-	at    time.Duration // when, on the Awake clock, all its files were looked at
+	at    time.Duration // on the Awake clock
 }
 
-// findings are the clients of one sample.
 type findings struct {
 	clients []owned
 	hidden  int // processes whose files this user may not see
@@ -154,8 +148,8 @@ func (s *Source) scan(at gpu.Moment) (f findings) {
 				continue // closed meanwhile
 			}
 			c := parseClient(info)
-			if c.valid() && !seen[c.key()] {
-				seen[c.key()] = true
+			if c.valid() && !seen[c.clientKey] {
+				seen[c.clientKey] = true
 				f.clients = append(f.clients, owned{pid, c})
 			}
 		}
@@ -164,7 +158,6 @@ func (s *Source) scan(at gpu.Moment) (f findings) {
 	return f
 }
 
-// look finds the devices that a process has open. ok is false when this user may not see them.
 func (s *Source) look(pid int, now time.Duration) (found scan, ok bool) {
 	if old, ok := s.scans[pid]; ok && len(old.files) == 0 && now-old.at < rescan {
 		return old, true
@@ -184,31 +177,15 @@ func (s *Source) look(pid int, now time.Duration) (found scan, ok bool) {
 	return found, true
 }
 
-func (f findings) lost() []string {
-	switch {
-	case f.err != nil:
-		return []string{fmt.Sprintf("which processes are on AMD and Intel devices is unknown: %v", f.err)}
-	case f.hidden > 0:
-		return []string{fmt.Sprintf("which of the %d processes of other users are on AMD and Intel devices is "+
-			"unknown: only the administrator may look into them", f.hidden)}
-	}
-	return nil
-}
-
-// key names the client.
-func (c client) key() clientKey { return clientKey{c.pdev, c.id} }
-
-// use is what one process takes of one device.
 type use struct {
 	pid    int
 	memory gpu.Bytes
-	told   bool // whether memory is known
+	hasMem bool // memory is known
 	util   *int // in hundredths of a percent
 }
 
 const fullUtil = 10000
 
-// uses sums the clients of a device by process, and adds what AMD's compute interface says.
 func (s *Source) uses(c card, f findings, elapsed time.Duration) []use {
 	byPID := map[int]*use{}
 	of := func(pid int) *use {
@@ -222,11 +199,11 @@ func (s *Source) uses(c card, f findings, elapsed time.Duration) []use {
 			continue
 		}
 		u := of(o.pid)
-		u.memory, u.told = u.memory+o.memory, true
+		u.memory, u.hasMem = u.memory+o.memory, true
 		if elapsed <= 0 {
 			continue
 		}
-		util := o.engines.since(s.clients[o.key()], elapsed)
+		util := o.engines.since(s.clients[o.clientKey], elapsed)
 		if u.util != nil {
 			util += *u.util
 		}
@@ -238,7 +215,7 @@ func (s *Source) uses(c card, f findings, elapsed time.Duration) []use {
 		if u.util != nil && *u.util == 0 {
 			u.util = nil
 		}
-		u.memory, u.told = max(u.memory, memory), true
+		u.memory, u.hasMem = max(u.memory, memory), true
 	}
 	all := make([]use, 0, len(byPID))
 	for _, u := range byPID {
@@ -249,7 +226,7 @@ func (s *Source) uses(c card, f findings, elapsed time.Duration) []use {
 }
 
 // since is how busy a client was, in hundredths of a percent of the device: that of its busiest engine, because engines
-// work side by side. A client that is new counts from zero, a counter that shrank not at all.
+// work side by side. A new client counts from zero; a counter that shrank does not count.
 func (e engines) since(before engines, elapsed time.Duration) int {
 	most := 0
 	for name, now := range e {
@@ -270,7 +247,6 @@ func (e engines) since(before engines, elapsed time.Duration) int {
 	return most
 }
 
-// part is busy of total in hundredths of a percent, without overflow.
 func part(busy, total uint64) int {
 	if total == 0 || busy >= total {
 		if busy == 0 {
@@ -281,12 +257,4 @@ func part(busy, total uint64) int {
 	high, low := bits.Mul64(busy, fullUtil)
 	quotient, _ := bits.Div64(high, low, total)
 	return int(quotient)
-}
-
-func (u use) sample(device gpu.UUID) gpu.ProcessSample {
-	p := gpu.ProcessSample{PID: u.pid, Device: device, Util: u.util}
-	if u.told {
-		p.Memory = new(u.memory)
-	}
-	return p
 }

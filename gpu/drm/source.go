@@ -1,10 +1,8 @@
-// Package drm finds and measures AMD and Intel devices through what the kernel tells everybody: files under
-// /sys/class/drm, and in /proc/PID/fdinfo the time and memory that each process took of a device. No library of a
-// vendor is needed and nothing can hang or crash. The kernel's counters only grow, so that busy time is exact, and not
-// sampled as on NVIDIA devices.
+// Package drm finds and measures AMD and Intel devices through files of the kernel: those under /sys/class/drm, and in
+// /proc/PID/fdinfo the time and memory that each process uses of a device. It needs no library of a vendor, and nothing
+// can hang or crash. The kernel's counters only grow, so busy time is exact, not sampled as on NVIDIA devices.
 //
-// A device's UUID is "GPU-" and its unique id where it has one, which is what AMD's own libraries call it, and else
-// "PCI-" and its address.
+// The UUID of a device is "GPU-" and its unique id, as in AMD's own libraries, or else "PCI-" and its address.
 package drm
 
 import (
@@ -22,14 +20,14 @@ import (
 	"slipway/gpu/procs"
 )
 
-// Config of a Source.
+// Config configures a Source.
 type Config struct {
 	Root  string            // where proc, sys and dev are; empty: /
-	Procs *procs.Table      // says whose a process is; nil: a table of its own
+	Procs *procs.Table      // tells whose a process is; nil: a new table
 	Now   func() gpu.Moment // reads the clocks; nil: clock.Now
 }
 
-// Source is the AMD and Intel devices of this machine.
+// Source reads the AMD and Intel devices of this machine.
 type Source struct {
 	root  string
 	procs *procs.Table
@@ -103,7 +101,10 @@ func (s *Source) Sample(ctx context.Context) (gpu.Sample, error) {
 		d.Blind = found.err != nil
 		sample.Devices = append(sample.Devices, d)
 		for _, u := range uses {
-			p := u.sample(c.uuid)
+			p := gpu.ProcessSample{PID: u.pid, Device: c.uuid, Util: u.util}
+			if u.hasMem {
+				p.Memory = new(u.memory)
+			}
 			who, err := s.procs.Lookup(u.pid)
 			if err == nil {
 				p.Start, p.Name, p.User, p.Container = who.Start, who.Name, who.User, strings.Join(who.Containers, ",")
@@ -113,15 +114,22 @@ func (s *Source) Sample(ctx context.Context) (gpu.Sample, error) {
 			sample.Processes = append(sample.Processes, p)
 		}
 	}
-	sample.Lost = append(sample.Lost, found.lost()...)
+	switch {
+	case found.err != nil:
+		sample.Lost = append(sample.Lost, fmt.Sprintf("which processes are on AMD and Intel devices is unknown: %v",
+			found.err))
+	case found.hidden > 0:
+		sample.Lost = append(sample.Lost, fmt.Sprintf("which of the %d processes of other users are on AMD and Intel "+
+			"devices is unknown: only the administrator may look into them", found.hidden))
+	}
 	s.clients, s.last = make(map[clientKey]engines, len(found.clients)), at
 	for _, c := range found.clients {
-		s.clients[c.key()] = c.engines
+		s.clients[c.clientKey] = c.engines
 	}
 	return sample, nil
 }
 
-// Close ends the source, which has nothing to end.
+// Close makes later calls fail.
 func (s *Source) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,7 +137,6 @@ func (s *Source) Close() error {
 	return nil
 }
 
-// driverEpoch changes whenever one of the drivers is loaded again.
 func (s *Source) driverEpoch(cards []card) string {
 	var marks []string
 	for _, c := range cards {
@@ -140,6 +147,6 @@ func (s *Source) driverEpoch(cards []card) string {
 	return strings.Join(marks, ",")
 }
 
-// rescan is how long a process without a device is believed to have none: to look at every open file of the machine at
-// each sample would cost more than all else together.
+// rescan is how long a process without a device counts as such: looking at every open file of the machine for each
+// sample would cost more than everything else.
 const rescan = 10 * time.Second

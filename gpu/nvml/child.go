@@ -9,14 +9,12 @@ import (
 	"os"
 )
 
-// ChildCommand is the hidden command by which a program with C linkage becomes the child: its remaining arguments go to
-// [ChildMain].
+// ChildCommand is the hidden command of a program with C linkage that runs the child: its arguments go to [ChildMain].
 const ChildCommand = "gpu-agent"
 
-// boxDescriptor is the number under which the parent hands its file to the child.
 const boxDescriptor = 3
 
-// ChildMain is the whole program of the child and returns its exit code.
+// ChildMain is the program of the child. It returns the exit code.
 func ChildMain(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet(ChildCommand, flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -36,14 +34,13 @@ func ChildMain(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// driver is what a child does for its parent. It is used by one goroutine.
 type driver interface {
 	inventory(omit []omission) ([]deviceFacts, []loss, *fault)
 	sample(r request) (*reading, []loss, *fault)
 }
 
-// runChild answers requests until stdin ends, which is how a parent ends it. It returns at once then, even while a call
-// hangs in the driver; the caller must end the process. The library is loaded by the first request.
+// runChild answers requests until stdin ends, which is how the parent ends it. It then returns at once, even while a
+// call hangs in the driver; the caller must end the process. The library is loaded by the first request.
 func runChild(stdin io.Reader, stdout io.Writer, open func() driver) error {
 	requests, ended := make(chan request), make(chan error, 2)
 	go func() {

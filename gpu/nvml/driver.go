@@ -18,7 +18,7 @@ const Built = true
 
 const defaultLibrary = "libnvidia-ml.so.1"
 
-// library is the driver's library, loaded by the first request and kept.
+// library is the driver's library, loaded by the first request.
 type library struct {
 	path  string
 	box   blackBox
@@ -32,15 +32,14 @@ type library struct {
 	performance map[place]performance // of the GPU instances that were read
 }
 
-// openDriver returns the driver's library at a path, or where the system keeps it. Each call is noted in box before it
-// is made, unless that is nil.
+// openDriver returns the driver's library at path, or at the usual place. Each call is noted in box, which may be nil,
+// first.
 func openDriver(path string, box *os.File) driver {
 	return &library{path: cmp.Or(path, defaultLibrary), box: blackBox{file: box},
 		ended: map[string]map[uint32]endedInfo{}, performance: map[place]performance{}}
 }
 
-// open loads and initialises the library once. A library that failed stays loaded in this process, so the parent starts
-// another one.
+// open loads and initializes the library once. If that fails it stays loaded, so the parent starts another process.
 func (l *library) open() *fault {
 	if l.nvml != nil {
 		return nil
@@ -59,19 +58,17 @@ func (l *library) open() *fault {
 	return nil
 }
 
-// begin prepares for one request.
 func (l *library) begin(omit []omission) *fault {
 	l.omit, l.lost, l.fault = omit, nil, nil
 	return l.open()
 }
 
-// symbols are the versions of a function that go-nvml may use, when there is more than its plain name.
+// symbols are the versions of a function that go-nvml may use, if there is more than its plain name.
 var symbols = map[string][]string{
 	"nvmlInit":                   {"nvmlInit_v2", "nvmlInit"},
 	"nvmlDeviceGetCount":         {"nvmlDeviceGetCount_v2", "nvmlDeviceGetCount"},
 	"nvmlDeviceGetHandleByIndex": {"nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex"},
-	"nvmlDeviceGetPciInfo": {"nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2",
-		"nvmlDeviceGetPciInfo"},
+	"nvmlDeviceGetPciInfo":       {"nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2", "nvmlDeviceGetPciInfo"},
 	"nvmlDeviceGetComputeRunningProcesses": {"nvmlDeviceGetComputeRunningProcesses_v3",
 		"nvmlDeviceGetComputeRunningProcesses_v2", "nvmlDeviceGetComputeRunningProcesses"},
 	"nvmlDeviceGetGraphicsRunningProcesses": {"nvmlDeviceGetGraphicsRunningProcesses_v3",
@@ -88,9 +85,9 @@ func (l *library) has(call string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return l.file.Lookup(name) == nil })
 }
 
-// call makes one call unless the library lacks it, which would end the process, or the parent wants it left out. It
-// answers the library's code or one of ours. What go-nvml panics on, such as a list that grew between its two looks, is
-// tried again twice.
+// call makes one call unless the library lacks it, which would end the process, or the parent omits it. It returns the
+// library's code or one of ours. What go-nvml panics on, such as a list that grew between its two looks, is tried three
+// times.
 func (l *library) call(name, device string, do func() lib.Return) int {
 	if slices.ContainsFunc(l.omit, func(o omission) bool {
 		return (o.Device == "" || o.Device == device) && (o.Call == "" && o.Device != "" || o.Call == name)
@@ -121,7 +118,7 @@ func guarded(do func() lib.Return) (code int, ok bool) {
 	return int(do()), true
 }
 
-// read makes a call that answers with a value, as [library.call] does.
+// read is [library.call] for a call that returns a value.
 func read[T any](l *library, name, device string, get func() (T, lib.Return)) (value T, code int) {
 	code = l.call(name, device, func() (r lib.Return) {
 		value, r = get()
@@ -130,14 +127,14 @@ func read[T any](l *library, name, device string, get func() (T, lib.Return)) (v
 	return value, code
 }
 
-// askFor is [read] of a value whose failure is a loss.
+// askFor is [read] for a value whose failure is a loss.
 func askFor[T any](l *library, name, device string, get func() (T, lib.Return)) (T, bool) {
 	value, code := read(l, name, device, get)
 	l.note(name, device, code)
 	return value, code == 0
 }
 
-// note records a failed call as a loss. That a device does not support something is its nature and no loss.
+// note records a failed call as a loss, unless the device does not support it.
 func (l *library) note(name, device string, code int) {
 	switch lib.Return(code) {
 	case lib.SUCCESS, lib.ERROR_NOT_SUPPORTED:
@@ -148,14 +145,13 @@ func (l *library) note(name, device string, code int) {
 	l.lost = append(l.lost, loss{Device: device, Call: name, Code: code})
 }
 
-// device is one handle and its name.
 type device struct {
 	lib.Device
 	index int
 	uuid  string
 }
 
-// devices lists the devices that answer, in the driver's order. One that does not is a loss under "#" and its index.
+// devices lists the devices that respond, in the driver's order. Another one is a loss under "#" and its index.
 func (l *library) devices() ([]device, *fault) {
 	count, code := read(l, "nvmlDeviceGetCount", "", l.nvml.DeviceGetCount)
 	if code != 0 {
@@ -182,13 +178,12 @@ func (l *library) devices() ([]device, *fault) {
 	return found, l.fault
 }
 
-// instances lists the MIG instances of a device; ok is false when the list may lack some.
+// instances lists the MIG instances of a device; ok is false when some may be missing.
 func (l *library) instances(d device) (found []device, ok bool) {
 	most, ok := askFor(l, "nvmlDeviceGetMaxMigDeviceCount", d.uuid, d.GetMaxMigDeviceCount)
 	for i := range most {
 		const call = "nvmlDeviceGetMigDeviceHandleByIndex"
-		handle, code := read(l, call, d.uuid,
-			func() (lib.Device, lib.Return) { return d.GetMigDeviceHandleByIndex(i) })
+		handle, code := read(l, call, d.uuid, func() (lib.Device, lib.Return) { return d.GetMigDeviceHandleByIndex(i) })
 		if code == codeNotFound {
 			continue // a place that no instance was made in
 		}
@@ -211,7 +206,6 @@ func (l *library) instances(d device) (found []device, ok bool) {
 	return found, ok
 }
 
-// migOn reports whether a device is divided; a library or card that does not know of MIG is not.
 func (l *library) migOn(d device) bool {
 	on, code := l.migMode(d)
 	if code != codeMissing {
@@ -227,7 +221,7 @@ func (l *library) migMode(d device) (on, code int) {
 	})
 }
 
-// field reads one of the driver's numbered values that is a whole number.
+// field reads one of the driver's numbered values, if it is a whole number.
 func (l *library) field(d device, id uint32) *uint64 {
 	values := []lib.FieldValue{{FieldId: id}}
 	code := l.call("nvmlDeviceGetFieldValues", d.uuid, func() lib.Return { return d.GetFieldValues(values) })

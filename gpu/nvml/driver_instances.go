@@ -10,30 +10,29 @@ import (
 	lib "github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// monitoring are the calls of the driver's performance monitoring (GPM), which tells from the Hopper generation on how
-// busy a GPU instance is. One is of no use without the others.
+// monitoring are the calls of the driver's performance monitoring (GPM), which reports how busy a GPU instance is, from
+// the Hopper generation on. All are needed.
 var monitoring = []string{
 	"nvmlGpmQueryDeviceSupport", "nvmlDeviceGetGpuInstanceId", "nvmlGpmSampleAlloc", "nvmlGpmMigSampleGet",
 	"nvmlGpmMetricsGet", "nvmlGpmSampleFree",
 }
 
-// apart is how far apart two samples of the monitoring must be to be compared.
+// apart is the shortest time between two samples that are compared.
 const apart = 100 * time.Millisecond
 
-// place is one GPU instance, which several compute instances may be parts of.
+// place is one GPU instance, which several compute instances may share.
 type place struct {
 	device string
-	id     int // the driver's; negative: not told
+	id     int // the driver's; negative: unknown
 }
 
-// performance is a sample of a GPU instance that the next is compared with.
 type performance struct {
 	sample lib.GpmSample
 	at     time.Time
 }
 
-// instanceReadings says how busy each instance of a divided device was since it was read before, where the driver
-// monitors that. Of compute instances that share a GPU instance nobody knows which one was.
+// instanceReadings returns how busy each instance of a divided device was since the previous reading, if the driver
+// monitors that. For compute instances that share a GPU instance it is unknown.
 func (l *library) instanceReadings(d device, instances []device) []instanceReading {
 	readings, places := make([]instanceReading, len(instances)), make([]place, len(instances))
 	code := l.monitors(d)
@@ -59,7 +58,6 @@ func (l *library) instanceReadings(d device, instances []device) []instanceReadi
 	return readings
 }
 
-// monitors asks whether a device is monitored; 0 is yes.
 func (l *library) monitors(d device) int {
 	for _, call := range monitoring {
 		if !l.has(call) {
@@ -73,16 +71,13 @@ func (l *library) monitors(d device) int {
 	return code
 }
 
-// noteMonitoring notes a failure. That a driver or a device does not monitor, or not for this user, is its nature; the
-// inventory says so.
+// noteMonitoring notes a failure, unless the driver does not monitor, or not for this user; the inventory reports that.
 func (l *library) noteMonitoring(call string, d device, code int) {
 	if code != codeMissing && code != int(lib.ERROR_NO_PERMISSION) {
 		l.note(call, d.uuid, code)
 	}
 }
 
-// probeMonitoring tries what an inventory says of a divided device: whether the driver tells how busy its instances
-// are.
 func (l *library) probeMonitoring(d device, instances []device) (code int) {
 	if code = l.monitors(d); code != 0 || len(instances) == 0 {
 		return code
@@ -118,8 +113,8 @@ func (l *library) free(d device, sample lib.GpmSample) {
 	l.call("nvmlGpmSampleFree", d.uuid, sample.Free)
 }
 
-// busy is for how much of the time since the sample before a GPU instance had work, in hundredths of a percent; nil
-// where that is not known. After a failure the next comparison begins again.
+// busy returns how much of the time since the previous sample a GPU instance had work, in hundredths of a percent; nil
+// if unknown. After a failure the next comparison starts over.
 func (l *library) busy(d device, at place) *int {
 	last, known := l.performance[at]
 	if known && time.Since(last.at) < apart {
@@ -141,7 +136,6 @@ func (l *library) busy(d device, at place) *int {
 	return l.compare(d, last.sample, sample)
 }
 
-// compare reads what two samples say of the time between them.
 func (l *library) compare(d device, before, after lib.GpmSample) *int {
 	const call = "nvmlGpmMetricsGet"
 	metrics := lib.GpmMetricsGetType{NumMetrics: 1, Sample1: before, Sample2: after}

@@ -7,7 +7,7 @@ import "os"
 // Built says whether this program can be the child: it was built with C linkage on Linux.
 const Built = false
 
-// openDriver answers every request by saying why it cannot.
+// openDriver returns a driver that explains why it cannot read.
 func openDriver(string, *os.File) driver { return noDriver{} }
 
 type noDriver struct{}

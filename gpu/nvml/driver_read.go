@@ -9,8 +9,7 @@ import (
 	lib "github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// probed are the calls that an inventory tries to learn what a device can do; nothing of what they answer is kept but
-// whether they answered.
+// probed are the codes of calls that an inventory tries to learn what a device can do.
 func (l *library) probed(d device) map[string]int {
 	tried := map[string]func() lib.Return{
 		"nvmlDeviceGetComputeRunningProcesses": func() lib.Return { _, r := d.GetComputeRunningProcesses(); return r },
@@ -88,22 +87,21 @@ func (l *library) instanceFacts(d device, instances []device) []instanceFacts {
 	return facts
 }
 
-// memoryFacts is a device's memory; told is false where the driver does not say, as on machines whose processors and
-// devices share theirs.
+// memoryFacts is a device's memory; known is false if it is not reported, as on machines with unified memory.
 type memoryFacts struct {
 	total, reserved, used, free uint64
-	told                        bool
+	known                       bool
 }
 
-// memory asks the second version, which tells what the driver keeps for itself from what programs use, and else the
-// first, which counts both as used.
+// memory asks the second version, which separates what the driver keeps from what programs use, and else the first,
+// which counts both as used.
 func (l *library) memory(d device) memoryFacts {
 	v2, code := read(l, "nvmlDeviceGetMemoryInfo_v2", d.uuid, d.GetMemoryInfo_v2)
 	if code == 0 || code == codeOmitted {
-		return memoryFacts{total: v2.Total, reserved: v2.Reserved, used: v2.Used, free: v2.Free, told: code == 0}
+		return memoryFacts{total: v2.Total, reserved: v2.Reserved, used: v2.Used, free: v2.Free, known: code == 0}
 	}
-	v, told := askFor(l, "nvmlDeviceGetMemoryInfo", d.uuid, d.GetMemoryInfo)
-	return memoryFacts{total: v.Total, used: v.Used, free: v.Free, told: told}
+	v, known := askFor(l, "nvmlDeviceGetMemoryInfo", d.uuid, d.GetMemoryInfo)
+	return memoryFacts{total: v.Total, used: v.Used, free: v.Free, known: known}
 }
 
 func (l *library) sample(r request) (*reading, []loss, *fault) {
@@ -130,14 +128,13 @@ func (l *library) sample(r request) (*reading, []loss, *fault) {
 	return out, l.lost, l.fault
 }
 
-// fellOff reports whether the driver said that a device cannot be used any more.
 func fellOff(lost []loss) bool {
 	return slices.ContainsFunc(lost, func(one loss) bool { return one.ends() != "" })
 }
 
 func (l *library) readDevice(d device, last uint64) deviceReading {
 	out := deviceReading{UUID: d.uuid, MIG: l.migOn(d)}
-	if m := l.memory(d); m.told {
+	if m := l.memory(d); m.known {
 		out.Used, out.Free = &m.used, &m.free
 	}
 	out.Energy = l.energy(d)
@@ -154,7 +151,7 @@ func (l *library) readDevice(d device, last uint64) deviceReading {
 		instances, known := l.instances(d)
 		out.Processes, out.Listed = l.processesIn(d, instances)
 		out.Listed = out.Listed && known
-		out.RowsCode = int(lib.ERROR_NOT_SUPPORTED) // the driver charges nobody for the time of a divided device
+		out.RowsCode = int(lib.ERROR_NOT_SUPPORTED) // the driver charges no process for a divided device
 		out.Instances = l.instanceReadings(d, instances)
 		return out
 	}
@@ -173,7 +170,6 @@ func (l *library) amount32(call string, d device, get func() (uint32, lib.Return
 	return new(uint64(value))
 }
 
-// energy is the counter of the device, by its function or else by its field.
 func (l *library) energy(d device) *uint64 {
 	value, code := read(l, "nvmlDeviceGetTotalEnergyConsumption", d.uuid, d.GetTotalEnergyConsumption)
 	if code == 0 {
@@ -186,8 +182,7 @@ func (l *library) energy(d device) *uint64 {
 	return nil
 }
 
-// power prefers the driver's average over a second to its function, which on some cards shows a quarter of the time
-// only.
+// power prefers the driver's average over a second to its function, which covers a quarter of that on some cards.
 func (l *library) power(d device) *uint64 {
 	if value := l.field(d, lib.FI_DEV_POWER_AVERAGE); value != nil {
 		return value
@@ -195,7 +190,7 @@ func (l *library) power(d device) *uint64 {
 	return l.amount32("nvmlDeviceGetPowerUsage", d, d.GetPowerUsage)
 }
 
-// ticks are the driver's samples of the whole device since last. None since then is no loss.
+// ticks are the driver's samples of the whole device since last. None is no loss.
 func (l *library) ticks(d device, last uint64) []tick {
 	var ticks []tick
 	code := l.call("nvmlDeviceGetSamples", d.uuid, func() lib.Return {
@@ -220,7 +215,6 @@ func (l *library) ticks(d device, last uint64) []tick {
 	return ticks
 }
 
-// rows are the shares of the processes since last, as the driver gave them.
 func (l *library) rows(d device, last uint64) ([]row, int) {
 	var rows []row
 	code := l.call("nvmlDeviceGetProcessUtilization", d.uuid, func() lib.Return {
@@ -240,7 +234,7 @@ func (l *library) rows(d device, last uint64) ([]row, int) {
 	return rows, code
 }
 
-// processesIn lists who is on the instances of a divided device. listed is false when somebody may be missing.
+// processesIn lists the processes on the instances of a divided device. listed is false when some may be missing.
 func (l *library) processesIn(d device, instances []device) (found []processInfo, listed bool) {
 	listed = true
 	for _, in := range instances {
@@ -250,8 +244,8 @@ func (l *library) processesIn(d device, instances []device) (found []processInfo
 	return found, listed
 }
 
-// processesOf merges the lists of one handle. One process may be in several, each of which then tells its whole memory,
-// so that the largest counts. The list of MPS clients exists on some drivers only and repeats the first.
+// processesOf merges the lists of one handle. A process may be in several, each with its whole memory, so the largest
+// counts. The list of MPS clients exists on some drivers only and repeats the first.
 func (l *library) processesOf(d device, uuid, instance string) (found []processInfo, listed bool) {
 	at := map[uint32]int{}
 	add := func(call string, get func() ([]lib.ProcessInfo, lib.Return)) bool {
@@ -279,7 +273,7 @@ func (l *library) processesOf(d device, uuid, instance string) (found []processI
 	return found, listed
 }
 
-// larger is the larger of two amounts of which either may not be told.
+// larger is the larger of two amounts, either of which may be unavailable.
 func larger(a, b uint64) uint64 {
 	switch {
 	case a == notAvailable:
@@ -290,7 +284,6 @@ func larger(a, b uint64) uint64 {
 	return max(a, b)
 }
 
-// text reads a C string.
 func text(chars []int8) string {
 	var out []byte
 	for _, c := range chars {
@@ -302,13 +295,12 @@ func text(chars []int8) string {
 	return string(out)
 }
 
-// keepsRecords reports whether accounting mode is on. It is never switched on or off here.
+// keepsRecords reports whether accounting mode is on. It is never switched here.
 func (l *library) keepsRecords(d device) (bool, int) {
 	mode, code := read(l, "nvmlDeviceGetAccountingMode", d.uuid, d.GetAccountingMode)
 	return code == 0 && mode == lib.FEATURE_ENABLED, code
 }
 
-// records tries to read the records, as an inventory does.
 func (l *library) records(d device) int {
 	_, code := read(l, "nvmlDeviceGetAccountingPids", d.uuid, d.GetAccountingPids)
 	if code == 0 && !l.has("nvmlDeviceGetAccountingStats") {
@@ -317,8 +309,8 @@ func (l *library) records(d device) int {
 	return code
 }
 
-// endedProcesses are the driver's records of processes that ended, or nil where it keeps none. A record does not change
-// any more, so each is read once: until its number is on the device again, or the driver forgets it.
+// endedProcesses are the driver's records of processes that ended, or nil if it keeps none. A record does not change,
+// so each is read once: until its number is on the device again, or the driver forgets it.
 func (l *library) endedProcesses(d device, running []processInfo) *[]endedInfo {
 	if on, _ := l.keepsRecords(d); !on {
 		return nil
@@ -348,7 +340,7 @@ func (l *library) endedProcesses(d device, running []processInfo) *[]endedInfo {
 	return &list
 }
 
-// endedProcess reads one record; false for a process that still runs, and for one that the driver has just forgotten.
+// endedProcess reads one record; false for a process that still runs, and for a dropped record.
 func (l *library) endedProcess(d device, pid uint32) (endedInfo, bool) {
 	stats, code := read(l, "nvmlDeviceGetAccountingStats", d.uuid,
 		func() (lib.AccountingStats, lib.Return) { return d.GetAccountingStats(pid) })

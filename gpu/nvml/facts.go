@@ -7,7 +7,6 @@ import (
 	"slipway/gpu"
 )
 
-// device turns what the driver told into what the books hold.
 func (f deviceFacts) device(cgroup2 bool) gpu.Device {
 	d := gpu.Device{
 		UUID: gpu.UUID(f.UUID), Vendor: gpu.NVIDIA, Model: f.Name, Index: f.Index, PCI: shortPCI(f.PCI),
@@ -30,7 +29,7 @@ func amount(n uint64) gpu.Bytes {
 	return gpu.Bytes(n)
 }
 
-// shortPCI writes the driver's eight digits of the domain as the four that the system uses: "0000:65:00.0".
+// shortPCI shortens the driver's eight digits of the domain to the usual four: "0000:65:00.0".
 func shortPCI(pci string) string {
 	if domain, rest, ok := strings.Cut(strings.ToLower(pci), ":"); ok && len(domain) == 8 &&
 		strings.HasPrefix(domain, "0000") {
@@ -39,7 +38,6 @@ func shortPCI(pci string) string {
 	return strings.ToLower(pci)
 }
 
-// profile is the end of an instance's name: "NVIDIA H100 80GB HBM3 MIG 1g.10gb".
 func profile(name string) string {
 	if _, after, ok := strings.Cut(name, "MIG "); ok {
 		return after
@@ -51,6 +49,7 @@ const voltaMajor = 7
 
 func (f deviceFacts) capabilities(cgroup2 bool) gpu.Capabilities {
 	probe := func(call string) gpu.Probe { return probed(call, f.Probes) }
+	no := func(why string) gpu.Probe { return gpu.Probe{State: gpu.No, Why: why} }
 	c := gpu.Capabilities{
 		ProcessMemory: probe("nvmlDeviceGetComputeRunningProcesses"),
 		ProcessUtil:   probe("nvmlDeviceGetProcessUtilization"),
@@ -61,8 +60,7 @@ func (f deviceFacts) capabilities(cgroup2 bool) gpu.Capabilities {
 		MPS:           probe("nvmlDeviceGetCudaComputeCapability"),
 	}
 	if c.Accounting.State == gpu.Yes && !f.Accounts {
-		c.Accounting = gpu.Probe{State: gpu.No,
-			Why: "accounting mode is off (an administrator turns it on with nvidia-smi --accounting-mode=1)"}
+		c.Accounting = no("accounting mode is off (an administrator turns it on with nvidia-smi --accounting-mode=1)")
 	} else if f.Accounts {
 		c.Accounting = probe("nvmlDeviceGetAccountingPids")
 	}
@@ -70,26 +68,24 @@ func (f deviceFacts) capabilities(cgroup2 bool) gpu.Capabilities {
 		c.MIG.Why = "the device can be divided and is not"
 	}
 	if f.MIG {
-		c.Accounting = gpu.Probe{State: gpu.No, Why: "the driver keeps no records of a divided device"}
+		c.Accounting = no("the driver keeps no records of a divided device")
 		if c.ProcessUtil = probe("nvmlGpmMigSampleGet"); c.ProcessUtil.State == gpu.No {
 			c.ProcessUtil.Why = "the driver does not report how busy an instance is (it does from the Hopper " +
 				"generation on): " + c.ProcessUtil.Why
 		}
-		c.MemoryLimit = gpu.Probe{State: gpu.No, Why: "the instances of a divided device limit memory"}
+		c.MemoryLimit = no("the instances of a divided device limit memory")
 	}
 	if c.MemoryLimit.State == gpu.Yes && !cgroup2 {
-		c.MemoryLimit = gpu.Probe{State: gpu.No, Why: "limits on memory need version 2 of control groups"}
+		c.MemoryLimit = no("limits on memory need version 2 of control groups")
 	}
 	if c.MPS.State == gpu.Yes && f.Major < voltaMajor {
-		c.MPS = gpu.Probe{State: gpu.No,
-			Why: fmt.Sprintf("MPS keeps processes apart from compute capability %d on; this device has %d", voltaMajor,
-				f.Major)}
+		c.MPS = no(fmt.Sprintf("MPS keeps processes apart from compute capability %d on; this device has %d",
+			voltaMajor, f.Major))
 	}
 	return c
 }
 
-// probed reads the outcome of one call: that there was nothing to tell, or no limit set, shows as well that the driver
-// can.
+// probed is the outcome of one call. Nothing found, or no limit set, also shows that the driver can.
 func probed(call string, codes map[string]int) gpu.Probe {
 	code, ok := codes[call]
 	switch {

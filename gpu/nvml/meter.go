@@ -9,7 +9,7 @@ import (
 )
 
 // meter turns readings into samples. It knows up to which moment of the driver's clock each device was read, so that no
-// time is counted twice and none is left out. It is pure: time comes with the readings.
+// time counts twice or is skipped. It is pure: time comes with the readings.
 type meter struct {
 	cursors map[string]*cursor
 	last    gpu.Moment // of the previous sample; zero before the first
@@ -18,22 +18,21 @@ type meter struct {
 // cursor is how far one device was read.
 type cursor struct {
 	read   uint64             // microseconds of the driver's clock, which is the wall clock
-	silent time.Duration      // since when, on the Boot clock, a busy device names no process; 0: it does
-	ended  map[endedInfo]bool // records of ended processes that were counted; nil: none was read yet
+	silent time.Duration      // since when, on the Boot clock, the busy device names no process; 0: it does
+	ended  map[endedInfo]bool // records that were counted; nil: none was read yet
 }
 
-// Bounds on what is believed of the driver's times.
+// Limits of the driver's times that are believed.
 const (
 	// bufferSpan is how far back the driver remembers.
 	bufferSpan = 10 * time.Second
 	// futureSlack is how far ahead of the wall clock a time may be.
 	futureSlack = 2 * time.Second
-	// stepSlack is by how much the wall clock may drift against the boot clock between two samples before it was set.
+	// stepSlack is how far the wall clock may drift from the boot clock between two samples.
 	stepSlack = time.Second
 	maxUtil   = 100
 )
 
-// asked says from where on devices are to be read.
 type asked struct {
 	last  map[string]uint64
 	other uint64 // for the devices that are not in last
@@ -46,15 +45,13 @@ func (a asked) of(uuid string) uint64 {
 	return a.other
 }
 
-// ask says from where each device is to be read at a moment. A device that was never read is read as far back as the
-// previous sample, and all of the driver's memory when there is none.
+// ask returns from when on each device is to be read. A device that was never read is read as far back as the previous
+// sample, and all of the driver's memory if there is none.
 func (m *meter) ask(now gpu.Moment) asked {
 	if back, stepped := m.stepped(now); stepped && back {
-		// Times of before the step lie in the future now and hide what comes: begin again at the previous sample, in
-		// the new time.
+		// Times before that are in the future now and hide what comes: start over at the previous sample.
 		for _, c := range m.cursors {
-			c.read = m.previous(now)
-			c.silent = 0
+			c.read, c.silent = m.previous(now), 0
 		}
 	}
 	a := asked{last: make(map[string]uint64, len(m.cursors))}
@@ -76,14 +73,13 @@ func (m *meter) stepped(now gpu.Moment) (back, stepped bool) {
 	return step < 0, step.Abs() > stepSlack
 }
 
-// previous is the moment of the last sample in the wall clock of now.
 func (m *meter) previous(now gpu.Moment) uint64 {
 	return micros(now.Wall.Add(-(now.Boot - m.last.Boot)))
 }
 
 func micros(t time.Time) uint64 { return uint64(max(0, t.UnixMicro())) }
 
-// take makes the device and process samples of one reading. at is when the reading began; from is what ask gave for it.
+// take makes the device and process samples of one reading. at is when the reading began; from is what ask returned.
 func (m *meter) take(r reading, at gpu.Moment, from asked) (s gpu.Sample, lost []loss) {
 	if m.cursors == nil {
 		m.cursors = map[string]*cursor{}
@@ -121,7 +117,6 @@ func age(at uint64, now gpu.Moment) time.Duration {
 	return min(bufferSpan, max(0, now.Wall.Sub(time.UnixMicro(int64(at)))))
 }
 
-// validTicks are the samples of the whole device that are new and possible, the oldest first.
 func (d deviceReading) validTicks(at gpu.Moment, from uint64) []tick {
 	until := micros(at.Wall.Add(futureSlack))
 	valid := slices.DeleteFunc(slices.Clone(d.Ticks), func(t tick) bool {
@@ -131,8 +126,8 @@ func (d deviceReading) validTicks(at gpu.Moment, from uint64) []tick {
 	return valid
 }
 
-// validRows are the utilisations of the processes that are on the device, or were until they ended a moment ago, and
-// possible. With nobody to tell of, some drivers answer a hundred rows of whatever was in memory.
+// validRows are the possible uses of the processes that are on the device, or ended a moment ago. Some drivers answer a
+// hundred rows of garbage when there is no process.
 func (d deviceReading) validRows(at gpu.Moment, from uint64, ended []endedInfo) (rows []row, lost []loss) {
 	until := micros(at.Wall.Add(futureSlack))
 	ahead := false
@@ -159,8 +154,8 @@ func (m *meter) cursor(uuid string) *cursor {
 	return m.cursors[uuid]
 }
 
-// advance moves the cursor to the newest time that was read. A busy device that names nobody for longer than the driver
-// remembers has a clock of its own: it is read from the start.
+// advance moves the cursor to the newest time that was read. If a busy device names no process for longer than the
+// driver remembers, its clock is another: it is read from the start.
 func (m *meter) advance(d deviceReading, at gpu.Moment, ticks []tick, rows []row) {
 	c := m.cursor(d.UUID)
 	if n := len(ticks); n > 0 {
@@ -181,8 +176,7 @@ func (m *meter) advance(d deviceReading, at gpu.Moment, ticks []tick, rows []row
 	}
 }
 
-// sample is the device itself. Its utilisation is the mean of the driver's samples since the last time, or else what
-// the driver calls the current one.
+// sample is the sample of the device. Its use is the mean of new ticks, or else the driver's current rate.
 func (d deviceReading) sample(ticks []tick) gpu.DeviceSample {
 	s := gpu.DeviceSample{UUID: gpu.UUID(d.UUID), Blind: !d.Listed}
 	if s.Util = mean(ticks); d.MIG {
@@ -190,16 +184,9 @@ func (d deviceReading) sample(ticks []tick) gpu.DeviceSample {
 	} else if s.Util == nil && d.Rate != nil && *d.Rate <= maxUtil {
 		s.Util = new(int(*d.Rate) * 100)
 	}
-	s.MemoryUsed, s.MemoryFree = known(d.Used), known(d.Free)
-	if v := possible(d.Energy); v != nil {
-		s.Energy = new(gpu.MilliJoule(*v))
-	}
-	if v := possible(d.Power); v != nil {
-		s.Power = new(gpu.MilliWatt(*v))
-	}
-	if v := possible(d.PowerLimit); v != nil {
-		s.PowerLimit = new(gpu.MilliWatt(*v))
-	}
+	s.MemoryUsed, s.MemoryFree = known[gpu.Bytes](d.Used), known[gpu.Bytes](d.Free)
+	s.Energy = known[gpu.MilliJoule](d.Energy)
+	s.Power, s.PowerLimit = known[gpu.MilliWatt](d.Power), known[gpu.MilliWatt](d.PowerLimit)
 	if d.Temperature != nil && *d.Temperature < 1000 {
 		s.Temperature = new(int(*d.Temperature))
 	}
@@ -218,28 +205,19 @@ func mean(ticks []tick) *int {
 	return new(int(sum * 100 / uint64(len(ticks))))
 }
 
-func known(v *uint64) *gpu.Bytes {
-	if v = possible(v); v == nil {
-		return nil
-	}
-	return new(gpu.Bytes(*v))
-}
-
-// possible is an amount that the driver told and that can be one: nil for "not available", and for the half of the
-// range in which nonsense lives.
-func possible(v *uint64) *uint64 {
+// known returns the amount at v, or nil if it is not available or too large to be true.
+func known[T ~int64](v *uint64) *T {
 	if v == nil || *v > 1<<62 {
 		return nil
 	}
-	return v
+	return new(T(*v))
 }
 
-// processes are the samples of who is on the device. One that the driver charged nothing was idle, where the driver
-// charges at all.
+// processes are the samples of the processes. One without rows was idle, if the driver reports rows at all.
 func (d deviceReading) processes(rows []row, utils map[uint32]int) []gpu.ProcessSample {
 	charges := d.RowsCode == 0 || d.RowsCode == codeNotFound
 	if charges && len(rows) == 0 && slices.ContainsFunc(d.Rows, func(r row) bool { return d.runs(r.PID) }) {
-		charges = false // what was told of them cannot be true, so nothing is known
+		charges = false // all rows are impossible, so nothing is known
 	}
 	samples := make([]gpu.ProcessSample, 0, len(d.Processes))
 	for _, p := range d.Processes {
@@ -247,7 +225,7 @@ func (d deviceReading) processes(rows []row, utils map[uint32]int) []gpu.Process
 			continue
 		}
 		s := gpu.ProcessSample{PID: int(p.PID), Device: gpu.UUID(d.UUID), Instance: gpu.UUID(p.Instance),
-			Memory: known(&p.Memory)}
+			Memory: known[gpu.Bytes](&p.Memory)}
 		if d.MIG {
 			s.Util = d.instanceUtil(p)
 		} else if charges {
@@ -258,8 +236,8 @@ func (d deviceReading) processes(rows []row, utils map[uint32]int) []gpu.Process
 	return samples
 }
 
-// shares are the utilisations of processes in hundredths of a percent, scaled down so that together they are no more
-// than the device's own. Each sample of the driver charges one process, so that more can only be rounding.
+// shares are the uses of processes in hundredths of a percent, scaled down so that together they are at most the
+// device's own. Each sample of the driver charges one process, so that an excess can only be rounding.
 func shares(rows []row, device *int) map[uint32]int {
 	sum, count := map[uint32]int{}, map[uint32]int{}
 	for _, r := range rows {
@@ -281,8 +259,7 @@ func shares(rows []row, device *int) map[uint32]int {
 	return scaled(sum, total, limit)
 }
 
-// scaled divides limit in the proportions of parts, whose sum is total, by the largest remainder: the results sum to
-// limit exactly.
+// scaled divides limit in proportion to parts, whose sum is total, by the largest remainder, without a rest.
 func scaled(parts map[uint32]int, total, limit int) map[uint32]int {
 	pids := make([]uint32, 0, len(parts))
 	for pid := range parts {
@@ -303,8 +280,8 @@ func scaled(parts map[uint32]int, total, limit int) map[uint32]int {
 	return out
 }
 
-// busyPart is for how much of the time the instance kept its device busy, in hundredths of a percent of the device: one
-// that is an eighth of it and always busy makes an eighth of it busy. Nil where that is not known.
+// busyPart is how much of the time the instance kept its device busy, in hundredths of a percent of the device: an
+// instance that is an eighth of it and always busy makes it an eighth busy. Nil if unknown.
 func (in instanceReading) busyPart() *int {
 	if in.Busy == nil || in.Part <= 0 {
 		return nil
@@ -312,7 +289,7 @@ func (in instanceReading) busyPart() *int {
 	return new(*in.Busy * int(in.Part) / int(gpu.WholeDevice))
 }
 
-// instancesUtil is how busy a divided device is: as much as its instances together, once all of them are told.
+// instancesUtil is how busy a divided device is: the sum over its instances; nil if one is unknown.
 func (d deviceReading) instancesUtil() *int {
 	sum := 0
 	for _, in := range d.Instances {
@@ -328,9 +305,8 @@ func (d deviceReading) instancesUtil() *int {
 	return new(min(sum, maxUtil*100))
 }
 
-// instanceUtil is the utilisation of a process on an instance, in hundredths of a percent of the device. An instance is
-// granted to one session, so that what it does is that session's; the processes in it share that evenly, because the
-// driver does not tell them apart.
+// instanceUtil is the use of a process on an instance, in hundredths of a percent of the device. An instance is granted
+// to one session; its processes share the use evenly, because the driver does not separate them.
 func (d deviceReading) instanceUtil(p processInfo) *int {
 	i := slices.IndexFunc(d.Instances, func(in instanceReading) bool { return in.UUID == p.Instance })
 	if i < 0 {
@@ -355,4 +331,54 @@ func (d deviceReading) instanceUtil(p processInfo) *int {
 		util++
 	}
 	return &util
+}
+
+func (d deviceReading) runs(pid uint32) bool {
+	return slices.ContainsFunc(d.Processes, func(p processInfo) bool { return p.PID == pid })
+}
+
+// ended are the records that were not counted yet. Those of the first reading ended before it and are never counted.
+func (m *meter) ended(d deviceReading) (fresh []endedInfo) {
+	if d.Ended == nil {
+		return nil
+	}
+	c := m.cursor(d.UUID)
+	first := c.ended == nil
+	counted := make(map[endedInfo]bool, len(*d.Ended))
+	for _, e := range *d.Ended {
+		if !first && !c.ended[e] && !counted[e] {
+			fresh = append(fresh, e)
+		}
+		counted[e] = true
+	}
+	c.ended = counted
+	return fresh
+}
+
+// busyOf returns how long each ended process kept the device busy since the previous sample: from the driver's samples,
+// or else from its record, for the part of its time after that sample.
+func (m *meter) busyOf(ended []endedInfo, d deviceReading, utils map[uint32]int,
+	at gpu.Moment) (list []gpu.EndedProcess) {
+	if m.last.BootID != at.BootID {
+		return nil
+	}
+	since := at.Boot - m.last.Boot
+	for _, e := range ended {
+		if e.PID == 0 || e.PID > 1<<31 || e.Util > maxUtil || e.Time > uint64(time.Hour*24*3650/time.Millisecond) {
+			continue
+		}
+		began := at.Wall.Sub(time.UnixMicro(int64(e.Start))) // ago
+		lasted := time.Duration(e.Time) * time.Millisecond
+		p := gpu.EndedProcess{PID: int(e.PID), Device: gpu.UUID(d.UUID), Began: max(0, at.Boot-began),
+			Peak: known[gpu.Bytes](&e.Peak)}
+		util, sampled := utils[e.PID]
+		if sampled && !d.runs(e.PID) {
+			p.Busy = since * time.Duration(util) / (maxUtil * 100)
+		} else {
+			over := min(began, since) - max(0, began-lasted) // from the later beginning to the earlier end
+			p.Busy = min(lasted, max(0, over)) * time.Duration(e.Util) / maxUtil
+		}
+		list = append(list, p)
+	}
+	return list
 }

@@ -14,7 +14,6 @@ import (
 	"time"
 )
 
-// child is one child process. It is used by one goroutine at a time.
 type child struct {
 	cmd      *exec.Cmd
 	stdin    io.WriteCloser
@@ -30,7 +29,6 @@ type child struct {
 // endPatience is how long a child may take to end before it is left behind.
 const endPatience = 2 * time.Second
 
-// start runs the command of the child and begins to listen to it.
 func start(c Config) (*child, error) {
 	command := c.Command
 	if len(command) == 0 {
@@ -71,8 +69,7 @@ func start(c Config) (*child, error) {
 	return k, nil
 }
 
-// listen reads answers until the child's output ends, then waits for its end. An answer that nobody waits for any more
-// is thrown away.
+// listen reads answers until the child's output ends, then waits for its end. An answer that came too late is dropped.
 func (k *child) listen(stdout io.Reader) {
 	for next := messages(stdout); ; {
 		var a answer
@@ -100,8 +97,7 @@ func (k *child) alive() bool {
 	}
 }
 
-// ask sends a request and waits for its answer for as long as the child makes progress: no single call takes longer
-// than patience.
+// ask sends a request and waits for its answer, as long as no single call takes longer than patience.
 func (k *child) ask(ctx context.Context, r request, patience time.Duration) (answer, error) {
 	sent := make(chan error, 1)
 	go func() { sent <- json.NewEncoder(k.stdin).Encode(r) }()
@@ -141,8 +137,7 @@ func (k *child) ask(ctx context.Context, r request, patience time.Duration) (ans
 	}
 }
 
-// end kills the child and reports whether it ended within a moment. A process that hangs in the kernel cannot be ended
-// by anybody.
+// end kills the child and reports whether it ended soon. A process that hangs in the kernel cannot be killed.
 func (k *child) end() bool {
 	k.stdin.Close()
 	_ = k.cmd.Process.Kill()
@@ -155,7 +150,6 @@ func (k *child) end() bool {
 	}
 }
 
-// lastLine is what the process said first of its end, or how it ended.
 func (k *child) lastLine() string {
 	select {
 	case <-k.gone:
@@ -196,8 +190,8 @@ func (h *head) firstLine() string {
 	return ""
 }
 
-// blackBox tells the parent what its child was doing when it died or stopped answering: a file of one record that the
-// child overwrites before every call into the library. It costs the child a microsecond and the parent nothing.
+// blackBox shows the parent what its child was doing when it died or hung: a file of one record that the child
+// overwrites before every call into the library. It costs the child a microsecond and the parent nothing.
 type blackBox struct {
 	file *os.File // nil: nothing is recorded
 	seq  uint64
@@ -205,7 +199,6 @@ type blackBox struct {
 
 const boxSize = 256
 
-// enter records the call that is about to be made.
 func (b *blackBox) enter(call, device string) {
 	b.seq++
 	if b.file == nil {
@@ -218,7 +211,6 @@ func (b *blackBox) enter(call, device string) {
 	_, _ = b.file.WriteAt(record[:], 0)
 }
 
-// leave records that no call is being made.
 func (b *blackBox) leave() { b.enter("", "") }
 
 // lastCall reads the record: its number, and the call and its device while one is being made.

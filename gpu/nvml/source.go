@@ -1,3 +1,19 @@
+// Package nvml finds and measures NVIDIA devices through the driver's own library. That library may lack a function,
+// return nonsense, hang or crash, and could take the program with it. Therefore only a child process loads it (see
+// [ChildMain]), and [Source], its parent, asks it through a pipe. A child that dies or stops responding is replaced,
+// what it was doing is omitted for a while, and everything else is still read; a sample reports what could not be read.
+//
+// # What is measured
+//
+// Busy time is how long anything at all ran on a device, not how much of it. On a whole device the driver charges each
+// of its samples to one process. On a device that is divided into MIG instances it charges none. There its performance
+// monitoring (GPM, from the Hopper generation on) reports how much of the time each GPU instance had work, and that
+// counts for the part of the device that the instance is, so that no session is ever busier than its allocation. The
+// processes in an instance, which is granted to one session, share it evenly. Where the driver or the card does not
+// monitor, does not let this user ask, or several compute instances share one GPU instance, busy time is unknown: it is
+// divided by allocation or missed, and reported as such.
+//
+// The child needs C linkage (go-nvml). A program built without it names another one that has it in [Config.Command].
 package nvml
 
 import (
@@ -19,38 +35,32 @@ import (
 
 // Config of a Source.
 type Config struct {
-	// Command starts the child; its options are added at the end. Empty: this very program with [ChildCommand], which
-	// it must hand to [ChildMain]. A program without C linkage names another, or leaves it empty and says so.
+	// Command starts the child; its options are appended. Empty: this program with [ChildCommand], which it must pass
+	// to [ChildMain].
 	Command []string
-	// Env is added to the environment of the child.
-	Env []string
-	// Library is the path of the driver's library; empty: wherever the system keeps libnvidia-ml.so.1.
-	Library string
-	// Root is where proc, sys and etc are; empty: /.
-	Root string
-	// Procs says whose a process is; nil: a table of its own.
-	Procs *procs.Table
+	Env     []string          // added to the environment of the child
+	Library string            // path of the driver's library; empty: libnvidia-ml.so.1 wherever the system keeps it
+	Root    string            // where proc, sys and etc are; empty: /
+	Procs   *procs.Table      // tells whose a process is; nil: a new table
+	Now     func() gpu.Moment // reads the clocks; nil: clock.Now
+	Log     *slog.Logger      // gets a line when the child is replaced; may be nil
 	// Patience is how long one call into the driver may take before the child is replaced; zero: 5 s.
 	Patience time.Duration
-	// Now reads the clocks; nil: clock.Now.
-	Now func() gpu.Moment
-	// Log is told when the child is replaced; nil: nobody.
-	Log *slog.Logger
 }
 
-// Source is the NVIDIA devices of this machine.
+// Source reads the NVIDIA devices of this machine.
 type Source struct {
 	config Config
-	turn   chan struct{} // holds one token; whoever takes it may use what follows
+	turn   chan struct{} // holds one token, which guards what follows
 
 	child  *child
 	nextID uint64
 	trouble
 	meter  meter
-	driver string       // its version, as last told
+	driver string       // the last known version
 	known  []gpu.Device // of the last inventory
 	closed bool
-	absent time.Time // until when this machine is taken to have no NVIDIA device
+	absent time.Time // until when this machine counts as one without NVIDIA devices
 }
 
 var _ gpu.Source = (*Source)(nil)
@@ -60,8 +70,7 @@ const defaultPatience = 5 * time.Second
 // absentFor is how long a machine without a device is not asked again.
 const absentFor = time.Minute
 
-// Open returns the source. Nothing is started before it is asked something, so that a machine without devices costs
-// nothing. Close ends it.
+// Open returns the source, which starts nothing before the first question. Close ends it.
 func Open(c Config) *Source {
 	c.Root, c.Patience = cmp.Or(c.Root, "/"), cmp.Or(max(c.Patience, 0), defaultPatience)
 	if c.Procs == nil {
@@ -78,7 +87,7 @@ func Open(c Config) *Source {
 	return s
 }
 
-// take waits for the turn; the caller must give it back with done.
+// take waits for the turn; the caller must return it with done.
 func (s *Source) take(ctx context.Context) error {
 	select {
 	case <-s.turn:
@@ -94,8 +103,8 @@ func (s *Source) take(ctx context.Context) error {
 
 func (s *Source) done() { s.turn <- struct{}{} }
 
-// Inventory lists the devices. One that fell off the bus or stopped answering stays in the list as it was last seen,
-// with its loss and unknown capabilities, until the driver does not count it any more.
+// Inventory lists the devices. One that fell off the bus or stopped responding stays in the list as it was last seen,
+// with its loss and unknown capabilities, while the driver counts it.
 func (s *Source) Inventory(ctx context.Context) ([]gpu.Device, error) {
 	if err := s.take(ctx); err != nil {
 		return nil, err
@@ -144,13 +153,16 @@ func (s *Source) Sample(ctx context.Context) (gpu.Sample, error) {
 	sample.Epoch = gpu.Epoch{Boot: at.BootID, Driver: s.driver + procs.ModuleLoad(s.config.Root, "nvidia")}
 	sample.Lost = s.sentences(append(a.Lost, oddities...))
 	sample.Gone = s.gone(a)
-	sample.Lost = append(sample.Lost, s.missing(sample.Gone)...)
+	for _, g := range sample.Gone {
+		if g.Kind == gpu.LossUnlisted { // no other sentence is about it
+			sample.Lost = append(sample.Lost, s.name(string(g.UUID))+": "+g.Why)
+		}
+	}
 	s.nameEnded(sample.Ended)
 	sample.Lost = append(sample.Lost, s.describe(sample.Processes, at)...)
 	return sample, nil
 }
 
-// part says of each instance which part of its device it is.
 func (s *Source) part(r *reading) {
 	for i := range r.Devices {
 		at := slices.IndexFunc(s.known, func(d gpu.Device) bool { return string(d.UUID) == r.Devices[i].UUID })
@@ -164,7 +176,6 @@ func (s *Source) part(r *reading) {
 	}
 }
 
-// describe says whose each process is, and what that could not be said of.
 func (s *Source) describe(samples []gpu.ProcessSample, at gpu.Moment) (lost []string) {
 	pids := make([]int, len(samples))
 	hidden, gone := 0, 0
@@ -176,7 +187,7 @@ func (s *Source) describe(samples []gpu.ProcessSample, at gpu.Moment) (lost []st
 		case errors.Is(err, procs.ErrHidden):
 			hidden++
 		case errors.Is(err, procs.ErrGone), err == nil && startedAt(who.Start) > at.Boot+time.Second:
-			gone++ // and the number may be another's already
+			gone++ // and the number may be another process's already
 		case err != nil:
 			lost = append(lost, fmt.Sprintf("the owner of process %d is unknown: %v", p.PID, err))
 		default:
@@ -200,14 +211,12 @@ func (s *Source) describe(samples []gpu.ProcessSample, at gpu.Moment) (lost []st
 	return lost
 }
 
-// strangeFor is after how many samples in a row, in each of which no process could be found, more than bad luck is at
-// work.
+// strangeFor is after how many samples in a row without any known process this is more than bad luck.
 const strangeFor = 3
 
-// startedAt converts a start in ticks; Linux tells them by the hundredth of a second on every machine.
+// startedAt converts a start in ticks, which are hundredths of a second on every Linux.
 func startedAt(ticks uint64) time.Duration { return time.Duration(ticks) * 10 * time.Millisecond }
 
-// sentences says each loss once.
 func (s *Source) sentences(losses []loss) (said []string) {
 	for _, l := range losses {
 		text := l.sentence(s.name(l.Device), s.why)
@@ -218,7 +227,7 @@ func (s *Source) sentences(losses []loss) (said []string) {
 	return said
 }
 
-// name is how people know a device: "GPU 0 (GPU-8f6a…)".
+// name is what people call a device: "GPU 0 (GPU-8f6a…)".
 func (s *Source) name(uuid string) string {
 	if index, ok := strings.CutPrefix(uuid, "#"); ok {
 		return "GPU " + index
@@ -246,4 +255,73 @@ func (s *Source) Close() error {
 	s.closed = true
 	s.drop()
 	return nil
+}
+
+// nameEnded adds whose each ended process was, if it released the device and still runs, or was seen before it ended.
+func (s *Source) nameEnded(ended []gpu.EndedProcess) {
+	for i := range ended {
+		e := &ended[i]
+		was := func(p procs.Process) bool { return startedAt(p.Start) <= e.Began+time.Second }
+		who, err := s.config.Procs.Recall(e.PID)
+		if err != nil || !was(who) {
+			who, err = s.config.Procs.Lookup(e.PID)
+		}
+		if err == nil && was(who) {
+			e.Known, e.Name, e.User, e.Container = true, who.Name, who.User, strings.Join(who.Containers, ",")
+		}
+	}
+}
+
+// ends returns the way in which a device is lost by the failure of a call; empty if only that call is.
+func (l loss) ends() gpu.LossKind {
+	switch {
+	case l.Code == codeLost, l.Code == codeNoDevice:
+		return gpu.LossFallen
+	case l.Code == codeReset:
+		return gpu.LossReset
+	case l.Code == codeOmitted && (l.Call == "" || strings.HasPrefix(l.Device, "#")):
+		return gpu.LossSilent
+	}
+	return ""
+}
+
+func (s *Source) gone(a answer) (gone []gpu.LostDevice) {
+	for _, d := range s.known {
+		if slices.ContainsFunc(a.Reading.Devices, func(r deviceReading) bool { return r.UUID == string(d.UUID) }) {
+			continue
+		}
+		if l := s.lossOf(d, a.Lost); l.Kind != "" {
+			gone = append(gone, gpu.LostDevice{UUID: d.UUID, Loss: l})
+		}
+	}
+	return gone
+}
+
+// lossOf returns the way in which a device is lost that was not read. The kind is empty if it may be there: something
+// else failed on it, or on a device whose UUID the driver did not report.
+func (s *Source) lossOf(d gpu.Device, losses []loss) gpu.Loss {
+	said := false
+	for _, l := range losses {
+		nameless := strings.HasPrefix(l.Device, "#")
+		if l.Device != string(d.UUID) && !nameless {
+			continue
+		}
+		said = true
+		if nameless && l.Device != fmt.Sprintf("#%d", d.Index) {
+			continue
+		}
+		switch kind := l.ends(); kind {
+		case gpu.LossFallen:
+			return gpu.Loss{Kind: kind, Why: "it fell off the bus"}
+		case gpu.LossReset:
+			return gpu.Loss{Kind: kind, Why: "it must be reset"}
+		case gpu.LossSilent:
+			a, _ := s.avoids(l)
+			return gpu.Loss{Kind: kind, Why: a.why}
+		}
+	}
+	if said {
+		return gpu.Loss{}
+	}
+	return gpu.Loss{Kind: gpu.LossUnlisted, Why: "the driver does not list it any more"}
 }

@@ -13,17 +13,16 @@ import (
 	"slipway/gpu"
 )
 
-// trouble is what went wrong lately and what is left out because of it.
 type trouble struct {
 	avoided   []avoided
 	failures  int       // children that failed in a row without an answer
 	notBefore time.Time // when the next child may be started
 	reason    *gpu.Error
 	strange   int      // samples in a row whose processes were all unknown here
-	left      []*child // killed, but hanging in the kernel, where nobody can end them
+	left      []*child // killed, but hanging in the kernel
 }
 
-// avoided is a call, or a whole device, that a child died or hung of.
+// avoided is a call, or a whole device, on which a child died or hung.
 type avoided struct {
 	omission
 	why   string
@@ -31,20 +30,19 @@ type avoided struct {
 	times int
 }
 
-// Bounds of patience with the driver.
+// Limits of the patience with the driver.
 const (
 	firstPause   = 250 * time.Millisecond
 	longestPause = 30 * time.Second
 	firstAvoid   = 30 * time.Second
 	longestAvoid = 10 * time.Minute
-	// attempts is how many children one question may cost: each that fails in a call for one device teaches what to
-	// leave out.
+	// attempts is how many children one question may cost: each that fails in a call for one device shows what to omit.
 	attempts = 4
 	// mostLeft is how many children may hang in the kernel before no more are started.
 	mostLeft = 3
 )
 
-// ask puts one question to the child, starting it when there is none, and again without what it failed in. It answers a
+// ask puts one question to the child, starting it if needed, and again without what it failed on. It fails with a
 // *gpu.Error, or ctx's error.
 func (s *Source) ask(ctx context.Context, r request) (answer, error) {
 	if s.isAbsent() {
@@ -76,12 +74,9 @@ func (s *Source) ask(ctx context.Context, r request) (answer, error) {
 		s.failures, s.reason = 0, nil
 		return a, nil
 	}
-	return answer{}, s.giveUp(&gpu.Error{Code: gpu.CodeSourceUnavailable,
-		Message: "The NVIDIA driver keeps failing.",
-		Hint:    "Run nvidia-smi. If it fails too, restart the computer."})
+	return answer{}, s.giveUp(unavailable("The NVIDIA driver keeps failing.", tryNvidiaSMI))
 }
 
-// ready starts a child unless one lives.
 func (s *Source) ready() *gpu.Error {
 	if s.child != nil && s.child.alive() {
 		return nil
@@ -89,9 +84,8 @@ func (s *Source) ready() *gpu.Error {
 	s.drop()
 	s.left = slices.DeleteFunc(s.left, func(k *child) bool { return !k.alive() })
 	if len(s.left) >= mostLeft {
-		return &gpu.Error{Code: gpu.CodeSourceUnavailable,
-			Message: fmt.Sprintf("The NVIDIA driver hangs: %d readers of its devices cannot be ended.", len(s.left)),
-			Hint:    "Restart the computer."}
+		message := fmt.Sprintf("The NVIDIA driver hangs: %d readers of its devices cannot be ended.", len(s.left))
+		return unavailable(message, "Restart the computer.")
 	}
 	c, err := start(s.config)
 	if err != nil {
@@ -103,7 +97,6 @@ func (s *Source) ready() *gpu.Error {
 	return nil
 }
 
-// drop ends the child, if there is one.
 func (s *Source) drop() {
 	if s.child == nil {
 		return
@@ -114,31 +107,27 @@ func (s *Source) drop() {
 	s.child = nil
 }
 
-// bury ends a child that died or hung and draws the lesson: leave out the call, or the device when it hung or failed
-// twice. It answers a problem when there is no lesson, so that asking again at once would end the same way.
+// bury ends a child that died or hung and omits the call from then on, or the device when the child hung or the device
+// failed twice. It returns an error when there is nothing to omit, so that the next try would fail, too.
 func (s *Source) bury(failure error) error {
 	_, call, device := lastCall(s.child.box)
 	why := s.child.obituary(failure, call)
 	s.drop()
 	s.config.Log.Warn("the reader of NVIDIA devices was replaced", "why", why, "device", device)
 	if device == "" {
-		return s.giveUp(&gpu.Error{Code: gpu.CodeSourceUnavailable, Message: "NVIDIA devices cannot be read: " + why +
-			".",
-			Hint: "Run nvidia-smi. If it fails too, restart the computer."})
+		return s.giveUp(unavailable("NVIDIA devices cannot be read: "+why+".", tryNvidiaSMI))
 	}
-	lesson := omission{Device: device, Call: call}
+	omit := omission{Device: device, Call: call}
 	again := slices.ContainsFunc(s.avoided, func(a avoided) bool {
-		return a.Device == device &&
-			time.Now().Before(a.until)
+		return a.Device == device && time.Now().Before(a.until)
 	})
 	if errors.Is(failure, errHang) || again {
-		lesson.Call = ""
+		omit.Call = ""
 	}
-	s.avoid(lesson, why)
+	s.avoid(omit, why)
 	return nil
 }
 
-// avoid leaves something out for a while, longer each time.
 func (s *Source) avoid(o omission, why string) {
 	i := slices.IndexFunc(s.avoided, func(a avoided) bool { return a.omission == o })
 	if i < 0 {
@@ -160,7 +149,6 @@ func (s *Source) omissions() (now []omission) {
 	return now
 }
 
-// why says for what a call is left out, and for how long yet.
 func (s *Source) why(l loss) string {
 	if a, found := s.avoids(l); found {
 		return a.why + "; it is asked again in " + span(time.Until(a.until))
@@ -168,7 +156,6 @@ func (s *Source) why(l loss) string {
 	return "it is left out for a while"
 }
 
-// avoids finds for what a call is left out at present.
 func (s *Source) avoids(l loss) (avoided, bool) {
 	for _, a := range s.avoided {
 		if a.Device == l.Device && (a.Call == "" || a.Call == l.Call) && time.Now().Before(a.until) {
@@ -178,8 +165,8 @@ func (s *Source) avoids(l loss) (avoided, bool) {
 	return avoided{why: "the driver does not answer for it"}, false
 }
 
-// faulty draws the consequence of a library that is of no use. The child goes, because what it loaded stays in it: a
-// driver that was updated needs another.
+// faulty ends the child after a failure of the whole library, because what it loaded stays in it: a driver that was
+// updated needs another child.
 func (s *Source) faulty(f fault) error {
 	s.drop()
 	if (f.Code == codeNoFile || f.Code == codeNoCgo) && s.config.Library == "" && !s.present() {
@@ -190,7 +177,6 @@ func (s *Source) faulty(f fault) error {
 	return s.giveUp(f.problem())
 }
 
-// giveUp answers a problem and lets some time pass before the next child.
 func (s *Source) giveUp(problem *gpu.Error) error {
 	s.notBefore = time.Now().Add(min(longestPause, firstPause<<min(s.failures, 10)))
 	s.failures++
@@ -198,11 +184,16 @@ func (s *Source) giveUp(problem *gpu.Error) error {
 	return problem
 }
 
+func unavailable(message, hint string) *gpu.Error {
+	return &gpu.Error{Code: gpu.CodeSourceUnavailable, Message: message, Hint: hint}
+}
+
+const tryNvidiaSMI = "Run nvidia-smi. If it fails too, restart the computer."
+
 // isAbsent reports whether this machine was just found to have no NVIDIA device and no driver for one.
 func (s *Source) isAbsent() bool { return time.Now().Before(s.absent) }
 
-// present looks for an NVIDIA device without the driver: on the PCI bus, or behind the door by which Windows lends one
-// to WSL.
+// present looks for an NVIDIA device without the driver: on the PCI bus, or the device node of WSL.
 func (s *Source) present() bool {
 	if _, err := os.Stat(filepath.Join(s.config.Root, "dev/dxg")); err == nil {
 		return true
@@ -221,13 +212,12 @@ func (s *Source) present() bool {
 	})
 }
 
-// errHang is a child that makes no progress; errDied one that is gone.
+// How a child fails.
 var (
 	errHang = errors.New("the driver does not answer")
 	errDied = errors.New("the child died")
 )
 
-// obituary says in a clause how a child failed.
 func (k *child) obituary(failure error, call string) string {
 	if errors.Is(failure, errHang) {
 		if call == "" {

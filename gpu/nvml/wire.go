@@ -9,7 +9,7 @@ import (
 
 // Parent and child speak in JSON, one value after the other: the parent sends requests, the child answers.
 
-// maxMessage bounds what one side believes of the other, in bytes.
+// maxMessage limits one message, in bytes.
 const maxMessage = 16 << 20
 
 // messages reads the values of one side. The error is io.EOF at their end.
@@ -36,7 +36,7 @@ type request struct {
 	Omit  []omission        `json:"omit,omitempty"`
 }
 
-// omission is a call that the child must not make. No Device: on none; no Call: none at all on the device.
+// omission is a call that the child must not make: without Device on none, without Call none at all on the device.
 type omission struct {
 	Device string `json:"device,omitempty"` // a UUID, or "#0" for an index
 	Call   string `json:"call,omitempty"`
@@ -50,7 +50,6 @@ type answer struct {
 	Lost      []loss        `json:"lost,omitempty"`
 }
 
-// fault is why the library as a whole is of no use.
 type fault struct {
 	Call string `json:"call,omitempty"`
 	Code int    `json:"code"`           // as the library says, or one of the codes below
@@ -97,7 +96,7 @@ type deviceFacts struct {
 	Driver    string          `json:"driver"`
 	MIG       bool            `json:"mig"`
 	Instances []instanceFacts `json:"instances,omitempty"`
-	Major     int             `json:"major"`  // of the compute capability; 0: not told
+	Major     int             `json:"major"`  // of the compute capability; 0: unknown
 	Probes    map[string]int  `json:"probes"` // what each call answered, by its name
 	Accounts  bool            `json:"accounts"`
 }
@@ -108,7 +107,7 @@ type instanceFacts struct {
 	Total uint64 `json:"total"`
 }
 
-// reading is what changes, as the library told it: nothing is corrected yet.
+// reading is what changes, as the library reported it: nothing is corrected yet.
 type reading struct {
 	Driver  string          `json:"driver"`
 	Devices []deviceReading `json:"devices"`
@@ -129,24 +128,20 @@ type deviceReading struct {
 	Instances []instanceReading `json:"instances,omitempty"` // of a divided device
 }
 
-// processesReading is what the driver says of the processes of one device.
 type processesReading struct {
 	Rows      []row         `json:"rows,omitempty"` // their utilisation
 	RowsCode  int           `json:"rowsCode"`
 	Processes []processInfo `json:"processes,omitempty"`
-	Listed    bool          `json:"listed"` // whether Processes is all there is
-	// the driver's records of ended processes; nil: it keeps none or did not tell
-	Ended *[]endedInfo `json:"ended,omitempty"`
+	Listed    bool          `json:"listed"`          // whether Processes is all there is
+	Ended     *[]endedInfo  `json:"ended,omitempty"` // records of ended processes; nil: none are kept
 }
 
 type instanceReading struct {
-	UUID string `json:"uuid"`
-	// for how much of the time since it was read before, in hundredths of a percent of the instance
-	Busy *int      `json:"busy,omitempty"`
-	Part gpu.Share `json:"-"` // of the device, as the inventory has it; 0: not known
+	UUID string    `json:"uuid"`
+	Busy *int      `json:"busy,omitempty"` // since its last reading, in hundredths of a percent of the instance
+	Part gpu.Share `json:"-"`              // of the device, as the inventory has it; 0: not known
 }
 
-// endedInfo is the driver's record of one ended process.
 type endedInfo struct {
 	PID   uint32 `json:"pid"`
 	Start uint64 `json:"start"` // microseconds of the driver's clock
@@ -169,10 +164,9 @@ type row struct {
 
 type processInfo struct {
 	PID      uint32 `json:"pid"`
-	Memory   uint64 `json:"memory"` // notAvailable: not told
+	Memory   uint64 `json:"memory"` // notAvailable: unknown
 	Instance string `json:"instance,omitempty"`
 }
 
-// notAvailable is what the library says instead of an amount that it does not know, as on WSL and to users without
-// rights.
+// notAvailable is the library's value for an unknown amount, as on WSL and for users without rights.
 const notAvailable = 1<<64 - 1

@@ -7,8 +7,7 @@ import (
 	"slipway/gpu"
 )
 
-// answers are the library's codes in words. They are not asked of the library, which may lack the function that knows
-// them.
+// answers are the library's codes in words. The library is not asked for them, because it may lack the function.
 var answers = map[int]string{
 	1: "it was not started", 2: "that an argument is wrong", 3: "that this is not supported",
 	4: "that this user may not ask",
@@ -25,7 +24,7 @@ var answers = map[int]string{
 	29: "that the device is in a state that forbids it", 999: "that something unknown went wrong",
 }
 
-// subjects are what each call tells, to be put before "is unknown".
+// subjects are what each call reads, to be put before "is unknown".
 var subjects = map[string]string{
 	"nvmlDeviceGetHandleByIndex":              "everything about it",
 	"nvmlDeviceGetUUID":                       "its name",
@@ -54,7 +53,6 @@ var subjects = map[string]string{
 	"nvmlSystemGetDriverVersion":              "the version of the driver",
 }
 
-// sentence says what was lost and why. name is the device as people know it.
 func (l loss) sentence(name string, why func(loss) string) string {
 	subject, ok := subjects[l.Call]
 	if !ok {
@@ -87,7 +85,6 @@ func (l loss) reason(why func(loss) string) string {
 	return fmt.Sprintf("%s answered %d", l.Call, l.Code)
 }
 
-// problem says why nothing at all can be read, and what a person can do.
 func (f fault) problem() *gpu.Error {
 	e := &gpu.Error{Code: gpu.CodeSourceUnavailable}
 	switch f.Code {
@@ -113,7 +110,7 @@ func (f fault) problem() *gpu.Error {
 		e.Hint = "Restart the computer."
 	default:
 		e.Message = "The NVIDIA driver failed: " + loss{Call: f.Call, Code: f.Code}.reason(nil) + "."
-		e.Hint = "Run nvidia-smi. If it fails too, restart the computer."
+		e.Hint = tryNvidiaSMI
 	}
 	return e
 }

@@ -1,14 +1,17 @@
-// Package procs says whose a process is: when it started, what it is called, which user runs it and in which containers
-// it lives. It reads /proc, needs no privilege, and knows nothing of devices or sessions.
+// Package procs describes processes: when they started, their names, users and containers. It reads /proc, needs no
+// privilege, and knows nothing of devices or sessions.
 package procs
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -16,34 +19,33 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 )
 
-// What Lookup answers for a process that it cannot describe.
+// Why Lookup cannot describe a process.
 var (
 	ErrGone   = errors.New("the process is gone")
 	ErrHidden = errors.New("the system hides the process from this user")
 )
 
-// Process is one process of the machine. PID and Start together name it for as long as the machine runs; a PID alone is
-// used again.
+// Process is one process. PID and Start together name it until the machine restarts; a PID alone is reused.
 type Process struct {
 	PID   int
 	Start uint64 // clock ticks after boot, field 22 of /proc/PID/stat
 	Name  string // as the kernel shortens it, at most 15 bytes
 	UID   int
 	User  string // a name, or the number where the machine knows none
-	// Containers are the 64-digit ids in the path of its control group, the outermost first: a container inside a
-	// container has two.
+	// Containers are the 64-digit ids in its cgroup path, the outermost first of nested ones.
 	Containers []string
 }
 
 // Config of a Table.
 type Config struct {
 	Root string                       // where proc and etc are; empty: /
-	Name func(uid int) (string, bool) // asks for a user that Root/etc/passwd lacks; nil: getent
+	Name func(uid int) (string, bool) // names a user that Root/etc/passwd lacks; nil: getent
 }
 
-// Table answers for processes and remembers what does not change about them. It may be used by several goroutines.
+// Table describes processes and remembers what does not change about them. It may be used by several goroutines.
 type Table struct {
 	root  string
 	users *users
@@ -62,8 +64,8 @@ func NewTable(c Config) *Table {
 		seen: map[int]Process{}}
 }
 
-// Lookup describes a process. It answers ErrGone, ErrHidden, or what reading failed with. One call costs one small file
-// for a process that was seen before, three for a new one.
+// Lookup describes a process. It fails with ErrGone, ErrHidden, or a read error. It reads one small file of a process
+// that was seen before, three of a new one.
 func (t *Table) Lookup(pid int) (Process, error) {
 	dir := filepath.Join(t.root, "proc", strconv.Itoa(pid))
 	stat, err := os.ReadFile(filepath.Join(dir, "stat"))
@@ -99,8 +101,7 @@ func (t *Table) Lookup(pid int) (Process, error) {
 	return p, nil
 }
 
-// Recall describes a process as it was when it was looked up last, which may have ended since. It answers ErrGone for
-// one that was not, or is forgotten.
+// Recall describes a process, which may have ended, as in its last Lookup; ErrGone if there was none.
 func (t *Table) Recall(pid int) (Process, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -112,7 +113,7 @@ func (t *Table) Recall(pid int) (Process, error) {
 	return p, nil
 }
 
-// Keep forgets every process but those, so that the table does not grow.
+// Keep forgets every other process, so that the table does not grow.
 func (t *Table) Keep(pids []int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -123,13 +124,14 @@ func (t *Table) Keep(pids []int) {
 	}
 }
 
-// whyNot tells a process that ended from one that /proc hides (hidepid).
+// whyNot distinguishes a process that ended from one that /proc hides (hidepid).
 func (t *Table) whyNot(dir string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		return ErrHidden
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, errGoneWhileRead):
-		if t.hides() {
+		// A user who sees only their own processes does not see the first one either.
+		if _, err := os.ReadFile(filepath.Join(t.root, "proc/1/stat")); err != nil {
 			return ErrHidden
 		}
 		return ErrGone
@@ -137,14 +139,7 @@ func (t *Table) whyNot(dir string, err error) error {
 	return fmt.Errorf("%s: %w", dir, err)
 }
 
-// hides reports whether this user sees only its own processes: then the system's first process is not to be seen
-// either.
-func (t *Table) hides() bool {
-	_, err := os.ReadFile(filepath.Join(t.root, "proc/1/stat"))
-	return err != nil
-}
-
-// parseStat reads the name and the start of a process from its stat file. The name may hold spaces and brackets, so the
+// parseStat reads the name and the start of a process from its stat file. The name may contain spaces and brackets; the
 // last bracket ends it.
 func parseStat(stat []byte) (name string, start uint64, err error) {
 	open, end := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
@@ -163,8 +158,7 @@ func parseStat(stat []byte) (name string, start uint64, err error) {
 	return string(stat[open+1 : end]), start, nil
 }
 
-// readUID returns the real user of a process. The owner of its directory would be root for a process that may not be
-// traced.
+// readUID returns the real user of a process. Its directory would belong to root if it may not be traced.
 func readUID(dir string) (int, error) {
 	status, err := os.ReadFile(filepath.Join(dir, "status"))
 	if err != nil {
@@ -184,8 +178,8 @@ var errGoneWhileRead = errors.New("the process ended while it was read")
 
 var hexRun = regexp.MustCompile(`[0-9a-f]+`)
 
-// ContainerIDs finds the container ids in the contents of a cgroup file, of the first or the second version and of any
-// engine: the runs of exactly 64 hexadecimal digits, the outermost first, each once.
+// ContainerIDs finds the container ids in a cgroup file of either version and of any engine: the runs of exactly 64
+// hexadecimal digits, outermost first, each once.
 func ContainerIDs(cgroup []byte) []string {
 	var ids []string
 	for _, run := range hexRun.FindAll(cgroup, -1) {
@@ -196,8 +190,8 @@ func ContainerIDs(cgroup []byte) []string {
 	return ids
 }
 
-// End asks a process to end, as its PID and Start name it, so that none is asked that was given the number since. It
-// answers ErrGone where the process has ended, and fs.ErrPermission where it is another user's.
+// End asks a process to end. Start ensures that it is not another one that got the PID since. ErrGone: the process has
+// ended; fs.ErrPermission: it belongs to another user.
 func (t *Table) End(pid int, start uint64) error {
 	process, err := os.FindProcess(pid) // on Linux it stays the process that it is now
 	if err != nil {
@@ -211,20 +205,83 @@ func (t *Table) End(pid int, start uint64) error {
 	if now.Start != start {
 		return ErrGone
 	}
-	if err := process.Signal(syscall.SIGTERM); errors.Is(err, os.ErrProcessDone) {
+	if err = process.Signal(syscall.SIGTERM); errors.Is(err, os.ErrProcessDone) {
 		return ErrGone
-	} else if err != nil {
-		return err
 	}
-	return nil
+	return err
 }
 
-// ModuleLoad names one loading of a kernel module: the number that the kernel gives to the module's directory under
-// root, another each time. It is empty where there is no such module.
+// ModuleLoad identifies one loading of a kernel module by the inode of the module's directory under root, which is new
+// each time. It is empty if there is no such module.
 func ModuleLoad(root, module string) string {
 	info, err := os.Stat(filepath.Join(root, "sys/module", module))
 	if err != nil {
 		return ""
 	}
 	return "/" + fileNumber(info)
+}
+
+// users gives names to user numbers: from the machine's own file, else from its directory service. Each number is
+// looked up at most once an hour.
+type users struct {
+	file string
+	ask  func(uid int) (string, bool)
+
+	mu    sync.Mutex // guards known
+	known map[int]knownUser
+}
+
+type knownUser struct {
+	name  string
+	until time.Time
+}
+
+const userLife = time.Hour
+
+func (u *users) name(uid int) string {
+	now := time.Now()
+	u.mu.Lock()
+	k, ok := u.known[uid]
+	u.mu.Unlock()
+	if ok && now.Before(k.until) {
+		return k.name
+	}
+	name, ok := u.inFile(uid)
+	if !ok {
+		name, ok = u.ask(uid)
+	}
+	if !ok || name == "" {
+		name = strconv.Itoa(uid)
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.known == nil {
+		u.known = map[int]knownUser{}
+	}
+	u.known[uid] = knownUser{name: name, until: now.Add(userLife)}
+	return name
+}
+
+func (u *users) inFile(uid int) (string, bool) {
+	f, err := os.Open(u.file)
+	if err != nil {
+		return "", false
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if fields := strings.Split(lines.Text(), ":"); len(fields) > 2 && fields[2] == strconv.Itoa(uid) {
+			return fields[0], true
+		}
+	}
+	return "", false
+}
+
+// askSystem asks getent, which knows LDAP and the like. A program without C libraries cannot ask them itself, and one
+// with them could hang in them.
+func askSystem(uid int) (string, bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, "getent", "passwd", strconv.Itoa(uid)).Output()
+	name, _, found := strings.Cut(string(out), ":")
+	return name, err == nil && found
 }

@@ -27,7 +27,6 @@ var (
 	heatGain  = 1 - math.Exp(-step.Seconds()/heatLag.Seconds())
 )
 
-// card is one simulated device.
 type card struct {
 	device  gpu.Device
 	idle    float64 // watts
@@ -68,14 +67,13 @@ func newCard(seed uint64, index int, c Card) *card {
 	}
 }
 
-// memoryOf reads the memory of a MIG profile from its name.
 func memoryOf(profile string) gpu.Bytes {
 	_, memory, _ := strings.Cut(profile, ".")
 	n, _ := strconv.Atoi(strings.TrimRight(strings.SplitN(memory, "+", 2)[0], "gb"))
 	return gpu.Bytes(n) * gpu.GiB
 }
 
-// step moves one card by one step: programs take turns, and the card draws what that takes.
+// step moves one card by one step: programs take turns, and the card draws power for that.
 func (m *Machine) step(c *card, at time.Duration) {
 	var wanted, idle float64 = 0, 1
 	here := m.here[:0]
@@ -111,7 +109,7 @@ func (m *Machine) step(c *card, at time.Duration) {
 	}
 }
 
-// fill lets programs take the memory they want, as far as there is some.
+// fill gives programs the memory they want, while there is some.
 func (m *Machine) fill(c *card, here []*program) gpu.Bytes {
 	var used gpu.Bytes
 	for _, p := range here {
@@ -125,7 +123,6 @@ func (m *Machine) fill(c *card, here []*program) gpu.Bytes {
 	return used
 }
 
-// sample reads the card as it was since the last sample.
 func (c *card) sample() gpu.DeviceSample {
 	c.level = share(c.busy, c.watched, c.level)
 	return gpu.DeviceSample{
@@ -135,7 +132,6 @@ func (c *card) sample() gpu.DeviceSample {
 	}
 }
 
-// share is part of whole in hundredths of a percent. Of no time it is what it was before.
 func share(part, whole time.Duration, before int) int {
 	if whole <= 0 {
 		return before

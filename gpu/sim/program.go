@@ -49,7 +49,6 @@ type Truth struct {
 	Peak   gpu.Bytes // of one program
 }
 
-// program is a running [Program].
 type program struct {
 	Program
 	pid    int
@@ -67,10 +66,8 @@ type program struct {
 	truth  *Truth        // of its place
 }
 
-// contextMemory is what a program takes before it loads anything.
 const contextMemory = 300 * gpu.MiB
 
-// loading is how long a program loads before it works.
 const loading = 8 * time.Second
 
 // Run starts a program now and returns the number of its process.
@@ -79,8 +76,7 @@ func (m *Machine) Run(p Program) (pid int) {
 	return pid
 }
 
-// RunGranted starts one program in container on each grant, as a session does that uses what it was promised: nine
-// tenths of its memory.
+// RunGranted starts one program in container on each grant, which uses nine tenths of its memory.
 func (m *Machine) RunGranted(container string, kind Kind, grants []gpu.Grant) []int {
 	var pids []int
 	for _, g := range grants {
@@ -90,7 +86,7 @@ func (m *Machine) RunGranted(container string, kind Kind, grants []gpu.Grant) []
 	return pids
 }
 
-// End ends the program of a process. Unknown processes are no error.
+// End ends the program of a process, if there is one.
 func (m *Machine) End(pid int) { m.end(func(p *program) bool { return p.pid == pid }) }
 
 // EndContainer ends every program of a container.
@@ -102,8 +98,7 @@ func (m *Machine) end(which func(*program) bool) {
 	m.change(func() { m.running = slices.DeleteFunc(m.running, which) })
 }
 
-// Truth is what really happened, by place, where the configuration asks for it. Programs outside of any container have
-// the empty one.
+// Truth returns what really happened, by place, if the configuration asks for it.
 func (m *Machine) Truth() map[Place]Truth {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -114,7 +109,6 @@ func (m *Machine) Truth() map[Place]Truth {
 	return truth
 }
 
-// start begins a program at a time on the Awake clock.
 func (m *Machine) start(p Program, at time.Duration) *program {
 	p.Name, p.User, p.Kind = cmp.Or(p.Name, "python3"), cmp.Or(p.User, "work"), cmp.Or(p.Kind, Training)
 	m.nextPID += 1 + m.nextPID*7%13
@@ -125,25 +119,17 @@ func (m *Machine) start(p Program, at time.Duration) *program {
 	if p.For > 0 {
 		r.until = r.began + p.For
 	}
-	r.truth = m.truthOf(r.place())
+	r.truth = &Truth{}
+	if place := (Place{strings.Clone(p.Container), p.Device}); m.config.Truth {
+		if m.truth[place] == nil {
+			m.truth[place] = r.truth
+		}
+		r.truth = m.truth[place]
+	}
 	m.running = append(m.running, r)
 	return r
 }
 
-// truthOf is where what happens in a place is added up.
-func (m *Machine) truthOf(place Place) *Truth {
-	if !m.config.Truth {
-		return &Truth{}
-	}
-	if m.truth[place] == nil {
-		m.truth[place] = &Truth{}
-	}
-	return m.truth[place]
-}
-
-func (p *program) place() Place { return Place{strings.Clone(p.Container), p.Device} }
-
-// want decides what the program would do in this step.
 func (p *program) want(at time.Duration) {
 	age := at - p.began
 	p.wish, p.hunger = 0, 0
@@ -166,7 +152,6 @@ func (p *program) want(at time.Duration) {
 	}
 }
 
-// turn changes what the program is at.
 func (p *program) turn(at time.Duration) {
 	lasts := func(mean time.Duration) { p.change = at + step + time.Duration(p.rng.ExpFloat64()*float64(mean)) }
 	switch p.Kind {
@@ -198,7 +183,6 @@ func (p *program) turn(at time.Duration) {
 	}
 }
 
-// sample reads the program, whose device was watched for some time.
 func (p *program) sample(watched time.Duration) gpu.ProcessSample {
 	p.level = share(p.busy, watched, p.level)
 	return gpu.ProcessSample{

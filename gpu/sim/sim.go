@@ -1,7 +1,6 @@
-// Package sim is a machine of made-up devices that behave: programs load data, work, pause and end; devices take turns,
-// fill up, draw power with a lag, heat and count energy; programs of other people come and go. Everything follows from
-// the seed, what is run, and the time that is passed in, so that a run can be repeated. For tests it keeps the truth
-// beside what it reports.
+// Package sim simulates a machine with devices: programs load data, work, pause and end; devices fill up, draw power
+// with a lag, heat and count energy; programs of other people come and go. Everything follows from the seed, what is
+// run, and the time that is passed in, so a run can be repeated. For tests it keeps the truth beside what it reports.
 package sim
 
 import (
@@ -103,14 +102,12 @@ func (m *Machine) Inventory(context.Context) ([]gpu.Device, error) {
 	return devices, nil
 }
 
-// Sample moves the machine to the time of its clock, reads it and begins a new stretch of time.
+// Sample moves the machine to the time of its clock, reads it and starts a new period.
 func (m *Machine) Sample(context.Context) (gpu.Sample, error) { return m.read(true) }
 
-// Look reads the machine as [Machine.Sample] does. The next sample averages over what it would have averaged over
-// without it.
+// Look is [Machine.Sample] without a new period: the next sample averages as if Look was not called.
 func (m *Machine) Look(context.Context) (gpu.Sample, error) { return m.read(false) }
 
-// read moves the machine to the time of its clock, reads it, and begins a new stretch of time if told to.
 func (m *Machine) read(begin bool) (s gpu.Sample, err error) {
 	to := m.config.Clock()
 	m.mu.Lock()
@@ -143,7 +140,7 @@ func (m *Machine) read(begin bool) (s gpu.Sample, err error) {
 	return s, nil
 }
 
-// card finds a device; a program on one that the machine does not have is on none.
+// card finds a device, or an empty one for a program on a device that the machine does not have.
 func (m *Machine) card(uuid gpu.UUID) *card {
 	for _, c := range m.cards {
 		if c.device.UUID == uuid {
@@ -168,14 +165,14 @@ func (m *Machine) usable() error {
 	return m.broken
 }
 
-// Break makes the machine fail with err until it is called with nil. Time and programs go on meanwhile.
+// Break makes the machine fail with err until it is called with nil. Time and programs continue.
 func (m *Machine) Break(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.broken = err
 }
 
-// Lose takes a device away, with every program on it, or with nil gives it back.
+// Lose removes a device, with every program on it; nil brings it back.
 func (m *Machine) Lose(device gpu.UUID, loss *gpu.Loss) {
 	m.change(func() {
 		m.card(device).lost = loss
@@ -185,7 +182,7 @@ func (m *Machine) Lose(device gpu.UUID, loss *gpu.Loss) {
 	})
 }
 
-// Reload loads the driver again: every program on a device ends and counters of energy begin at 0.
+// Reload loads the driver again: every program on a device ends and counters of energy restart at 0.
 func (m *Machine) Reload() {
 	m.change(func() {
 		m.driver++
@@ -196,7 +193,6 @@ func (m *Machine) Reload() {
 	})
 }
 
-// change moves the machine to the time of its clock and changes something then.
 func (m *Machine) change(do func()) {
 	to := m.config.Clock()
 	m.mu.Lock()
@@ -205,7 +201,6 @@ func (m *Machine) change(do func()) {
 	do()
 }
 
-// advance moves the machine in whole steps of the time that it is awake.
 func (m *Machine) advance(to gpu.Moment) {
 	if to.BootID != m.now.BootID {
 		m.now, m.sampled = to, to.Boot
@@ -227,12 +222,10 @@ func (m *Machine) advance(to gpu.Moment) {
 	}
 }
 
-// pause draws how long something takes whose mean is known.
 func (m *Machine) pause(mean time.Duration) time.Duration {
 	return time.Duration(m.rng.ExpFloat64() * float64(mean)).Truncate(step)
 }
 
-// comeAndGo ends what is over and lets other people's programs come.
 func (m *Machine) comeAndGo(at time.Duration) {
 	m.running = slices.DeleteFunc(m.running, func(p *program) bool { return p.until > 0 && at >= p.until })
 	if !m.config.Foreign || at < m.arrival {

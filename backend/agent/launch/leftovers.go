@@ -184,7 +184,7 @@ func adopted(state engine.State, family []engine.State, now time.Time) (session.
 func (l *leftovers) adopt(s session.Session) error {
 	err := l.host.Records.Update(func(tx *store.Tx) error {
 		err := tx.Create(&s, "")
-		if session.CodeOf(err) == store.CodeNameTaken {
+		if session.CodeOf(err) == session.CodeNameTaken {
 			s.Name = "adopted-" + string(s.ID)
 			err = tx.Create(&s, "")
 		}

@@ -139,8 +139,8 @@ func (m *Sessions) Launch(ctx context.Context, req session.LaunchRequest) (sessi
 		s := m.newSession(req)
 		s.DependsOn, s.Folders = depends, mounted
 		stored, err := m.create(s, req.Key)
-		if session.CodeOf(err) == store.CodeNameTaken && !named && try < 20 {
-			continue // the random name is used
+		if session.CodeOf(err) == session.CodeNameTaken && !named && try < 20 {
+			continue // a random name that is in use
 		}
 		if err != nil {
 			return session.Session{}, err

@@ -481,7 +481,7 @@ export type TerminalPaste =
   | "several"
   | "never";
 
-/** Request is what a session asks for. Exactly one of Shares, Devices, Profile and Memory is set; the zero Request asks for nothing. */
+/** Request is what a session asks for: one of Shares, Devices, Profile and Memory. The zero Request asks for nothing. */
 export interface Accelerator {
   /** A share of devices, in whole quanta. */
   shares?: number;
@@ -517,9 +517,9 @@ export interface Account {
   allocGpuMs: number;
   /** Time with its work on a device. */
   busyGpuMs: number;
-  /** MiB held × milliseconds: bytes would fill 64 bits in 30 hours of 80 GiB. */
+  /** MiB × milliseconds: bytes would fill 64 bits in 30 hours of 80 GiB. */
   vramMiBMs: number;
-  /** Most bytes held at one time, on one device. */
+  /** Most bytes at one time, on one device. */
   vramPeak: Bytes;
   /** Millijoules of work. */
   energyDynamic: number;
@@ -619,9 +619,9 @@ export interface App {
   state: AppState;
   /** Where its address begins, "/" if empty. */
   path?: string;
-  /** Dir is the directory that the app shows, or would; empty: it shows none. */
+  /** Directory that the app shows, or would; empty: none. */
   dir?: string;
-  /** Found says that somebody listens on a port that nobody has announced. */
+  /** Not announced, but something listens on the port. */
   found?: boolean;
   error?: Cause;
   /** Its stable address, which requires a ticket. */
@@ -632,7 +632,7 @@ export interface App {
   lostDoor?: LostDoor;
 }
 
-/** AuditEntry is one thing that was done with an agent. */
+/** AuditEntry is one call to an agent. */
 export interface AuditEntry {
   /** No two that follow each other have the same. */
   at: Time;
@@ -646,9 +646,9 @@ export interface AuditEntry {
   target?: string;
   /** Ok or the code of the failure. */
   outcome: string;
-  /** Count is how often it was done since the entry before that is like it, of which this is the last; 0: once. */
+  /** Count is how often it was done since the previous entry of this kind, of which this is the last; 0: once. */
   count?: number;
-  /** It decides who may reach the agent, or tells of somebody who tried. */
+  /** It changes who may reach the agent, or is an attempt to. */
   security?: boolean;
 }
 
@@ -662,7 +662,7 @@ export interface Capability {
   why?: string;
 }
 
-/** Cause is an Error as it is kept with a session. */
+/** Cause is an Error as it is stored with a session. */
 export interface Cause {
   code: Code;
   message: string;
@@ -770,7 +770,7 @@ export interface DeviceBoard {
 
 /** DeviceHolder is a session or a foreign process on a device. */
 export interface DeviceHolder {
-  /** Empty: a process that is no session's. */
+  /** Empty: a foreign process. */
   session?: string;
   /** Of the session, or the process. */
   name: string;
@@ -779,29 +779,29 @@ export interface DeviceHolder {
   pid?: number;
   share: number;
   promised: Bytes;
-  /** What it really holds. */
+  /** In use. */
   memory?: Bytes;
   /** Permyriad. */
   util?: number;
 }
 
-/** Instance is a MIG instance: a part of a device that the hardware keeps apart. A device that has instances is granted by instance only. */
+/** Instance is an isolated part of a device (MIG). A device with instances is allocated by instance only. */
 export interface DeviceInstance {
   uuid: string;
   /** For example "1g.10gb". */
   profile: string;
   memory: Bytes;
-  /** Its part of the device's compute; 0: taken from its part of the memory. */
+  /** Part of the device's compute; 0: as its part of the memory. */
   slices?: number;
 }
 
-/** DeviceLoad is what a session makes of one device at the time of a sample. What was not measured is nil and never zero. */
+/** DeviceLoad is a session's use of one device in a sample. What was not measured is nil and never zero. */
 export interface DeviceLoad {
   device: string;
   instance?: string;
   /** Permyriad of the device. */
   util?: number;
-  /** Held by its processes. */
+  /** Used by its processes. */
   memory?: Bytes;
 }
 
@@ -845,7 +845,7 @@ export interface DeviceState {
   index: number;
   /** For example "0000:65:00.0". */
   pci?: string;
-  /** Total; 0: not told, as on machines with unified memory. */
+  /** Total; 0: unknown, as with unified memory. */
   memory: Bytes;
   /** Kept by the driver and part of Memory. */
   reserved: Bytes;
@@ -854,11 +854,11 @@ export interface DeviceState {
   instances: DeviceInstance[];
   /** Version of its driver. */
   driver?: string;
-  /** Not promised, in thousandths. */
+  /** Not allocated, in thousandths. */
   free: number;
-  /** Neither promised nor really used. */
+  /** Neither allocated nor in use. */
   memoryFree: Bytes;
-  /** How a share of it is kept. */
+  /** What limits a share of it. */
   level: Level;
   /** Time with work, in hundredths of a percent. */
   util?: number;
@@ -869,7 +869,7 @@ export interface DeviceState {
   /** Degrees Celsius. */
   temperature?: number;
   holders: DeviceHolder[];
-  /** Its driver does not tell now what is free: nobody is given any of it. */
+  /** Its driver does not respond: none of it is allocated now. */
   unread?: boolean;
   /** How more of it is allocated than it has now. */
   over?: string;
@@ -890,7 +890,7 @@ export interface DirectoryEntry {
   writable: boolean;
 }
 
-/** DirectoryListing is what a directory of a machine holds, at most 5,000 entries, sorted by name without regard to case. */
+/** DirectoryListing is a part of a directory of a machine, at most 5,000 entries, sorted by name without regard to case. */
 export interface DirectoryListing {
   /** Absolute and clean. */
   path: string;
@@ -910,7 +910,7 @@ export interface Door {
   instead: boolean;
 }
 
-/** EndImage is the image that is made of a session as it ends, as Spec.CommitOnEnd asks for. A session that ended without one for want of room, say, keeps its main container, stopped, until it is made an image after all (Images.CommitSession) or dropped (Sessions.Terminate, forced). */
+/** EndImage is the image that is made of a session as it ends (Spec.CommitOnEnd). If it could not be made, for lack of disk space, say, the session keeps its main container, stopped, until it is committed (Images.CommitSession) or dropped (Sessions.Terminate, forced). */
 export interface EndImage {
   state: string;
   /** Of the image, in the manner of SeriesName. */
@@ -990,7 +990,7 @@ export interface Event {
   operation?: Operation;
 }
 
-/** ExecRequest asks for one command in one kernel, main1 where none is named; session_use_not-found where the session has no such kernel. */
+/** ExecRequest asks for one command in a kernel (empty: main1); session_use_not-found if there is none. */
 export interface ExecRequest {
   kernel?: string;
   command: string[];
@@ -1000,13 +1000,13 @@ export interface ExecRequest {
   stdin?: boolean;
 }
 
-/** FieldError says what is wrong with one field of a Spec. Field is the JSON path of the field, for example "env2.name". */
+/** FieldError is what is wrong with one field of a Spec. Field is its JSON path, for example "env2.name". */
 export interface FieldProblem {
   field: string;
   kind: FaultKind;
   message: string;
   hint?: string;
-  /** Message for other languages; absent: it is told only in English. */
+  /** Message for other languages; absent: only in English. */
   said?: Phrase[];
 }
 
@@ -1071,11 +1071,11 @@ export interface Folder {
   trashedAt?: Time;
   /** Absent: not counted yet. */
   usage?: FolderUsage;
-  /** What it uses is being counted anew. */
+  /** What it uses is being counted again. */
   counting?: boolean;
   /** Live sessions that have it mounted. */
   usedBy: FolderUser[];
-  /** What is deleted of it for ever; absent: nothing. */
+  /** What is deleted of it permanently; absent: nothing. */
   removed?: FolderRemoval;
   /** Mounted into every session of its owner, because its name begins with a dot. */
   auto: boolean;
@@ -1095,12 +1095,12 @@ export interface FolderMount {
   auto?: boolean;
 }
 
-/** FolderRemoval is how much of a folder is deleted for ever, of what it held when it was counted last. */
+/** FolderRemoval is how much of a folder is deleted, of what it held at the last count. */
 export interface FolderRemoval {
   /** Directories are none. */
   files: number;
   bytes: Bytes;
-  /** 0: nobody knows. */
+  /** 0: unknown. */
   ofFiles: number;
   ofBytes: Bytes;
 }
@@ -1120,21 +1120,21 @@ export interface FolderRequest {
   agent?: string;
 }
 
-/** FolderChange says what becomes of a folder; a nil field is left as it is. */
+/** FolderChange changes a folder; a nil field stays as it is. */
 export interface FolderUpdate {
   name?: string;
   permission?: string;
   mode?: string;
 }
 
-/** FolderUsage is what a folder holds. Links and what two names share count once and in full. */
+/** FolderUsage is what a folder holds. Links, and files with two names, count once and in full. */
 export interface FolderUsage {
   bytes: Bytes;
   /** Directories are none. */
   files: number;
   /** When it was counted. */
   at: Time;
-  /** Partial says that a part could not be read and is not counted. */
+  /** A part could not be read and is not counted. */
   partial?: boolean;
 }
 
@@ -1145,7 +1145,7 @@ export interface FolderUser {
   owner?: string;
 }
 
-/** Grant is what a session was promised on one device. It is stored with the session, and the Ledger is rebuilt from all grants after a restart. Memory is the promise that the guard and the driver's limit hold the session to; 0 means that the device does not tell how much memory it has. */
+/** Grant is what a session was allocated of one device. It is stored with the session, and the Ledger is rebuilt from all grants after a restart. Memory is the limit that the guard and the driver enforce; 0 means that the device does not report its memory. */
 export interface Grant {
   device: string;
   /** Set when a MIG instance is granted. */
@@ -1153,11 +1153,11 @@ export interface Grant {
   /** Of the device; an instance's part for MIG. */
   share: number;
   memory: Bytes;
-  /** The device belongs to nobody else meanwhile. */
+  /** The device is not shared. */
   whole?: boolean;
 }
 
-/** Grants is what the scheduler promised: exact CPUs, memory and parts of devices. Those of a session are the sum of its kernels' and are stored in the transaction that makes it SCHEDULED. */
+/** Grants is what the scheduler allocated: exact CPUs, memory and parts of devices. Those of a session are the sum of its kernels' and are stored in the transaction that makes it SCHEDULED. */
 export interface Grants {
   /** Numbers of the machine's CPUs. */
   cpus: number[];
@@ -1165,7 +1165,7 @@ export interface Grants {
   gpus: Grant[];
 }
 
-/** IdleCheck is what one checker found last. Unknown means keep running. */
+/** IdleCheck is the last result of one checker. Unknown means keep running. */
 export interface IdleCheck {
   checker: IdleChecker;
   state: IdleState;
@@ -1187,7 +1187,7 @@ export interface IdleMetric {
   threshold: number;
 }
 
-/** IdlePolicy says when an idle session is reclaimed. A zero field is off. */
+/** IdlePolicy is when an idle session is reclaimed. A zero field is off. */
 export interface IdlePolicy {
   /** Ended this long after its start, whatever it does. */
   lifetime?: string;
@@ -1196,11 +1196,11 @@ export interface IdlePolicy {
   use?: UsePolicy;
 }
 
-/** IdleSimulation is what an idle policy would have made of a session. Where what was measured does not reach far enough back, Since says from when on it was judged. */
+/** IdleSimulation is what an idle policy would have done with a session. Since is later than its start if what was measured does not reach back that far. */
 export interface IdleSimulation {
   /** It would have been reclaimed. */
   ended: boolean;
-  /** Whether it would have been cannot be told from what is kept. */
+  /** Whether it would have been is unknown. */
   unknown?: boolean;
   /** When, at the latest. */
   at?: Time;
@@ -1230,9 +1230,9 @@ export interface Image {
   origin?: ImageOrigin;
   /** Live sessions; only in lists. */
   usedBy: ImageUser[];
-  /** Owners are the only people who may use it, whatever it is called; empty: its names decide. */
+  /** Owners are the only people who may use it, whatever its names are; empty: the names decide. */
   owners?: string[];
-  /** Login reports that it was pulled with a registry login of the agent and cannot be pulled without one. */
+  /** It can be pulled only with a registry login of the agent. */
   login?: boolean;
   agent: string;
 }
@@ -1245,7 +1245,7 @@ export interface ImageDisk {
   agent: string;
 }
 
-/** ImageOrigin says what a customized image was made of. */
+/** ImageOrigin is what a customized image was made from. */
 export interface ImageOrigin {
   /** As its owner named it. */
   name: string;
@@ -1254,9 +1254,9 @@ export interface ImageOrigin {
   instance: string;
   session: string;
   sessionName: string;
-  /** Image that the session began with; that one's base where it was customized itself. */
+  /** Image of the session, or the base of that if customized. */
   base: string;
-  /** Name of the series that it was kept in when its session ended; empty: a person asked for it. */
+  /** Name of the series, if made at the end; else empty. */
   series?: string;
 }
 
@@ -1276,7 +1276,7 @@ export interface ImageRemoval {
   agent?: string;
 }
 
-/** ImageRoom is what one image takes. */
+/** ImageRoom is the disk use of one image. */
 export interface ImageRoom {
   id: string;
   refs: string[];
@@ -1290,11 +1290,11 @@ export interface ImageRoom {
   origin?: ImageOrigin;
   /** Live sessions; only in lists. */
   usedBy: ImageUser[];
-  /** Owners are the only people who may use it, whatever it is called; empty: its names decide. */
+  /** Owners are the only people who may use it, whatever its names are; empty: the names decide. */
   owners?: string[];
-  /** Login reports that it was pulled with a registry login of the agent and cannot be pulled without one. */
+  /** It can be pulled only with a registry login of the agent. */
   login?: boolean;
-  /** Is free when this image goes and no other. */
+  /** Freed if only this image is removed. */
   alone: Bytes;
   /** That use it, anybody's. */
   containers: number;
@@ -1381,9 +1381,9 @@ export interface Limit {
   gpu?: number;
   /** Processes is the most processes and threads in each container of theirs, in place of the machine's own limit. */
   processes?: number;
-  /** Folders are the directories of the agent's machine that a person who does not rule the agent may mount: these themselves, not what is in them. */
+  /** Folders are the only directories of the machine that a person who is no admin may mount, without their subdirectories. */
   folders?: string[];
-  /** Logins lets a person pull with the agent's registry logins, and use what was pulled with them. */
+  /** Use of the agent's registry logins, and of what was pulled with them. */
   logins?: boolean;
   /** Own sessions that hold resources. */
   sessionsHeld: number;
@@ -1437,9 +1437,9 @@ export interface Machine {
   arch: string;
   cpus: number;
   memory: Bytes;
-  /** Promised to sessions. */
+  /** Allocated. */
   usedCpus: number;
-  /** Promised to sessions. */
+  /** Allocated. */
   usedMemory: Bytes;
   /** Busy CPUs, by anything. */
   loadCpu: number;
@@ -1450,7 +1450,7 @@ export interface Machine {
   warnings: Warning[];
 }
 
-/** Mount shows a directory of the agent's machine, or a folder, inside the session. Either Source or Folder is set. */
+/** Mount shows a directory of the agent's machine, or a folder, in the session. Either Source or Folder is set. */
 export interface Mount {
   /** Absolute path on the agent's machine. */
   source?: string;
@@ -1458,7 +1458,7 @@ export interface Mount {
   folder?: string;
   /** Of a directory in the folder; empty: all of it. */
   path?: string;
-  /** Empty: name of the folder or base name of Source; relative: under /home/work. */
+  /** Empty: Folder or base name of Source; relative: under /home/work. */
   target?: string;
   readOnly?: boolean;
 }
@@ -1583,7 +1583,7 @@ export interface PassRequest {
   url: string;
 }
 
-/** Allowance is the most that the sessions of one person hold at a time on one agent. A zero amount sets no limit. */
+/** Allowance limits what the sessions of one person hold at a time on one agent. A zero amount is no limit. */
 export interface PersonLimit {
   /** That hold resources. */
   sessions?: number;
@@ -1593,9 +1593,9 @@ export interface PersonLimit {
   gpu?: number;
   /** Processes is the most processes and threads in each container of theirs, in place of the machine's own limit. */
   processes?: number;
-  /** Folders are the directories of the agent's machine that a person who does not rule the agent may mount: these themselves, not what is in them. */
+  /** Folders are the only directories of the machine that a person who is no admin may mount, without their subdirectories. */
   folders?: string[];
-  /** Logins lets a person pull with the agent's registry logins, and use what was pulled with them. */
+  /** Use of the agent's registry logins, and of what was pulled with them. */
   logins?: boolean;
 }
 
@@ -1604,7 +1604,7 @@ export interface PersonLimits {
   limits: Record<string, PersonLimit>;
 }
 
-/** Phase is the record of a session's way through one phase. Repeating an attempt raises Attempts and adds no row. */
+/** Phase is the record of one phase of a session. Another attempt raises Attempts and adds no row. */
 export interface Phase {
   id: string;
   session: string;
@@ -1622,7 +1622,7 @@ export interface Phase {
   updatedAt: Time;
 }
 
-/** Phrase is a sentence, or a piece of one, that can be said in any language: Say names the words, Count decides between one and many, and With fills the holes in them. Where Say is empty it is Text as it stands, such as a name or an amount, or the pieces of With with Text between them. */
+/** Phrase is a sentence, or a part of one, in any language: Say names the words, Count selects the singular or plural, and With fills the holes. If Say is empty it is Text as it is, such as a name or an amount, or the parts in With with Text between them. */
 export interface Phrase {
   /** That it fills. */
   hole?: string;
@@ -1640,7 +1640,7 @@ export interface Placement {
   /** Of the device; an instance's part for MIG. */
   share: number;
   memory: Bytes;
-  /** The device belongs to nobody else meanwhile. */
+  /** The device is not shared. */
   whole?: boolean;
   /** For example GPU 0. */
   name: string;
@@ -1683,7 +1683,7 @@ export interface Preview {
   folders: FolderMount[];
   /** Where it would land, of all kernels; empty while it would wait. */
   gpus?: Grant[];
-  /** How the share of a device would be kept. */
+  /** What would limit the share of a device. */
   enforcement: Enforcement;
   agent: string;
   /** Absent: it would be pulled. */
@@ -1696,13 +1696,13 @@ export interface Preview {
   rounded?: Rounding;
 }
 
-/** Error is a failure that a person can act on. Message is one sentence, Hint says what to do next. Fields is set when the failure is about what was entered; each names one field and what is wrong with it. */
+/** Error is a failure that a person can act on. Message is one sentence, Hint the remedy. Fields are the wrong fields of what was entered. */
 export interface Problem {
   code: Code;
   message: string;
   hint?: string;
   fields?: FieldProblem[];
-  /** The sentences of Message, for other languages; absent: it is told only in English. */
+  /** Sentences of Message, for other languages; absent: only in English. */
   said?: Phrase[];
   /** And those of Hint. */
   advice?: Phrase[];
@@ -1945,9 +1945,9 @@ export interface Session {
   priority: number;
   /** Spec.After as it was understood. */
   dependsOn: string[];
-  /** Its image by digest, as it was found when it was prepared. */
+  /** Its image by digest, as found in preparation. */
   pinned?: string;
-  /** An admin launched it: every image is open to it, and the agent's registry logins. */
+  /** An admin launched it: it may use every image and registry login. */
   byAdmin?: boolean;
   status: Status;
   /** Counts placements; container names carry it. */
@@ -1959,15 +1959,15 @@ export interface Session {
   warnings: Warning[];
   /** What the idle checks found last. */
   idle: IdleCheck[];
-  /** Nobody reclaims it before. */
+  /** It is not reclaimed before. */
   keepUntil?: Time;
   grants: Grants;
-  /** How the share of a device is kept. */
+  /** What limits the share of a device. */
   enforcement: Enforcement;
   kernels: Kernel[];
   /** Mounted, those of the spec and those that always are. */
   folders: FolderMount[];
-  /** Most processes and threads in each container, since it was placed; 0: no limit. */
+  /** Most processes and threads in each container; 0: no limit. */
   processes?: number;
   result: Result;
   reason: Reason;
@@ -1975,17 +1975,17 @@ export interface Session {
   exitCode: number | null;
   /** Why Status is ERROR, or what went wrong last. */
   error?: Cause;
-  /** The reason that an end under way will have. */
+  /** The reason of an end in progress. */
   stopping?: Reason;
   forced?: boolean;
-  /** That is made of it as it ends; absent: not begun, or not asked for. */
+  /** Absent: not started, or not asked for. */
   endImage?: EndImage;
   createdAt: Time;
   scheduledAt?: Time;
   /** Entered RUNNING. */
   startedAt?: Time;
   terminatedAt?: Time;
-  /** A person's own marks, sorted; also on one that has ended. */
+  /** Set by a person, sorted; also of one that has ended. */
   tags: string[];
   /** Grows with every stored change of this session. */
   revision: number;
@@ -2119,7 +2119,7 @@ export interface Spec {
   accelerator?: Accelerator;
   /** OMP, OpenBLAS and MKL threads; 0: as many as CPUs. */
   threads?: number;
-  /** Set none of the variables by which frameworks keep to their share. */
+  /** Set no variables that make frameworks keep to their share. */
   uncooperative?: boolean;
   /** Share the device through MPS, where the agent offers it. */
   mps?: boolean;
@@ -2130,7 +2130,7 @@ export interface Spec {
   ports?: number[];
   /** It is not reached by ssh. */
   noSSH?: boolean;
-  /** Name of the agent to run on; empty: Slipway chooses, among those of the group. */
+  /** Agent to run on; empty: Slipway chooses from the group. */
   agent?: string;
   /** Resource group to choose an agent in; empty: no matter which. */
   group?: string;
@@ -2164,7 +2164,7 @@ export interface Step {
   endedAt?: Time;
 }
 
-/** Terminal is a shell that a session holds. */
+/** Terminal is a shell in a session. */
 export interface Terminal {
   id: string;
   title: string;
@@ -2190,7 +2190,7 @@ export interface TerminalMatch {
   after: string;
 }
 
-/** TerminalRequest asks for a shell in one kernel, main1 where none is named; session_use_not-found where the session has no such kernel. */
+/** TerminalRequest asks for a shell in a kernel (empty: main1); session_use_not-found if there is none. */
 export interface TerminalRequest {
   kernel?: string;
   /** Empty: the user's login shell. */
@@ -2229,7 +2229,7 @@ export interface UploadState {
   offset: number;
 }
 
-/** Usage is one sample of a session's use. Counters grow over the life of the container; rates are left to the reader, who knows two samples. */
+/** Usage is one sample of a session's use. Counters grow over the life of the container; readers derive rates. */
 export interface Usage {
   session: string;
   at: Time;
@@ -2266,11 +2266,11 @@ export interface UsageReport {
   missing: string[];
 }
 
-/** UsePolicy judges what a session makes of what it holds, averaged over Window. There is no verdict before Grace is over, the window is full and at least 90 % of it was measured. A metric that is missing, or of a resource that was not asked for, does not count and is never taken for 0. */
+/** UsePolicy judges how a session uses its resources, averaged over Window. There is no verdict before Grace is over, the window is full and at least 90 % of it was measured. A metric that is missing, or of a resource that was not asked for, does not count and is never 0. */
 export interface UsePolicy {
   window?: string;
   grace?: string;
-  /** One metric below its threshold is enough; else all must be. */
+  /** Any metric below its threshold is enough; default: all. */
   any?: boolean;
   /** Percent of the CPUs granted. */
   cpu?: number;
@@ -2291,7 +2291,7 @@ export interface Version {
   arch: string;
 }
 
-/** Wait explains why a PENDING session is not placed. Message gives numbers: "needs 4 CPUs, 1 of 8 is free; train-a holds 6 until it ends". */
+/** Wait explains in numbers why a PENDING session waits: "needs 4 CPUs, 1 of 8 is free; train-a holds 6". */
 export interface Wait {
   code: Code;
   message: string;
@@ -2307,13 +2307,13 @@ export interface Wait {
   margin?: string;
 }
 
-/** Warning is trouble that stands without ending the session. */
+/** Warning is a lasting problem that does not end the session. */
 export interface Warning {
   code: Code;
   title: string;
   text: string;
   at: Time;
-  /** Device is the one that the warning is about; each may have a warning of one code. Empty: it is about none. */
+  /** The device, if any; each may have a warning of one code. */
   device?: string;
 }
 

@@ -20,9 +20,8 @@ import (
 var ErrNone = errors.New(
 	"this build carries no reader of NVIDIA devices: build it with `make build` where there is a C compiler")
 
-// Extract writes the reader into dir, unless it is there already, and returns its path. The file's name holds the
-// digest of its contents, so that several versions do not meet, and it appears whole or not at all. Older readers in
-// dir are removed.
+// Extract writes the reader into dir, unless it is there already, and returns its path. The name of the file has the
+// digest of its contents, and it appears whole or not at all. Older readers in dir are removed.
 func Extract(dir string) (string, error) {
 	program, err := bin.ReadFile("bin/slipway-gpu-linux-" + runtime.GOARCH)
 	if err != nil {
