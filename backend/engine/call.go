@@ -12,7 +12,7 @@ import (
 // Unavailable reports whether a call failed because the engine does not answer.
 func Unavailable(err error) bool { return session.CodeOf(err) == session.CodeEngineUnavailable }
 
-// Within calls fn with a time limit of its own and turns running out of it into engine_call_timeout.
+// Within calls fn with a time limit of its own. If the limit ends the call, the error is engine_call_timeout.
 func Within(ctx context.Context, limit time.Duration, what string, fn func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -36,8 +36,7 @@ func Ask[T any](ctx context.Context, limit time.Duration, what string,
 	return value, err
 }
 
-// ReplaceFile replaces a file in one step. It does not wait for the disk, since every launch would; what a crash leaves
-// half done is compared and swept.
+// ReplaceFile replaces a file atomically. It does not sync: launches would wait, and a crash is reconciled anyway.
 func ReplaceFile(path string, data []byte) error {
 	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
 		return err

@@ -5,8 +5,7 @@ import (
 	"sync"
 )
 
-// Changes is the queue of one Watch of an engine that lives in this process: whoever makes a change never waits for
-// whoever is told of it.
+// Changes is the queue between an engine in this process and one Watch. Whoever pushes never waits for the watcher.
 type Changes struct {
 	mu    sync.Mutex // guards queue and ended
 	queue []State
@@ -25,7 +24,7 @@ func (c *Changes) Push(state State) {
 	c.poke()
 }
 
-// End makes Follow return once it has told what is queued.
+// End makes Follow return after the queued states.
 func (c *Changes) End() {
 	c.mu.Lock()
 	c.ended = true
@@ -33,8 +32,7 @@ func (c *Changes) End() {
 	c.poke()
 }
 
-// Follow calls fn for each state in order, never concurrently. It returns nil after End, and ctx's cause when ctx ends
-// first.
+// Follow calls fn for each state in order, one at a time. It returns nil after End, and ctx's cause if ctx ends first.
 func (c *Changes) Follow(ctx context.Context, fn func(State)) error {
 	for {
 		select {

@@ -17,14 +17,13 @@ import (
 	"slipway/backend/session"
 )
 
-// errExited is the cause of giving up on the guest of a container that ended.
 var errExited = &session.Error{Code: session.CodeGuestExited,
 	Message: "The container ended before its guest could be reached.", Hint: "Read the session's log."}
 
-// patience is how long a guest may take to dial before it is worth asking whether its container still runs.
+// patience is how long Guest waits before it checks whether the container still runs.
 const patience = 300 * time.Millisecond
 
-// Guest returns a connection to the guest of a container. The guest dials; this waits for it.
+// Guest waits until the guest of a container dials, and returns the connection.
 func (e *Engine) Guest(ctx context.Context, id string) (net.Conn, error) {
 	k, err := e.kernel(ctx, id)
 	if err != nil {
@@ -50,7 +49,7 @@ func (e *Engine) Guest(ctx context.Context, id string) (net.Conn, error) {
 	return nil, daemon.Failure(ctx, err)
 }
 
-// kernel returns the kernel of a container, also of one that an earlier process created: its link is then bound again.
+// kernel returns the kernel of a container. If an earlier process created it, its link is bound again.
 func (e *Engine) kernel(ctx context.Context, id string) (*kernel, error) {
 	if k := e.kernels.of(id); k != nil {
 		return k, nil
@@ -76,8 +75,7 @@ func (e *Engine) kernel(ctx context.Context, id string) (*kernel, error) {
 	return k, nil
 }
 
-// exit returns why a container's guest will not come, once that is known: the container ended or is gone. It returns
-// ctx's error when ctx ends first.
+// exit returns why the guest will not connect, once the container ended or is gone, or ctx's error when ctx ends first.
 func (e *Engine) exit(ctx context.Context, id string) error {
 	select {
 	case <-time.After(patience):
@@ -102,10 +100,10 @@ func (e *Engine) exit(ctx context.Context, id string) error {
 	}
 }
 
-// guestSays begins a line of the guest's own in a container's log.
+// guestSays begins the guest's own lines in the log.
 const guestSays = "slipway-guest: "
 
-// whyExited tells a guest that refuses its image from one that ended otherwise.
+// whyExited recognises a guest that refuses its image.
 func (e *Engine) whyExited(ctx context.Context, id string, code int) error {
 	if code != engine.ExitUnsafe {
 		return errExited
@@ -124,5 +122,5 @@ func (e *Engine) whyExited(ctx context.Context, id string, code int) error {
 		"Choose another image, or change it so that this is a directory of its own.")
 }
 
-// longestReason is how much is read of a guest's reason, in bytes.
+// longestReason limits the reason that is read from the log, in bytes.
 const longestReason = 512

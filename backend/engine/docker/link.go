@@ -9,18 +9,18 @@ import (
 	"slipway/backend/session"
 )
 
-// linkSocket is the name of the socket that a guest dials, in its link directory.
+// linkSocket is the name of the guest's socket in its link directory.
 const linkSocket = "agent.sock"
 
-// link is the listening end of one container's connection to its guest. The guest dials as soon as it runs and again
-// after each loss; what it dialled waits in the listener until somebody asks.
+// link is the listening end of a container's connection to its guest. The guest dials at its start and after each loss;
+// its connections wait in the listener.
 type link struct {
 	listener *net.UnixListener
 	turn     chan struct{} // holds one token, taken by whoever accepts
 	current  net.Conn      // what was accepted last; belongs to whoever has the token
 }
 
-// listenLink binds the socket in dir again, whatever an earlier process left there.
+// listenLink binds the socket in dir again if it exists.
 func listenLink(dir string) (*link, error) {
 	listener, err := bindLink(dir)
 	if err != nil {
@@ -31,8 +31,8 @@ func listenLink(dir string) (*link, error) {
 	return l, nil
 }
 
-// accept returns the next connection that a guest made and breaks the one before, so that a guest that still holds it
-// dials again. Connections of other processes are closed.
+// accept returns the next connection of the guest and closes the one before, so that a guest that still uses it dials
+// again. Connections of other processes are closed.
 func (l *link) accept(ctx context.Context) (net.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -16,8 +16,8 @@ import (
 	"slipway/backend/session"
 )
 
-// List returns our containers, running or not. The first List also removes what containers that are gone left behind:
-// files here, homes and spools.
+// List returns our containers, running or not. The first List also removes files, homes and spools of containers that
+// are gone.
 func (e *Engine) List(ctx context.Context) ([]engine.State, error) {
 	ctx, cancel := e.daemon.Brief(ctx)
 	defer cancel()
@@ -62,18 +62,16 @@ func (e *Engine) Others(ctx context.Context) ([]engine.State, error) {
 	return slices.DeleteFunc(states, func(s engine.State) bool { return s.Labels[engine.LabelInstance] == "" }), err
 }
 
-// isMine reports whether this agent has made a container, which it may not have though Docker finds it by our label:
-// see [labelsOf].
+// isMine reports whether this agent made a container; others may have our label too, see [labelsOf].
 func (e *Engine) isMine(s engine.State) bool {
 	return s.Labels[engine.LabelInstance] == e.config.Instance
 }
 
-// mine selects what carries our instance label.
 func (e *Engine) mine() filters.Args {
 	return filters.NewArgs(filters.Arg("label", engine.LabelInstance+"="+e.config.Instance))
 }
 
-// inspectAll inspects containers, leaving out those that went meanwhile.
+// inspectAll inspects containers and leaves out those that are gone.
 func (e *Engine) inspectAll(ctx context.Context, found []container.Summary) ([]engine.State, error) {
 	states, errs := make([]engine.State, len(found)), make([]error, len(found))
 	daemon.Each(len(found), func(i int) { states[i], errs[i] = e.Inspect(ctx, found[i].ID) })
@@ -85,8 +83,8 @@ func (e *Engine) inspectAll(ctx context.Context, found []container.Summary) ([]e
 	return slices.DeleteFunc(states, func(s engine.State) bool { return s.ID == "" }), nil
 }
 
-// sweep removes files and volumes whose container is gone: a process that was killed between removing the one and the
-// other left them. What this process has in work stays.
+// sweep removes files and volumes of containers that are gone, left by a killed process. It keeps those this process
+// uses.
 func (e *Engine) sweep(ctx context.Context, states []engine.State) {
 	used := map[string]bool{}
 	for _, s := range states {
@@ -109,7 +107,7 @@ func (e *Engine) sweep(ctx context.Context, states []engine.State) {
 			e.daemon.Log.Warn("an old container's files stay", "container", name, "error", err)
 		}
 	}
-	// A volume that a new container uses by now is refused by Docker.
+	// Docker refuses to remove a volume that a new container uses.
 	if err := e.removeVolumes(ctx, engine.LabelInstance+"="+e.config.Instance, used); err != nil {
 		e.daemon.Log.Warn("old volumes stay", "error", err)
 	}
@@ -151,7 +149,7 @@ func stateOf(c container.InspectResponse) engine.State {
 	return s
 }
 
-// stateTime reads a time of Docker's, which writes the year 1 for never.
+// stateTime reads Docker's time, which has the year 1 for never.
 func stateTime(text string) time.Time {
 	at, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil || at.Year() < 1970 {
@@ -160,17 +158,17 @@ func stateTime(text string) time.Time {
 	return at
 }
 
-// watched are the changes of a container that alter its [engine.State].
+// watched are the events that change an [engine.State].
 var watched = []events.Action{events.ActionCreate, events.ActionStart, events.ActionDie, events.ActionOOM,
 	events.ActionDestroy, events.ActionRename}
 
-// overlap is how far before the last List a Watch begins, so that nothing falls between the two.
+// overlap is how long before the last List a Watch begins, so that it misses nothing.
 const overlap = 2 * time.Second
 
-// Watch calls fn for each container of ours that changes. It begins with what changed since shortly before the last
-// List, so a caller that lists and then watches misses nothing. A container that is gone is told of once more, as Gone.
+// Watch calls fn for each container of ours that changes, from shortly before the last List, so that a caller that
+// lists and then watches misses nothing. A removed container is reported once more, as Gone.
 func (e *Engine) Watch(ctx context.Context, fn func(engine.State)) error {
-	// The client reads its API version before it has asked for it, unless some call was answered already.
+	// The client has a data race on its API version until one call was answered.
 	if _, err := e.daemon.Facts(ctx); err != nil {
 		return err
 	}
@@ -208,7 +206,7 @@ func (e *Engine) Watch(ctx context.Context, fn func(engine.State)) error {
 	}
 }
 
-// changed is the state of the container that an event is about.
+// changed is the state of an event's container.
 func (e *Engine) changed(ctx context.Context, message events.Message) (engine.State, error) {
 	id := message.Actor.ID
 	state, err := e.Inspect(ctx, id)

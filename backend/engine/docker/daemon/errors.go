@@ -16,11 +16,11 @@ import (
 	"slipway/backend/session"
 )
 
-// errSilent is the cause of a context that ended because the daemon did not answer within [answerTime].
+// errSilent is the cause of a context that ended because the daemon did not answer in time.
 var errSilent = errors.New("the daemon did not answer in time")
 
-// Failure makes a [session.Error] of what went wrong. It decides by the class of the error; the few cases in which
-// Docker tells only by text are in reasons.go. Errors that are one already stay.
+// Failure makes a [session.Error] of err by its class; reasons.go has the cases that Docker tells only by text. A
+// [session.Error] stays as it is.
 func Failure(ctx context.Context, err error) error {
 	var failed *session.Error
 	switch {
@@ -49,8 +49,7 @@ func Failure(ctx context.Context, err error) error {
 	return e
 }
 
-// ContainerFailure is [Failure] for calls about one container: what is gone is engine_read_not-found, whatever was
-// asked of it.
+// ContainerFailure is [Failure] for a call about one container, which may be gone: engine_read_not-found.
 func ContainerFailure(ctx context.Context, id string, err error) error {
 	err = Failure(ctx, err)
 	if errdefs.IsNotFound(err) && session.CodeOf(err) != session.CodeNoContainer {
@@ -61,7 +60,7 @@ func ContainerFailure(ctx context.Context, id string, err error) error {
 	return err
 }
 
-// Ended says that the caller gave up. The context's error stays in the chain.
+// Ended is the error of a call whose ctx ended. The context's error stays in the chain.
 func Ended(ctx context.Context, err error) error {
 	code, message := session.CodeOperationCancelled, "It was cancelled."
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -74,7 +73,7 @@ func Ended(ctx context.Context, err error) error {
 	return &session.Error{Code: code, Message: message, Err: cause}
 }
 
-// Silent reports whether the daemon was not reached or broke off.
+// Silent reports whether the daemon was not reached or closed the connection.
 func Silent(ctx context.Context, err error) bool {
 	var network net.Error
 	return client.IsErrConnectionFailed(err) || errdefs.IsUnavailable(err) ||
@@ -83,7 +82,6 @@ func Silent(ctx context.Context, err error) bool {
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// Unavailable is the error of a daemon that was not reached.
 func Unavailable(err error) error {
 	e := session.WrapError(err, session.CodeEngineUnavailable, "The Docker daemon does not answer.",
 		"Start Docker, for example with `sudo systemctl start docker`, and check DOCKER_HOST.")
@@ -94,7 +92,7 @@ func Unavailable(err error) error {
 	return e
 }
 
-// FileFailure is the error of work on this machine's own files.
+// FileFailure is the error of writing Slipway's own files.
 func FileFailure(what string, err error) error {
 	e := &session.Error{Code: session.CodeEngineInternal,
 		Message: "Slipway could not write " + what + ".", Err: err}
@@ -110,7 +108,7 @@ func FileFailure(what string, err error) error {
 	return e
 }
 
-// Sentence gives text a capital and a full stop.
+// Sentence adds a full stop to text.
 func Sentence(text string) string {
 	text = strings.TrimRight(text, " .\n")
 	if text == "" {
@@ -119,7 +117,7 @@ func Sentence(text string) string {
 	return text + "."
 }
 
-// ShortID is an id as people see it.
+// ShortID is an id as Docker shows it.
 func ShortID(id string) string {
 	if len(id) > 12 {
 		return id[:12]
@@ -127,7 +125,7 @@ func ShortID(id string) string {
 	return id
 }
 
-// IsGone reports whether an error says that a container does not exist.
+// IsGone reports whether err says that a container does not exist.
 func IsGone(err error) bool {
 	var failed *session.Error
 	return errors.As(err, &failed) && failed.Code == session.CodeNoContainer

@@ -17,7 +17,7 @@ import (
 	"slipway/gpu"
 )
 
-// Facts are what the daemon says of itself, as far as an engine decides by it.
+// Facts are what the daemon reports about itself.
 type Facts struct {
 	Info     engine.Info
 	ID       string // of the daemon, for ever
@@ -25,8 +25,7 @@ type Facts struct {
 	Rootless bool   // uid 0 of a container is the person who runs the daemon
 	Remapped bool   // containers have user ids of their own unless told otherwise
 	SELinux  bool
-	// containerd reports that containerd keeps the images: it knows them by their manifests and keeps layers
-	// compressed.
+	// the images are in containerd's store, which knows them by their manifests and keeps layers compressed
 	Containerd bool
 
 	Runtimes     []string // names of the OCI runtimes that are set up
@@ -38,7 +37,7 @@ type Facts struct {
 // oldestAPI is the API of Docker 20.10.
 const oldestAPI = "1.41"
 
-// Facts returns what the daemon said last, or asks it.
+// Facts returns what the daemon reported last, or asks it.
 func (d *Daemon) Facts(ctx context.Context) (*Facts, error) {
 	d.mu.Lock()
 	facts := d.facts
@@ -49,7 +48,7 @@ func (d *Daemon) Facts(ctx context.Context) (*Facts, error) {
 	return d.AskFacts(ctx)
 }
 
-// AskFacts asks the daemon, whatever it said before.
+// AskFacts asks the daemon.
 func (d *Daemon) AskFacts(ctx context.Context) (*Facts, error) {
 	ctx, cancel := d.Brief(ctx)
 	defer cancel()
@@ -66,7 +65,6 @@ func (d *Daemon) AskFacts(ctx context.Context) (*Facts, error) {
 	return f, nil
 }
 
-// machine names the machine that this process runs on.
 type machine struct{ name, kernel string }
 
 func readFacts(said system.Info, api, host string, local machine, now time.Time) *Facts {
@@ -119,13 +117,12 @@ func readFacts(said system.Info, api, host string, local machine, now time.Time)
 	return f
 }
 
-// CDIKind begins the names of NVIDIA devices in CDI specifications, as nvidia-ctk writes them.
+// CDIKind begins the names of NVIDIA devices in CDI specifications.
 const CDIKind = "nvidia.com/gpu="
 
 // devicesAPI is the first API whose daemon lists CDI devices.
 const devicesAPI = "1.50"
 
-// readDevices keeps what the daemon says of handing in devices.
 func (f *Facts) readDevices(said system.Info, api string) {
 	f.Runtimes = slices.Sorted(maps.Keys(said.Runtimes))
 	f.CDIDirs = said.CDISpecDirs
@@ -145,7 +142,7 @@ func hasOption(options []string, name string) bool {
 	})
 }
 
-// GoArch turns the machine's name of an architecture into Go's.
+// GoArch turns the kernel's name of an architecture into Go's.
 func GoArch(name string) string {
 	switch name {
 	case "x86_64":
@@ -156,7 +153,7 @@ func GoArch(name string) string {
 	return name
 }
 
-// OwnLabels keeps the labels of Slipway's that say something.
+// OwnLabels returns Slipway's labels that are not empty.
 func OwnLabels(labels map[string]string) map[string]string {
 	kept := map[string]string{}
 	for _, name := range engine.ContainerLabels {

@@ -7,11 +7,11 @@ import (
 	"syscall"
 )
 
-// Reason is what a failure is about where Docker gives it no class of its own: the daemon answers 500, or sends an
-// error inside a stream that began well. This file is the only place that looks at such texts.
+// Reason is what a failure is about where Docker answers 500 or sends an error inside a stream. Only this file looks at
+// such texts.
 type Reason int
 
-// The reasons that are told apart.
+// The reasons.
 const (
 	ReasonUnknown Reason = iota
 	ReasonNoSpace
@@ -25,21 +25,21 @@ const (
 	ReasonNoBridgeFilter
 )
 
-// Wordings say what texts are about, tried in their order.
+// Wordings are tried in order.
 type Wordings[T any] []Wording[T]
 
-// Wording is a text of Docker's and what it means.
+// Wording is a pattern of Docker's texts and what it means.
 type Wording[T any] struct {
 	means T
 	text  *regexp.Regexp
 }
 
-// When means something where a text has a pattern.
+// When returns a wording: texts that match pattern have the meaning means.
 func When[T any](pattern string, means T) Wording[T] {
 	return Wording[T]{means: means, text: regexp.MustCompile(pattern)}
 }
 
-// Of is what a text is about, the zero value where no wording matches it.
+// Of returns what a text means, the zero value where no wording matches.
 func (w Wordings[T]) Of(text string) (means T) {
 	for _, one := range w {
 		if one.text.MatchString(text) {
@@ -49,8 +49,8 @@ func (w Wordings[T]) Of(text string) (means T) {
 	return means
 }
 
-// reasonTexts are of pulls and of calls to a registry. Sources: moby distribution/errors.go and registry/errors.go, the
-// registry API's error codes, and Go's net package.
+// reasonTexts follow moby's distribution/errors.go and registry/errors.go, the registry API's error codes, and Go's
+// net.
 var reasonTexts = Wordings[Reason]{
 	When(`(?i)no space left on device|disk quota exceeded`, ReasonNoSpace),
 	When(`(?i)non-overlapping IPv4 address pool|predefined address pools have been fully subnetted`, ReasonNoAddresses),
@@ -67,7 +67,7 @@ var reasonTexts = Wordings[Reason]{
 		`misbehaving|\b50[0234]\b|context canceled`, ReasonUnreachable),
 }
 
-// ReasonOf says what a text of Docker's is about.
+// ReasonOf returns the reason of an error with a text of Docker's.
 func ReasonOf(text string, err error) Reason {
 	if errors.Is(err, syscall.ENOSPC) {
 		return ReasonNoSpace
@@ -75,7 +75,7 @@ func ReasonOf(text string, err error) Reason {
 	return reasonTexts.Of(text)
 }
 
-// Text is what the daemon said, without what the client put around it.
+// Text is what the daemon said, without the client's prefix.
 func Text(err error) string {
 	text := err.Error()
 	if _, said, ok := strings.Cut(text, "Error response from daemon: "); ok {

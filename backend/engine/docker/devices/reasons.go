@@ -5,7 +5,7 @@ import (
 	"slipway/backend/session"
 )
 
-// reason is what keeps a device out of a container, in words; "": something else does.
+// reason is why a device could not be attached; "" for any other failure.
 type reason string
 
 const (
@@ -22,7 +22,6 @@ const (
 	malformed     reason = "Docker refused the way in which Slipway asked for devices."
 )
 
-// remedies say what helps, one for each reason.
 var remedies = map[reason]string{
 	noCDI: `Update Docker to 28.2 or newer; for 25 to 28.1 put {"features": {"cdi": true}} into ` +
 		`/etc/docker/daemon.json and restart it.`,
@@ -41,14 +40,12 @@ var remedies = map[reason]string{
 	malformed: "Update Slipway; this Docker is newer than it knows.",
 }
 
-// failure is that of a reason, with what the daemon said.
 func (r reason) failure(err error) *session.Error {
 	return session.WrapError(err, session.CodeAttachFailed, string(r), remedies[r])
 }
 
-// attachTexts recognise what the daemon, runc and the toolkit say when a device cannot be handed in, tried in their
-// order. Sources: moby daemon/devices*.go and daemon/internal/… of 20.10, 28 and 29, nvidia-container-toolkit 1.20,
-// libnvidia-container.
+// attachTexts recognise errors of the daemon, runc and the toolkit, in order. Sources: moby daemon/devices*.go and
+// daemon/internal/… of 20.10, 28 and 29, nvidia-container-toolkit 1.20, libnvidia-container.
 var attachTexts = daemon.Wordings[reason]{
 	daemon.When(`could not select device driver "cdi"`, noCDI),
 	daemon.When(`could not select device driver`, noToolkit),

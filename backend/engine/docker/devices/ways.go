@@ -1,5 +1,4 @@
-// Package devices hands devices to containers of a Docker daemon, in the best way that works: which one that is shows
-// by trying.
+// Package devices attaches devices to containers of a Docker daemon, in the best way that works when tried.
 package devices
 
 import (
@@ -18,11 +17,10 @@ import (
 	"slipway/gpu"
 )
 
-// noWayFor is how long a machine without a way to hand in devices counts as one: a person who has just installed what
-// was missing need not say so.
+// noWayFor is how long a machine counts as one without a way to attach devices; a person may install what is missing.
 const noWayFor = 20 * time.Second
 
-// Devices hands devices to the containers of one daemon. It is safe for concurrent use.
+// Devices attaches devices to containers of one daemon. It is safe for concurrent use.
 type Devices struct {
 	daemon *daemon.Daemon
 	config Config
@@ -35,17 +33,15 @@ type Devices struct {
 	tried *session.Error // why there is no way; nil where there is one
 }
 
-// Config says how to hand devices in.
+// Config describes how to attach devices.
 type Config struct {
 	// Instance is the value of [LabelTrial] of containers that are ours.
 	Instance string
 	// Way is the one that a person has decided on; empty: the best that works.
 	Way engine.AttachWay
-	// MPS is the pipe directory of CUDA's Multi-Process Service; empty: where CUDA_MPS_PIPE_DIRECTORY says, else CUDA's
-	// own default.
+	// MPS is the pipe directory of CUDA's MPS; empty: CUDA_MPS_PIPE_DIRECTORY, else CUDA's default.
 	MPS string
-	// Guest returns the path of the program that a trial runs, for a Go architecture name. Without arguments it ends at
-	// once.
+	// Guest returns the path of a program for a Go architecture name. Without arguments it ends at once.
 	Guest func(arch string) (path string, err error)
 }
 
@@ -59,7 +55,7 @@ func New(on *daemon.Daemon, config Config) *Devices {
 	return d
 }
 
-// cached returns what was found for a daemon, false if it must be tried.
+// cached returns what was found for a daemon; ok is false if it must be tried.
 func (d *Devices) cached(of string, now time.Time) (engine.Attachment, error, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -80,15 +76,13 @@ func (d *Devices) cache(of string, found engine.Attachment, why *session.Error, 
 	d.of, d.found, d.tried, d.at = of, &found, why, now
 }
 
-// forget makes the next use try again.
 func (d *Devices) forget() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.found = nil
 }
 
-// Attachment says how devices get into containers. A way is tried by starting an empty container with devices, once for
-// each daemon.
+// Attachment says how devices are attached. It tries each way once per daemon with an empty container.
 func (d *Devices) Attachment(ctx context.Context, fresh bool) (engine.Attachment, error) {
 	if fresh {
 		d.forget()
@@ -103,8 +97,7 @@ func (d *Devices) Attachment(ctx context.Context, fresh bool) (engine.Attachment
 	return found, err
 }
 
-// attachment returns how devices get into containers, trying it with these devices where that is not known. Without a
-// way it fails with one of the codes of [attachTexts].
+// attachment is Attachment that tries the ways with these devices. Without a way it fails as [attachTexts] say.
 func (d *Devices) attachment(ctx context.Context, ids []string) (engine.Attachment, error) {
 	facts, err := d.daemon.Facts(ctx)
 	if err != nil {
@@ -141,9 +134,8 @@ func (d *Devices) attachment(ctx context.Context, ids []string) (engine.Attachme
 	return found, nil
 }
 
-// try goes through the ways, best first, until one starts a container. why is
-// the reason against the best of them. err is a daemon that
-// does not answer or a caller that gave up.
+// try tries the ways, best first, until a container starts. why is the reason against the best of them; err is a daemon
+// that does not answer or a ctx that ended.
 func (d *Devices) try(ctx context.Context, facts *daemon.Facts,
 	ids []string) (found engine.Attachment, why *session.Error, err error) {
 	if !facts.Here {
@@ -178,7 +170,7 @@ func attempt(way engine.AttachWay, failed *session.Error) engine.Attempt {
 	return engine.Attempt{Way: way, Text: failed.Message, Remedy: failed.Hint}
 }
 
-// excludes says why a way cannot work by what the daemon tells of itself, nil where only trying tells.
+// excludes says why a way cannot work by the facts of the daemon, nil where it must be tried.
 func excludes(facts *daemon.Facts, way engine.AttachWay, ids []string) *session.Error {
 	switch {
 	case way == engine.AttachRuntime && !slices.Contains(facts.Runtimes, nvidiaRuntime):
@@ -202,8 +194,7 @@ func excludes(facts *daemon.Facts, way engine.AttachWay, ids []string) *session.
 	return nil
 }
 
-// Failure recognises a failure to hand in devices; nil where err is none. The next use tries the ways again, since what
-// was found before is not true any more.
+// Failure recognises a failure to attach devices, nil for other errors. It makes the next use try the ways again.
 func (d *Devices) Failure(err error) *session.Error {
 	failed := failureOf(err)
 	if failed != nil {
@@ -212,7 +203,6 @@ func (d *Devices) Failure(err error) *session.Error {
 	return failed
 }
 
-// failureOf is what an error says of devices, nil where it is of something else.
 func failureOf(err error) *session.Error {
 	if err == nil {
 		return nil
@@ -223,8 +213,7 @@ func failureOf(err error) *session.Error {
 	return nil
 }
 
-// CheckGrants fails where a grant is of a device that nobody describes: without it a session would run without what it
-// holds.
+// CheckGrants fails where a granted device is unknown: the session would run without it.
 func CheckGrants(c engine.Container) error {
 	for _, grant := range c.Grants {
 		known := func(device gpu.Device) bool { return device.UUID == grant.Device && device.Vendor != "" }
@@ -237,8 +226,7 @@ func CheckGrants(c engine.Container) error {
 	return nil
 }
 
-// ids names what is granted as the toolkit does: MIG instances by their own UUID and devices by theirs. Only devices of
-// the vendor count.
+// ids names granted devices of a vendor as the toolkit does: MIG instances by their own UUIDs, else the device.
 func ids(c engine.Container, vendor gpu.Vendor) []string {
 	var list []string
 	for _, device := range c.Devices {
@@ -254,7 +242,7 @@ func ids(c engine.Container, vendor gpu.Vendor) []string {
 	return list
 }
 
-// granted are the instances that are granted of a device, or the device itself.
+// granted returns the instances that are granted of a device, or the device itself.
 func granted(device gpu.UUID, grants []gpu.Grant) []string {
 	var instances []string
 	for _, grant := range grants {

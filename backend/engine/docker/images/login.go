@@ -21,14 +21,13 @@ import (
 // helperTime is how long a credential helper may take; some ask a person.
 const helperTime = 30 * time.Second
 
-// hubServer is what Docker Hub is called among logins, and hubDomain in references.
+// Docker Hub has one name among logins and another in references.
 const (
 	hubServer = "https://index.docker.io/v1/"
 	hubDomain = "docker.io"
 )
 
-// loginHeader is the login for a registry that `docker login` kept in the folder dir, as the daemon takes it; ""
-// without a login there.
+// loginHeader is the login of `docker login` for a registry, encoded for the daemon; "" if there is none in dir.
 func loginHeader(ctx context.Context, dir, domain string) (string, error) {
 	kept, err := config.Load(dir)
 	if err != nil {
@@ -51,7 +50,7 @@ func loginHeader(ctx context.Context, dir, domain string) (string, error) {
 	})
 }
 
-// findLogin asks the credential helper of a registry, if it has one, and looks into the file where that knows no login.
+// findLogin asks the registry's credential helper, if there is one, then the file.
 func findLogin(ctx context.Context, kept *configfile.ConfigFile, domain, server string) (types.AuthConfig, error) {
 	name := cmp.Or(kept.CredentialHelpers[domain], kept.CredentialHelpers[server], kept.CredentialsStore)
 	if name == "" {
@@ -76,8 +75,7 @@ func findLogin(ctx context.Context, kept *configfile.ConfigFile, domain, server 
 	return types.AuthConfig{Username: told.Username, Password: told.Secret}, nil
 }
 
-// helper is one run of a credential helper. Unlike Docker's own it ends with a context, and its standard error goes
-// nowhere.
+// helper is one run of a credential helper. Unlike Docker's own it ends with a context and discards stderr.
 type helper struct{ cmd *exec.Cmd }
 
 func (h helper) Input(server io.Reader)  { h.cmd.Stdin = server }

@@ -7,7 +7,7 @@ import (
 	"slipway/gpu"
 )
 
-// meter adds up what the layers of a pull report. What it tells never goes back.
+// meter adds up the layers of a pull. Its progress never goes back.
 type meter struct {
 	layers map[string]*layer
 	marks  []mark // what was downloaded when, over the last rateWindow
@@ -25,13 +25,12 @@ type mark struct {
 	current int64
 }
 
-// rateWindow is the time over which the rate of a pull is taken.
+// rateWindow is the time over which the rate is measured.
 const rateWindow = 5 * time.Second
 
 func newMeter() *meter { return &meter{layers: map[string]*layer{}} }
 
-// note takes in one message and reports whether it changed anything. Docker names the states of a layer only in these
-// words.
+// note handles one message and reports whether it changed anything. The states of layers exist only as these words.
 func (m *meter) note(said message, now time.Time) bool {
 	if said.ID == "" {
 		return false
@@ -61,8 +60,7 @@ func (m *meter) note(said message, now time.Time) bool {
 	return true
 }
 
-// downloading notes how far a layer is. After a cut Docker goes on where it stood, and counts only what was missing
-// then.
+// downloading records the progress of a layer. After a cut, Docker resumes and counts only the rest.
 func (l *layer) downloading(current, total int64) {
 	if l.sized && total > 0 && total < l.total {
 		current += l.total - total
@@ -73,13 +71,13 @@ func (l *layer) downloading(current, total int64) {
 	}
 }
 
-// complete notes that a layer is downloaded. One that was too small to report its size counts as nothing.
+// complete records that a layer is downloaded. One too small to report its size counts as nothing.
 func (l *layer) complete() {
 	l.current = max(l.current, l.total)
 	l.total, l.sized = l.current, true
 }
 
-// mark notes how much is downloaded, at most ten times a second.
+// mark records the bytes downloaded, at most ten times a second.
 func (m *meter) mark(now time.Time) {
 	if n := len(m.marks); n > 0 && now.Sub(m.marks[n-1].at) < 100*time.Millisecond {
 		return
@@ -94,8 +92,7 @@ func (m *meter) mark(now time.Time) {
 	}
 }
 
-// pull is the progress so far. Total stays 0 until the size of every layer is known, for a part of it would make the
-// pull look nearly done.
+// pull is the progress. Total is 0 until the size of every layer is known: a part would look nearly done.
 func (m *meter) pull(now time.Time) session.Pull {
 	p := session.Pull{Layers: len(m.layers)}
 	sized := len(m.layers) > 0

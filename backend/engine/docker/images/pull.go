@@ -16,8 +16,8 @@ import (
 	"slipway/backend/session"
 )
 
-// Pull fetches an image. Besides the codes that it promises it fails with engine_call_invalid for a text that is no
-// image name, engine_pull_forbidden and engine_create_unsupported.
+// Pull fetches an image. It also fails with engine_call_invalid for an invalid name, engine_pull_forbidden and
+// engine_create_unsupported.
 func (s *Store) Pull(ctx context.Context, ref string, logins bool,
 	progress func(session.Pull)) (private bool, err error) {
 	named, err := reference.ParseNormalizedNamed(ref)
@@ -41,8 +41,7 @@ func (s *Store) Pull(ctx context.Context, ref string, logins bool,
 	return login != "" && !s.public(ctx, ref), nil
 }
 
-// public reports whether a registry tells of an image without a login. One that does not answer is taken for one that
-// does not.
+// public reports whether a registry describes an image without a login. Without an answer it is taken for private.
 func (s *Store) public(ctx context.Context, ref string) bool {
 	ctx, cancel := s.daemon.Brief(ctx)
 	defer cancel()
@@ -50,7 +49,7 @@ func (s *Store) public(ctx context.Context, ref string) bool {
 	return err == nil
 }
 
-// message is one line of the stream that a pull answers with.
+// message is one line of the stream of a pull or load.
 type message struct {
 	Status string `json:"status"`
 	ID     string `json:"id"` // of the layer
@@ -65,16 +64,16 @@ type message struct {
 	ErrorText string `json:"error"`
 }
 
-// streamError is what a pull's stream says in the middle.
+// streamError is an error inside the stream.
 type streamError struct{ text string }
 
 func (e *streamError) Error() string { return e.text }
 
-// reportEvery is how often progress is told, so that a quick pull is no flood.
+// reportEvery limits the progress reports of a quick pull.
 const reportEvery = 200 * time.Millisecond
 
-// follow reads a pull's stream to its end and tells progress from this goroutine only: also while nothing comes, so
-// that a rate falls to nothing.
+// follow reads the stream to its end and reports progress from this goroutine only, also while nothing arrives, so that
+// the rate falls to 0.
 func follow(stream io.Reader, progress func(session.Pull)) error {
 	messages, done := make(chan message), make(chan struct{})
 	failed := make(chan error, 1)
@@ -117,7 +116,7 @@ func follow(stream io.Reader, progress func(session.Pull)) error {
 	}
 }
 
-// decode passes on the messages of a stream of the daemon's until it ends, which is no error, or reports one.
+// decode passes on messages until the stream ends or reports an error.
 func decode(stream io.Reader, pass func(message) (more bool)) error {
 	lines := json.NewDecoder(stream)
 	for {
@@ -138,8 +137,7 @@ func decode(stream io.Reader, pass func(message) (more bool)) error {
 	}
 }
 
-// pullFailure says why a pull failed. A registry's answer reaches Slipway as the daemon's text, so most of it is
-// decided in reasons.go.
+// pullFailure says why a pull failed. The registry's answer is mostly known as text, see reasons.go.
 func pullFailure(ctx context.Context, ref string, err error) error {
 	if err == nil {
 		return nil

@@ -1,5 +1,4 @@
-// Package stats takes samples of running containers: of the kernel's own files where the daemon runs on this machine,
-// and of the daemon otherwise.
+// Package stats samples running containers, from the kernel's files where the daemon runs on this machine.
 package stats
 
 import (
@@ -22,15 +21,14 @@ type Reader struct {
 	gauges  gauges
 }
 
-// New returns a reader of the containers of a daemon.
+// New returns a reader for the containers of a daemon.
 func New(d *daemon.Daemon) *Reader {
 	return &Reader{daemon: d, sampler: sampler{proc: "/proc", root: "/sys/fs/cgroup"}}
 }
 
-// Close closes the files that are open for the next samples.
 func (r *Reader) Close() { r.gauges.close() }
 
-// Stats returns one sample of each running container asked for, by id. One that cannot be read is absent.
+// Stats returns one sample for each running container, by id. Containers that cannot be read are absent.
 func (r *Reader) Stats(ctx context.Context, ids []string) (map[string]engine.Stats, error) {
 	facts, err := r.daemon.Facts(ctx)
 	if err != nil {
@@ -60,7 +58,7 @@ func (r *Reader) Stats(ctx context.Context, ids []string) (map[string]engine.Sta
 	return samples, nil
 }
 
-// sampleAsked asks the daemon for a container's process, then samples it; ok is false for one that does not run.
+// sampleAsked asks the daemon for a container's process and samples it; ok is false if it does not run.
 func (r *Reader) sampleAsked(ctx context.Context, id string, here bool) (engine.Stats, bool, error) {
 	short, cancel := r.daemon.Brief(ctx)
 	defer cancel()
@@ -79,7 +77,7 @@ func (r *Reader) sampleAsked(ctx context.Context, id string, here bool) (engine.
 	return r.sampleAPI(short, id)
 }
 
-// sampleAPI takes the daemon's own statistics.
+// sampleAPI uses the daemon's own statistics.
 func (r *Reader) sampleAPI(ctx context.Context, id string) (engine.Stats, bool, error) {
 	reply, err := r.daemon.API.ContainerStatsOneShot(ctx, id)
 	if err != nil {
@@ -131,8 +129,7 @@ type gauges struct {
 	page page
 }
 
-// sample samples, into samples, the containers that are known from before, and returns the others. Whoever is not asked
-// for any more, or has ended, is forgotten.
+// sample samples known containers and returns the others. It forgets containers that ended or are not in ids.
 func (g *gauges) sample(ids []string, samples map[string]engine.Stats) (unknown []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -186,7 +183,6 @@ func (g *gauges) add(s sampler, id string, pid int) (engine.Stats, error) {
 	return sample, nil
 }
 
-// close forgets all.
 func (g *gauges) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
