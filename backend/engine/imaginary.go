@@ -13,20 +13,19 @@ import (
 	"slipway/gpu"
 )
 
-// Imaginary is an image of an engine that runs nothing real: it has an id and names like any other, and its layers hold
-// noise.
+// Imaginary is an image of an engine that runs nothing real. Its layers hold noise.
 type Imaginary struct {
 	Parts   session.ImageParts
 	content map[string][]byte
 }
 
-// The layers of imaginary images, in bytes.
+// The layers of imaginary images, in bytes; all images share the first.
 const (
 	imaginaryBase = 192 << 10 // all of them stand on it
 	imaginaryOwn  = 640 << 10
 )
 
-// Imagine returns what an imaginary image is made of. The same image is made of the same parts on every machine.
+// Imagine returns the parts of an imaginary image, which are the same on every machine.
 func Imagine(image session.Image) Imaginary {
 	i := Imaginary{
 		Parts:   session.ImageParts{ID: image.ID, Refs: image.Refs, Arch: image.Arch, OS: "linux"},
@@ -51,7 +50,6 @@ func Imagine(image session.Image) Imaginary {
 	return i
 }
 
-// noise is the same for the same seed.
 func noise(seed string, length int) []byte {
 	stream := rand.NewChaCha8(sha256.Sum256([]byte(seed)))
 	data := make([]byte, length)
@@ -84,7 +82,7 @@ func (i Imaginary) parts() []string {
 	return parts
 }
 
-// CommonLayers counts the first layers that two images have in common.
+// CommonLayers counts the first layers that two images share.
 func CommonLayers(a, b []session.ImageLayer) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n].Digest == b[n].Digest {
@@ -93,8 +91,7 @@ func CommonLayers(a, b []session.ImageLayer) int {
 	return n
 }
 
-// CheckImport says which of an image's parts is neither among the first layers that are present nor in content:
-// image_update_invalid.
+// CheckImport fails with image_update_invalid if a part is neither in content nor among the first present layers.
 func CheckImport(parts session.ImageParts, present int, content map[string]Content) error {
 	if _, ok := content[session.ImageConfig]; !ok {
 		return Incomplete("its configuration was not sent")
@@ -107,13 +104,13 @@ func CheckImport(parts session.ImageParts, present int, content map[string]Conte
 	return nil
 }
 
-// Incomplete is image_update_invalid: what keeps an image from being put together.
+// Incomplete is image_update_invalid, with the reason.
 func Incomplete(what string) error {
 	return session.NewError(session.CodeImageInvalid, "The image cannot be put together: "+what+".",
 		"Send it again; what is missing follows.")
 }
 
-// NameTaken is image_update_conflict: a name is another image's.
+// NameTaken is image_update_conflict: another image has the name.
 func NameTaken(ref string) error {
 	return session.NewError(session.CodeImageConflict, "There is another image named "+ref+" on that machine.",
 		"Remove it there first, or give this one another name. An admin replaces it with slipway image send --replace.")

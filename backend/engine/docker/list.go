@@ -168,7 +168,7 @@ const overlap = 2 * time.Second
 // Watch calls fn for each container of ours that changes, from shortly before the last List, so that a caller that
 // lists and then watches misses nothing. A removed container is reported once more, as Gone.
 func (e *Engine) Watch(ctx context.Context, fn func(engine.State)) error {
-	// The client has a data race on its API version until one call was answered.
+	// Events uses the API version before the client has negotiated it, unless a call was answered already.
 	if _, err := e.daemon.Facts(ctx); err != nil {
 		return err
 	}

@@ -1,3 +1,2 @@
-// Package enginetest holds [Run], the suite that each implementation of [engine.Engine] must pass, and what tests need
-// of a real daemon.
+// Package enginetest has [Run], the suite for implementations of [engine.Engine], and what tests need of a real daemon.
 package enginetest

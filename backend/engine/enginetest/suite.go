@@ -16,23 +16,22 @@ import (
 	"slipway/gpu"
 )
 
-// Options says what an engine under test has and can do.
+// Options describes an engine under test.
 type Options struct {
 	Instance string // instance label that the engine lists
 	Image    string // an image that is there, with a POSIX shell
 	// OOM is a command that uses more memory than a container of the suite has.
 	OOM string
-	// PullImage is a reference that can be pulled and Evict removes it from the machine beforehand.
+	// PullImage is a reference that can be pulled; Evict removes it from the machine first.
 	PullImage string
 	Evict     func(t *testing.T, ref string)
-	// HomeExists reports whether the home of a container is still there.
+	// HomeExists reports whether the home of a container exists.
 	HomeExists func(t *testing.T, c engine.Container) bool
-	// Serve is a program that serves [ServePort] on every address of a container.
+	// Serve is a program that serves [ServePort] on every address of its container.
 	Serve []string
-	// Guest reports whether the engine's guests speak the link protocol; without it the cases that need one are left
-	// out.
+	// Guest reports whether guests speak the link protocol; otherwise cases that need it are skipped.
 	Guest bool
-	// DropGuest breaks the connection to a container's guest from the far side. nil: the suite only closes its own end.
+	// DropGuest breaks the connection to a container's guest from the far side. nil: the suite closes only its own end.
 	DropGuest func(t *testing.T, id string)
 }
 
@@ -50,7 +49,7 @@ const (
 	commandSleep = "sleep 600"
 )
 
-// suite is one case under way.
+// suite is one running case.
 type suite struct {
 	*testing.T
 	Options
@@ -63,8 +62,7 @@ type engineCase struct {
 	run  func(*suite)
 }
 
-// Run checks that an engine keeps its promises. open makes a fresh engine for each case and is responsible for closing
-// it; what the cases create they remove.
+// Run checks an engine. open makes a new engine for each case and closes it; cases remove what they create.
 func Run(t *testing.T, open func(t *testing.T) engine.Engine, opts Options) {
 	all := cases
 	if opts.Guest {
@@ -129,7 +127,6 @@ var cases = []engineCase{
 	{"the home goes with the container", caseHome},
 }
 
-// guestCases are those that need the guest of a container.
 var guestCases = []engineCase{
 	{"the guest greets and becomes ready", caseGuestHello},
 	{"a lost guest connection is made again", caseGuestAgain},
@@ -140,7 +137,7 @@ var guestCases = []engineCase{
 	{"a server is reached in its own container alone", caseServed},
 }
 
-// container describes a new container with a name of its own.
+// container describes a new container with a unique name.
 func (s *suite) container(command string) engine.Container {
 	id := session.ID(strings.ToLower(rand.Text()[:12]))
 	name := fmt.Sprintf("slipway-%s-%s-1", id, session.MainKernel)
@@ -159,7 +156,7 @@ func (s *suite) container(command string) engine.Container {
 	}
 }
 
-// create creates a container that the case's end removes.
+// create creates a container and removes it at the end of the case.
 func (s *suite) create(c engine.Container) string {
 	s.Helper()
 	id, err := s.engine.Create(s.ctx, c)
@@ -170,7 +167,7 @@ func (s *suite) create(c engine.Container) string {
 	return id
 }
 
-// atEnd removes what the case made, if it is still there.
+// atEnd removes something at the end of the case if it still exists.
 func (s *suite) atEnd(what string, remove func(context.Context) error) {
 	s.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -181,7 +178,6 @@ func (s *suite) atEnd(what string, remove func(context.Context) error) {
 	})
 }
 
-// run creates and starts a container.
 func (s *suite) run(c engine.Container) string {
 	s.Helper()
 	id := s.create(c)
@@ -189,7 +185,6 @@ func (s *suite) run(c engine.Container) string {
 	return id
 }
 
-// start is run for a command.
 func (s *suite) start(command string) string {
 	s.Helper()
 	return s.run(s.container(command))
@@ -215,7 +210,7 @@ func (s *suite) ended(id string) engine.State {
 	return state
 }
 
-// await polls for what happens on the other side of a process border.
+// await polls until done.
 func (s *suite) await(what string, done func() bool) {
 	s.Helper()
 	deadline := time.Now().Add(patience)
@@ -227,7 +222,7 @@ func (s *suite) await(what string, done func() bool) {
 	}
 }
 
-// ends waits for what is to end with its context.
+// ends waits for something that its context ends.
 func (s *suite) ends(what string, done <-chan error) (err error) {
 	s.Helper()
 	select {
@@ -238,7 +233,7 @@ func (s *suite) ends(what string, done <-chan error) (err error) {
 	return err
 }
 
-// ok ends the case where something failed.
+// ok ends the case on an error.
 func (s *suite) ok(err error) {
 	s.Helper()
 	if err != nil {
@@ -246,7 +241,7 @@ func (s *suite) ok(err error) {
 	}
 }
 
-// failure is the error of a call of which nothing else matters.
+// failure is the error of a call whose result does not matter.
 func failure[T any](_ T, err error) error { return err }
 
 func (s *suite) wantCode(err error, code session.Code) {

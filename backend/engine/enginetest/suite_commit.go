@@ -10,7 +10,7 @@ import (
 	"slipway/backend/session"
 )
 
-// commitOf is what a commit of the suite is asked for, under a name of its own. The image goes with the case.
+// commitOf describes a commit with a unique name. The image is removed at the end of the case.
 func (s *suite) commitOf() engine.Commit {
 	name := "Test_" + rand.Text()[:8]
 	c := engine.Commit{Ref: "slipway-test/commit:" + name, Origin: session.ImageOrigin{
@@ -51,8 +51,7 @@ func caseCommit(s *suite) {
 	s.wantCode(s.engine.RemoveImage(s.ctx, c.Ref), session.CodeNoImage)
 }
 
-// begins starts a container of an image and removes it. Nothing of the container that the image was made of is left in
-// its labels.
+// begins starts a container of an image and removes it. The labels of the committed container must not show.
 func (s *suite) begins(ref string) {
 	s.Helper()
 	c := s.container(commandExit)
@@ -86,7 +85,7 @@ func caseCommitCancel(s *suite) {
 	}
 }
 
-// caseRemoveUsed wants an image to keep every name while a container uses it.
+// caseRemoveUsed expects an image in use to keep all its names.
 func caseRemoveUsed(s *suite) {
 	s.create(s.container(""))
 	s.wantCode(s.engine.RemoveImage(s.ctx, s.Image), session.CodeImageConflict)

@@ -239,7 +239,7 @@ func caseConcurrent(s *suite) {
 	}
 }
 
-// together runs fn for 0 … n−1 at once and reports what fails.
+// together runs fn for 0 … n−1 at once and reports errors.
 func (s *suite) together(n int, fn func(i int) error) {
 	s.Helper()
 	var group sync.WaitGroup
@@ -311,7 +311,7 @@ func caseWatch(s *suite) {
 	s.expect(seen, "a start", func(state engine.State) bool { return state.ID == runner && state.Running })
 }
 
-// watch watches until the end of the case, and returns when it surely does.
+// watch watches until the end of the case, and returns once the watch works.
 func (s *suite) watch() <-chan engine.State {
 	seen := make(chan engine.State, 4096)
 	ctx, cancel := context.WithCancel(s.ctx)

@@ -7,7 +7,6 @@ import (
 	"slipway/backend/guest/link"
 )
 
-// connect asks for the guest and greets it.
 func (s *suite) connect(id string) *link.Client {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.ctx, patience)
@@ -24,7 +23,6 @@ func (s *suite) connect(id string) *link.Client {
 	return client
 }
 
-// ready waits for the guest's word that the container is set up.
 func (s *suite) ready(client *link.Client) {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.ctx, patience)

@@ -12,11 +12,10 @@ import (
 	"slipway/backend/session"
 )
 
-// outside is what lies beside the directories that a case mounts. Nobody in a container may see it.
+// outside is beside the mounted directories. No container may see it.
 const outside = "what lies outside"
 
-// caseMounts mounts a directory to be written, the same one to be read, and one inside of it, as folders are. A link in
-// them that leads out of them leads nowhere on this machine.
+// caseMounts mounts a directory writable and read-only, and one inside of it. Links in it must not lead out of it.
 func caseMounts(s *suite) {
 	dir := s.TempDir()
 	folder, beside := filepath.Join(dir, "folder"), filepath.Join(dir, "beside")
@@ -63,7 +62,6 @@ func caseMounts(s *suite) {
 	}
 }
 
-// mounted starts a container and waits until it is set up.
 func (s *suite) mounted(c engine.Container) *link.Client {
 	s.Helper()
 	id := s.run(c)

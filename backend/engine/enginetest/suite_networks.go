@@ -9,7 +9,7 @@ import (
 	"slipway/backend/session"
 )
 
-// network makes a private network that the case's end removes, after the containers in it.
+// network makes a private network and removes it at the end of the case.
 func (s *suite) network(n engine.Network) string {
 	s.Helper()
 	s.atEnd("the network that the case made",
@@ -18,7 +18,6 @@ func (s *suite) network(n engine.Network) string {
 	return n.Name
 }
 
-// networkFor is a network for a container.
 func networkFor(c engine.Container) engine.Network {
 	return engine.Network{Name: "slipway-" + c.Labels[engine.LabelSession], Labels: map[string]string{
 		engine.LabelSession:  c.Labels[engine.LabelSession],
@@ -65,7 +64,7 @@ func caseNetworkInUse(s *suite) {
 	}
 }
 
-// apart makes a network that keeps its containers apart, and two in it.
+// apart makes a network that isolates its containers, and two of them in it.
 func (s *suite) apart() (network string, first, second string) {
 	s.Helper()
 	c, d := s.container(""), s.container("")
@@ -87,8 +86,7 @@ func caseNetworkApart(s *suite) {
 	}
 }
 
-// caseServed looks only at what the guests dial, each in its own container: by its address one container is tried from
-// another where there are addresses.
+// caseServed tries only what the guests dial in their own containers: not every engine has addresses.
 func caseServed(s *suite) {
 	_, first, second := s.apart()
 	server, other := s.connect(first), s.connect(second)
@@ -113,8 +111,7 @@ func caseServed(s *suite) {
 
 func caseCreateNoNetwork(s *suite) {
 	c := s.container("")
-	// Those that engines have of their own are no networks for sessions: by the machine's, its loopback would be
-	// theirs.
+	// An engine's own networks are not for sessions: the machine's would share its loopback.
 	for _, name := range []string{"slipway-none", "host", "bridge", "none", "container:" + c.Name} {
 		c.Network = name
 		s.wantCode(failure(s.engine.Create(s.ctx, c)), session.CodeEngineConflict)

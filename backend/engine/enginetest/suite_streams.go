@@ -39,8 +39,7 @@ func caseNoImage(s *suite) {
 func casePullUnknown(s *suite) {
 	_, err := s.engine.Pull(s.ctx, noImage, false, func(session.Pull) {})
 	switch code := session.CodeOf(err); code {
-	// An engine without a way to any registry cannot know better, and one whose registry hides what it lacks is told
-	// that it may not look.
+	// Some engines reach no registry, and some registries hide what they lack.
 	case session.CodePullNotFound, session.CodePullUnavailable, session.CodePullForbidden:
 	default:
 		s.Errorf("got code %q (%v), want engine_pull_not-found", code, err)
@@ -85,7 +84,6 @@ func casePullCancel(s *suite) {
 	}
 }
 
-// readLogs reads a log to its end.
 func (s *suite) readLogs(id string, opts session.LogOptions) string {
 	s.Helper()
 	reader, err := s.engine.Logs(s.ctx, id, opts)

@@ -13,7 +13,7 @@ import (
 	"slipway/gpu"
 )
 
-// caseTransfer gives an image away in parts and puts it together again.
+// caseTransfer exports an image in parts and imports it.
 func caseTransfer(s *suite) {
 	parts, err := s.engine.DescribeImage(s.ctx, s.Image)
 	s.ok(err)
@@ -48,7 +48,7 @@ func caseTransfer(s *suite) {
 	}
 }
 
-// caseTransferEnds gives up in the middle of an image.
+// caseTransferEnds stops in the middle of an image.
 func caseTransferEnds(s *suite) {
 	parts, err := s.engine.DescribeImage(s.ctx, s.Image)
 	s.ok(err)

@@ -10,7 +10,7 @@ import (
 	"slipway/gpu"
 )
 
-// Image is one image that a simulated machine or registry has.
+// Image is an image of a simulated machine or registry.
 type Image struct {
 	Ref       string
 	Layers    []gpu.Bytes // as they are downloaded
@@ -18,7 +18,7 @@ type Image struct {
 	Installed bool        // there from the beginning
 }
 
-// Catalogue is what the simulated registry has. Some of it is on the machine from the beginning.
+// Catalogue is the content of the simulated registry. Some images are installed from the beginning.
 func Catalogue() []Image {
 	image := func(ref string, mib gpu.Bytes, installed bool) Image {
 		return Image{Ref: ref, Layers: layers(mib * gpu.MiB), Installed: installed}
@@ -44,7 +44,7 @@ func Catalogue() []Image {
 	}
 }
 
-// layers splits a download the way images are: a base, a few large layers, and small ones.
+// layers splits a download like real images: a base, a few large layers, and small ones.
 func layers(total gpu.Bytes) []gpu.Bytes {
 	shares := []gpu.Bytes{8, 20, 5, 46, 2, 14, 4}
 	if total < 64*gpu.MiB {
@@ -79,7 +79,7 @@ func (i Image) describe() session.Image {
 	}
 }
 
-// Pinned is an image of the catalogue by its digest.
+// Pinned is an image of the catalogue with its digest.
 func Pinned(ref string) string { return session.PinImage(ref, Image{Ref: ref}.describe()) }
 
 func arch() string {

@@ -12,8 +12,7 @@ import (
 )
 
 const (
-	// changedFirst and changedEach are what a container has changed: a little at its start, and more for each minute of
-	// its life, as people install things.
+	// A container changes a little at its start and more for each minute, as people install things.
 	changedFirst = 24 * gpu.MiB
 	changedEach  = 16 * gpu.MiB
 	changedMost  = 4 * gpu.GiB

@@ -18,7 +18,7 @@ import (
 	"slipway/backend/session"
 )
 
-// How long things take on a usual machine.
+// How long things take at speed 1.
 const (
 	createTime = 180 * time.Millisecond
 	startTime  = 320 * time.Millisecond
@@ -26,7 +26,6 @@ const (
 	stopTime   = 120 * time.Millisecond
 )
 
-// containers are those of the machine.
 type containers struct {
 	*machine
 	images   *images
@@ -36,7 +35,7 @@ type containers struct {
 	watchers map[*engine.Changes]struct{}
 }
 
-// container is one simulated container. Its fields are guarded by machine.mu.
+// container is one simulated container. machine.mu guards its fields.
 type container struct {
 	record
 	log      *logFile
@@ -80,14 +79,14 @@ func (s *containers) Create(ctx context.Context, c engine.Container) (string, er
 	return id, s.save()
 }
 
-// newID is an id as Docker's are.
+// newID returns an id like Docker's.
 func newID() string {
 	var raw [32]byte
 	_, _ = rand.Read(raw[:]) // never fails: see the documentation of crypto/rand
 	return hex.EncodeToString(raw[:])
 }
 
-// named returns the container that c already is. It needs mu.
+// named returns the container with the name and labels of c. It needs mu.
 func (s *containers) named(c engine.Container) (string, error) {
 	for id, other := range s.byID {
 		switch {
@@ -132,7 +131,6 @@ func (s *containers) creatable(c engine.Container) error {
 	return nil
 }
 
-// prepare makes the files of a container.
 func (s *containers) prepare(id string, c engine.Container) (*logFile, error) {
 	root := filepath.Join(s.containerDir(id), "root")
 	if err := errors.Join(os.MkdirAll(s.containerDir(id), 0o700), os.Mkdir(root, 0o755)); err != nil {
@@ -214,7 +212,7 @@ func (s *containers) Remove(ctx context.Context, id string) error {
 	return errors.Join(err, s.save(), os.RemoveAll(s.containerDir(id)))
 }
 
-// Others implements [engine.Monitor]: nobody else uses a simulated machine.
+// Others implements [engine.Monitor]: a simulated machine has no other users.
 func (s *containers) Others(context.Context) ([]engine.State, error) { return nil, nil }
 
 func (s *containers) List(ctx context.Context) ([]engine.State, error) {
@@ -246,7 +244,7 @@ func (s *containers) Inspect(ctx context.Context, id string) (engine.State, erro
 	return c.state(), nil
 }
 
-// touch wakes all who wait, and tells watchers of a container. The caller holds mu.
+// touch wakes all who wait and reports a container to watchers. It needs mu.
 func (s *containers) touch(c *container) {
 	s.wake()
 	if c.lost || !s.ours(c) {
@@ -273,7 +271,7 @@ func notFound(id string) error {
 		"It may have been removed.")
 }
 
-// using returns the names of the containers that use an image. It needs mu.
+// using returns the names of containers that use an image. It needs mu.
 func (s *containers) using(image session.Image) []string {
 	var names []string
 	for _, c := range s.byID {

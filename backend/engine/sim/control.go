@@ -4,7 +4,7 @@ import (
 	"slipway/gpu"
 )
 
-// Exit ends a running container with a code, as a program that ends by itself or is killed from outside.
+// Exit ends a running container with a code, like a program that ends by itself or is killed.
 func (s *containers) Exit(id string, code int) {
 	s.finish(id, code)
 	if err := s.save(); err != nil {
@@ -12,14 +12,13 @@ func (s *containers) Exit(id string, code int) {
 	}
 }
 
-// OOM ends a container as the kernel does when its memory has run out.
+// OOM ends a container like the kernel when memory runs out.
 func (s *containers) OOM(id string) {
 	s.oom(id)
 	s.Exit(id, 137)
 }
 
-// Lose makes a container vanish without a word to watchers, as when somebody removes it while the engine's events are
-// not heard.
+// Lose removes a container without telling watchers, as when somebody removes it while the event stream is broken.
 func (s *containers) Lose(id string) error {
 	s.mu.Lock()
 	if c, ok := s.byID[id]; ok {
@@ -29,7 +28,7 @@ func (s *containers) Lose(id string) error {
 	return s.Remove(s.ctx, id)
 }
 
-// WriteLog adds whole lines to what a container wrote.
+// WriteLog adds whole lines to a container's log.
 func (s *containers) WriteLog(id string, lines ...string) {
 	s.mu.Lock()
 	c, ok := s.byID[id]
@@ -41,7 +40,7 @@ func (s *containers) WriteLog(id string, lines ...string) {
 	}
 }
 
-// AddImage puts an image on the machine that no registry needs to have.
+// AddImage adds an image to the machine that no registry needs to have.
 func (s *images) AddImage(ref string) error {
 	s.mu.Lock()
 	s.keep(Image{Ref: fullRef(ref), Size: 120 * gpu.MiB}.describe())
@@ -49,7 +48,7 @@ func (s *images) AddImage(ref string) error {
 	return s.save()
 }
 
-// Evict takes an image from the machine, whoever uses it.
+// Evict removes an image from the machine, even if it is in use.
 func (s *images) Evict(ref string) error {
 	s.mu.Lock()
 	if image, ok := s.resolve(ref); ok {

@@ -11,23 +11,22 @@ import (
 	"slipway/gpu"
 )
 
-// Devices are those of the simulated machine, on which containers compute.
+// Devices are those of the simulated machine.
 type Devices interface {
-	// Look says what the devices are and do now, without being noticed by whoever samples them.
+	// Look returns the devices and a sample, without affecting other readers.
 	Look(ctx context.Context) ([]gpu.Device, gpu.Sample, error)
-	// Compute has a program of a container use what was granted, in place of the one that is there without being
-	// started, until end is called.
+	// Compute runs a program of a container on what was granted, in place of its default load, until end is called.
 	Compute(container, name string, grants []gpu.Grant) (pids []int, end func())
 }
 
-// granted are the devices of one container, as its programs see them.
+// granted are the devices of one container.
 type granted struct {
 	devices   Devices
 	container string
 	grants    []gpu.Grant
 }
 
-// grantedTo returns what a container was granted, nil where that is nothing.
+// grantedTo returns the granted devices of a container, nil if there are none.
 func (s *containers) grantedTo(id string, spec engine.Container) shell.GPUs {
 	var grants session.Grants
 	if s.config.Devices == nil || json.Unmarshal([]byte(spec.Labels[engine.LabelGrants]), &grants) != nil ||

@@ -9,7 +9,7 @@ import (
 	"slipway/backend/session"
 )
 
-// images are those of the machine, and those of the registry that it pulls from.
+// images are those of the machine and of its registry.
 type images struct {
 	*machine
 	users func(image session.Image) []string // the containers that use an image; called with mu held
@@ -18,7 +18,7 @@ type images struct {
 	parts []session.ImageParts // what those are made of that were brought
 }
 
-// fullRef adds the tag that a reference without one means, and takes away the registry that one without a host means.
+// fullRef adds the default tag to a reference and removes the default registry.
 func fullRef(ref string) string {
 	ref = strings.TrimPrefix(strings.TrimPrefix(ref, "docker.io/"), "library/")
 	if last := ref[strings.LastIndex(ref, "/")+1:]; strings.ContainsAny(last, ":@") {
@@ -27,7 +27,7 @@ func fullRef(ref string) string {
 	return ref + ":latest"
 }
 
-// published returns the image that the registry has under ref.
+// published returns the registry's image of a reference.
 func (s *images) published(ref string) (Image, bool) {
 	name, digest, _ := strings.Cut(ref, "@")
 	for _, image := range s.config.Catalogue {
@@ -38,14 +38,14 @@ func (s *images) published(ref string) (Image, bool) {
 	return Image{}, false
 }
 
-// find returns the image that the machine has under ref, or under an id.
+// find returns the machine's image of a reference or id.
 func (s *images) find(ref string) (session.Image, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.resolve(ref)
 }
 
-// resolve is find for who holds mu.
+// resolve is find with mu held.
 func (s *images) resolve(ref string) (session.Image, bool) {
 	name, digest, _ := strings.Cut(ref, "@")
 	for _, image := range s.here {
@@ -58,8 +58,8 @@ func (s *images) resolve(ref string) (session.Image, bool) {
 	return session.Image{}, false
 }
 
-// keep adds an image, or further names of one that is there. Another image that had one of its names loses it, and goes
-// with its last. It needs mu.
+// keep adds an image, or adds names to one that exists. Other images lose these names, and vanish with their last one.
+// It needs mu.
 func (s *images) keep(image session.Image) {
 	kept := []session.Image{}
 	for _, other := range s.here {
@@ -79,7 +79,7 @@ func (s *images) keep(image session.Image) {
 	slices.SortFunc(s.here, func(a, b session.Image) int { return strings.Compare(a.Refs[0], b.Refs[0]) })
 }
 
-// forget takes an image away under all its names. It needs mu.
+// forget removes an image under all its names. It needs mu.
 func (s *images) forget(image session.Image) {
 	s.parts = slices.DeleteFunc(s.parts, func(p session.ImageParts) bool { return p.ID == image.ID })
 	s.here = slices.DeleteFunc(s.here, func(i session.Image) bool { return i.ID == image.ID })
@@ -122,7 +122,7 @@ func (s *images) RemoveImage(ctx context.Context, ref string) error {
 	return s.save()
 }
 
-// DiskUse implements [engine.ImageStore]. Customized images share the layers of their base.
+// DiskUse implements [engine.ImageStore]. Committed images share the layers of their base.
 func (s *images) DiskUse(ctx context.Context) (session.ImageDisk, error) {
 	if err := s.check(ctx); err != nil {
 		return session.ImageDisk{}, err

@@ -30,10 +30,10 @@ type life struct {
 	gone   chan struct{}   // closed when all of it has ended
 }
 
-// endGrace is how long the terminals and services of a container have to end.
+// endGrace is how long terminals and services of a container have to end.
 const endGrace = 2 * time.Second
 
-// adopt takes up the containers that ran when the last process ended.
+// adopt resumes the containers that ran when the last process ended.
 func (s *containers) adopt() error {
 	for _, id := range slices.Sorted(maps.Keys(s.byID)) {
 		c := s.byID[id]
@@ -52,7 +52,6 @@ func (s *containers) adopt() error {
 	return nil
 }
 
-// begin makes a container run in this process.
 func (s *containers) begin(id string) error {
 	s.mu.Lock()
 	c, ok := s.byID[id]
@@ -103,8 +102,8 @@ func (s *containers) world(id string, spec engine.Container, started time.Time) 
 		OutOfMemory: func() { s.oom(id) }, Servers: s.servers(spec.Image, files)}, nil
 }
 
-// servers are what an image has beside the utilities of a shell: with Jupyter a notebook, whose Python runs in the
-// browser. In a build of Slipway that carries none there is nothing for it to serve.
+// servers are the programs of an image beside the shell: Jupyter images have a notebook with Python in the browser. A
+// build without the notebook's page has nothing to serve.
 func (s *containers) servers(ref string, files *shell.FS) map[string]http.Handler {
 	if image, ok := s.images.find(ref); ok {
 		ref = image.Refs[0]
@@ -123,7 +122,7 @@ func (s *containers) servers(ref string, files *shell.FS) map[string]http.Handle
 	return map[string]http.Handler{"jupyter-lab": pages, "jupyter-notebook": pages}
 }
 
-// environment is what every program of a container gets.
+// environment is the environment of every program of a container.
 func environment(spec engine.Container) []string {
 	env := []string{
 		"HOME=" + session.Home, "USER=" + guest.User, "LOGNAME=" + guest.User, "SHELL=/bin/bash", "LANG=C.UTF-8",
@@ -137,8 +136,7 @@ func environment(spec engine.Container) []string {
 	return env
 }
 
-// live is the course of a running container: it becomes ready, runs its batch command if it has one, and ends with it
-// or when it is told to.
+// live runs a container: it becomes ready, runs its batch command if it has one, and ends with it or with l.ctx.
 func (s *containers) live(id string, c *container, l *life) {
 	defer close(l.gone)
 	defer func() {
@@ -178,8 +176,7 @@ func (s *containers) live(id string, c *container, l *life) {
 	s.lives.Go(func() { s.Exit(id, code) })
 }
 
-// finish ends a running container with a code and waits until all of it has ended. One that does not run is left as it
-// is.
+// finish ends a running container with a code and waits until all of it has ended. It ignores one that does not run.
 func (s *containers) finish(id string, code int) {
 	s.mu.Lock()
 	c, ok := s.byID[id]
@@ -211,7 +208,7 @@ func (s *containers) finish(id string, code int) {
 	s.touch(c)
 }
 
-// oom notes that the kernel killed a process of a container for memory.
+// oom records that the kernel killed a process for lack of memory.
 func (s *containers) oom(id string) {
 	s.mu.Lock()
 	c, ok := s.byID[id]
@@ -228,7 +225,7 @@ func (s *containers) oom(id string) {
 	}
 }
 
-// Guest implements [engine.Containers]. A new connection replaces the one before.
+// Guest implements [engine.Containers]. A new connection replaces the previous one.
 func (s *containers) Guest(ctx context.Context, id string) (conn net.Conn, err error) {
 	if err := s.check(ctx); err != nil {
 		return nil, err
@@ -254,7 +251,7 @@ func (s *containers) Guest(ctx context.Context, id string) (conn net.Conn, err e
 	return conn, err
 }
 
-// serve connects to the guest of a life. The caller holds mu.
+// serve connects to the guest of a life. It needs mu.
 func (s *containers) serve(l *life) net.Conn {
 	near, far := net.Pipe()
 	if l.conn != nil {

@@ -15,10 +15,10 @@ import (
 	"slipway/backend/session"
 )
 
-// maxLog is how much of a container's output is kept, in bytes.
+// maxLog limits the log of a container, in bytes.
 const maxLog = 64 << 20
 
-// logFile keeps what a container wrote: one line each, begun with its time.
+// logFile is the log of a container: lines that begin with their time.
 type logFile struct {
 	path  string
 	clock *pace.Clock
@@ -42,7 +42,6 @@ func openLog(path string, clock *pace.Clock) (*logFile, error) {
 	return &logFile{path: path, clock: clock, file: file, size: info.Size(), changed: make(chan struct{})}, nil
 }
 
-// Write takes output as it comes.
 func (l *logFile) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -59,7 +58,7 @@ func (l *logFile) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// put writes the line that has just ended. The caller holds mu.
+// put writes the line that has just ended. It needs mu.
 func (l *logFile) put() {
 	text := l.partial
 	l.partial = nil
@@ -85,7 +84,7 @@ func (l *logFile) line(text string) {
 	l.Write([]byte(text + "\n")) //nolint:errcheck // always nil
 }
 
-// flush ends a line that has not ended.
+// flush ends an unfinished line.
 func (l *logFile) flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -123,7 +122,7 @@ func (s *containers) Logs(ctx context.Context, id string, opts session.LogOption
 	return r, nil
 }
 
-// logReader reads a log as its options ask for it. Close ends a Read that waits.
+// logReader reads a log with options. Close ends a Read that waits.
 type logReader struct {
 	ctx     context.Context //nolint:containedctx // of the call that asked for the log
 	cancel  context.CancelFunc
@@ -169,7 +168,7 @@ func (r *logReader) Close() error {
 	return r.file.Close()
 }
 
-// running says whether a container runs or is to, and when to look again.
+// running reports whether a container runs or will run, and when to look again.
 func (s *containers) running(id string) (now bool, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,7 +176,7 @@ func (s *containers) running(id string) (now bool, changed <-chan struct{}) {
 	return ok && (c.State.Running || c.State.Created) && !s.closed, s.changed
 }
 
-// skipTo moves to the last n lines of a file; 0 means all of them.
+// skipTo moves to the last n lines of a file; 0 means all.
 func skipTo(file *os.File, n int) error {
 	if n <= 0 {
 		return nil

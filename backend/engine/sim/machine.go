@@ -9,8 +9,7 @@ import (
 	"slipway/backend/session"
 )
 
-// machine is what the rooms of the engine have in common. One lock guards what all of them hold, since it is written
-// into one file.
+// machine is what the parts of the engine share. One lock guards all of them, because they are stored in one file.
 type machine struct {
 	config Config
 	ctx    context.Context //nolint:containedctx // it is the life of what this process runs, ended by Close
@@ -23,7 +22,6 @@ type machine struct {
 	closed  bool
 }
 
-// check fails when ctx has ended or the engine is closed.
 func (m *machine) check(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return cancelled(ctx)
@@ -45,7 +43,7 @@ func cancelled(ctx context.Context) error {
 		"The call was given up before it was done.", "")
 }
 
-// pause waits for a simulated length of time; it fails when ctx ends first.
+// pause waits for a simulated duration; it fails if ctx ends first.
 func (m *machine) pause(ctx context.Context, d time.Duration) error {
 	d = time.Duration(float64(d) / m.config.Speed)
 	if d == 0 { // the speed says at once
@@ -63,7 +61,7 @@ func (m *machine) pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// await waits until done, which is called with mu held, says so.
+// await waits until done, called with mu held, returns true.
 func (m *machine) await(ctx context.Context, done func() bool) error {
 	for {
 		m.mu.Lock()
@@ -80,7 +78,7 @@ func (m *machine) await(ctx context.Context, done func() bool) error {
 	}
 }
 
-// wake wakes all who wait. The caller holds mu.
+// wake wakes all who wait. It needs mu.
 func (m *machine) wake() {
 	close(m.changed)
 	m.changed = make(chan struct{})

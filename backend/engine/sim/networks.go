@@ -9,8 +9,7 @@ import (
 	"slipway/backend/session"
 )
 
-// networks are the private networks of the machine. A simulated network is a name: no simulated container reaches
-// another at all.
+// networks are the private networks of the machine. They are only names: simulated containers never reach each other.
 type networks struct {
 	*machine
 	here map[string]engine.Network // by name; guarded by mu
@@ -63,7 +62,7 @@ func (s *networks) RemoveNetwork(ctx context.Context, name string) error {
 	return s.save()
 }
 
-// has reports whether a network is there, as the empty name always is.
+// has reports whether a network exists. The default network, "", always does.
 func (s *networks) has(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -83,7 +83,7 @@ func (p *processes) with(vars []session.EnvVar) []string {
 	return env
 }
 
-// find fails if a program is not there or may not be run.
+// find fails if a program does not exist or is not executable.
 func (p *processes) find(argv []string) error {
 	if len(argv) == 0 || p.world.Known(argv[0]) {
 		return nil
@@ -125,7 +125,7 @@ func (p *processes) Files(context.Context) (net.Conn, error) {
 	return near, nil
 }
 
-// simulatedFS is the file system of a simulated container as package files knows it.
+// simulatedFS adapts the file system of a simulated container to package files.
 type simulatedFS struct{ *shell.FS }
 
 func (s simulatedFS) OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error) {

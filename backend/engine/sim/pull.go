@@ -16,8 +16,7 @@ const (
 	unpack    = 900 * time.Millisecond // after the last byte
 )
 
-// Pull implements [engine.Images]: layers arrive one after the other, at a rate that sways as networks do. Its registry
-// is open to everybody.
+// Pull implements [engine.Images]: layers arrive one after the other, at a varying rate. Its registry is public.
 func (s *images) Pull(ctx context.Context, ref string, _ bool, progress func(session.Pull)) (private bool, err error) {
 	if err := s.check(ctx); err != nil {
 		return false, err

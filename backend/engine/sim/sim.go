@@ -1,6 +1,6 @@
-// Package sim is an engine without containers: sessions go through every state at a believable pace, their terminals
-// and batch commands are interpreted in a directory that they cannot leave, and everything is there again after a
-// restart. It is for machines without Docker, for demonstrations, and for tests of everything that stands on an engine.
+// Package sim is an engine without containers: sessions pass every state at a realistic pace, their terminals and batch
+// commands are interpreted in a confined directory, and all of it survives a restart. It serves machines without
+// Docker, demonstrations and tests.
 package sim
 
 import (
@@ -25,7 +25,7 @@ type Config struct {
 	Instance string    // value of the instance label; other containers are not listed
 	CPUs     int       // 0: 16
 	Memory   gpu.Bytes // 0: 64 GiB
-	// Speed divides every length of time that is simulated; 0: 1, as on a usual machine with a usual network.
+	// Speed divides every simulated duration; 0: 1, like a usual machine and network.
 	Speed     float64
 	Clock     *pace.Clock // what goes on in containers goes by; nil: the clock on the wall
 	Catalogue []Image     // what can be had; nil: [Catalogue]
@@ -43,8 +43,8 @@ type Sim struct {
 	writing sync.Mutex // held while the state is written; taken before mu
 }
 
-// Open opens the engine and takes up what an earlier process left: containers that ran run again, with new terminals; a
-// batch command that was under way has ended with code 137.
+// Open opens the engine. Containers that ran in an earlier process run again with new terminals; interrupted batch
+// commands end with code 137.
 func Open(config Config) (*Sim, error) {
 	if config.CPUs == 0 {
 		config.CPUs = 16
@@ -86,7 +86,7 @@ func Open(config Config) (*Sim, error) {
 	return s, nil
 }
 
-// Close lets go of everything. Containers count as running: the next Open takes them up again.
+// Close keeps containers marked as running, so that the next Open resumes them.
 func (s *Sim) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -112,7 +112,7 @@ func (s *Sim) Info(ctx context.Context) (engine.Info, error) {
 	}, nil
 }
 
-// Attachment implements [engine.Host]: simulated devices need no way in.
+// Attachment implements [engine.Host]: simulated devices need no attaching.
 func (s *Sim) Attachment(ctx context.Context, _ bool) (engine.Attachment, error) {
 	if err := s.check(ctx); err != nil {
 		return engine.Attachment{}, err

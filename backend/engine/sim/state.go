@@ -14,14 +14,14 @@ import (
 	"slipway/backend/session"
 )
 
-// record is what is kept of a container across restarts.
+// record is what is stored of a container.
 type record struct {
 	Spec     engine.Container `json:"spec"`
 	State    engine.State     `json:"state"`
 	OOMKills int              `json:"oomKills,omitempty"`
 }
 
-// savedState is the file that holds the engine's memory.
+// savedState is the file with the engine's state.
 type savedState struct {
 	Version    int                       `json:"version"`
 	Containers []record                  `json:"containers"`
@@ -69,7 +69,7 @@ func (s *Sim) load() error {
 	return nil
 }
 
-// write writes the state as it is now. A crash leaves the old file or the new one.
+// write stores the state. A crash leaves the old file or the new one.
 func (s *Sim) write() error {
 	s.writing.Lock()
 	defer s.writing.Unlock()

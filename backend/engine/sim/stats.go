@@ -8,11 +8,10 @@ import (
 	"slipway/gpu"
 )
 
-// guestMemory is what the guest of a container holds.
+// guestMemory is the memory of a container's guest.
 const guestMemory = 9 * gpu.MiB
 
-// Stats implements [engine.Monitor]. CPU and memory are those of the container's process table; network and disk are
-// made up from them.
+// Stats implements [engine.Monitor]. CPU and memory follow the process table; network and disk are made up.
 func (s *containers) Stats(ctx context.Context, ids []string) (map[string]engine.Stats, error) {
 	if err := s.check(ctx); err != nil {
 		return nil, err
@@ -30,7 +29,7 @@ func (s *containers) Stats(ctx context.Context, ids []string) (map[string]engine
 		s.mu.Unlock()
 		use := world.Usage()
 		up := now.Sub(world.Started).Seconds()
-		// File caches and heaps breathe: a few per cent around what is held.
+		// Caches and heaps vary by a few percent.
 		sway := 1 + 0.04*math.Sin(up/7) + 0.02*math.Sin(up/1.9)
 		busy := use.CPU.Seconds()
 		samples[id] = engine.Stats{

@@ -21,7 +21,7 @@ func (s *images) DescribeImage(ctx context.Context, ref string) (session.ImagePa
 	return s.partsOf(image), nil
 }
 
-// partsOf are those that an image came with, or the imaginary ones. It needs mu.
+// partsOf are the parts that an image was imported with, or imaginary ones. It needs mu.
 func (s *images) partsOf(image session.Image) session.ImageParts {
 	for _, brought := range s.parts {
 		if brought.ID == image.ID {
@@ -44,8 +44,7 @@ func (s *images) PresentLayers(ctx context.Context, layers []session.ImageLayer)
 	return present, nil
 }
 
-// ExportImage implements [engine.Transfers]. A simulated machine keeps nothing of what real images hold, so it has only
-// its own to give.
+// ExportImage implements [engine.Transfers]. A simulated machine does not keep the content of imported images.
 func (s *images) ExportImage(ctx context.Context, id string, want func(part string) bool,
 	fn func(part string, content io.Reader) error) error {
 	image, err := s.Image(ctx, id)
@@ -90,7 +89,7 @@ func (s *images) ImportImage(ctx context.Context, parts session.ImageParts,
 	return s.Image(ctx, parts.ID)
 }
 
-// take adds an image that was brought.
+// take adds an imported image.
 func (s *images) take(brought session.Image, parts session.ImageParts) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +106,7 @@ func (s *images) take(brought session.Image, parts session.ImageParts) error {
 	return nil
 }
 
-// imageOf is an image as its parts describe it.
+// imageOf describes an image by its parts.
 func imageOf(parts session.ImageParts) session.Image {
 	image := session.Image{ID: parts.ID, Refs: parts.Refs, Arch: parts.Arch}
 	for _, layer := range parts.Layers {
@@ -116,7 +115,7 @@ func imageOf(parts session.ImageParts) session.Image {
 	return image
 }
 
-// labelsOf reads the labels of an image from its configuration.
+// labelsOf reads the labels in an image's configuration.
 func labelsOf(stored engine.Content) (map[string]string, error) {
 	reader, err := stored.Open()
 	if err != nil {

@@ -17,11 +17,11 @@ import (
 // page serves the files of the built page.
 type page struct{ files fs.FS }
 
-// types are those that systems know differently or not at all.
+// types are media types that systems disagree on.
 var types = map[string]string{".wasm": "application/wasm", ".mjs": "text/javascript; charset=utf-8",
 	".js": "text/javascript; charset=utf-8", ".zip": "application/zip", ".woff2": "font/woff2"}
 
-// ServeHTTP implements [http.Handler]. Every file but the first page has a name that changes with what is in it.
+// ServeHTTP implements [http.Handler]. Names of all files but the first page change with their content.
 func (p page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(path.Clean(r.URL.Path), "/")
 	caching := "public, max-age=31536000, immutable"
@@ -52,7 +52,7 @@ func (p page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
 }
 
-// read returns a file as it is stored, and whether it is packed.
+// read returns a file as it is stored, and whether that is compressed.
 func (p page) read(name string) (packed bool, data []byte, err error) {
 	data, err = fs.ReadFile(p.files, name+".gz")
 	if errors.Is(err, fs.ErrNotExist) {

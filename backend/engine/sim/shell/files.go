@@ -55,7 +55,7 @@ func list(c *command) int {
 	return code
 }
 
-// inside are the files of a directory that ls is to show.
+// inside returns the files of a directory that ls shows.
 func (c *command) inside(dir string) ([]listed, error) {
 	entries, err := c.world.FS.ReadDir(dir)
 	if err != nil {
@@ -104,7 +104,7 @@ func (c *command) show(files []listed) {
 	}
 }
 
-// long is the line of a file with its mode, owner, size and time.
+// long is a line of ls -l.
 func (c *command) long(file listed) string {
 	size, name, stamp := strconv.FormatInt(file.Size(), 10), file.name, "Jan _2 15:04"
 	if c.has("h") {
@@ -122,7 +122,7 @@ func (c *command) long(file listed) string {
 		size, file.ModTime().UTC().Format(stamp), name)
 }
 
-// human writes a size as ls -h does.
+// human formats a size like ls -h.
 func human(size int64) string {
 	value, unit := float64(size), 0
 	for ; value >= 1023.5 && unit < 4; unit++ {
@@ -134,7 +134,7 @@ func human(size int64) string {
 	return strings.TrimSpace(fmt.Sprintf("%.0f%c", value, " KMGT"[unit]))
 }
 
-// apply does something to each operand and complains of what fails.
+// apply calls do for each operand and reports errors.
 func (c *command) apply(what string, do func(p string) error) int {
 	if len(c.operands) == 0 && !c.has("f") {
 		return c.fail("missing operand")
@@ -180,7 +180,7 @@ func touch(c *command) int {
 	})
 }
 
-// transfer copies or moves operands to the last of them.
+// transfer copies or moves operands to the last one.
 func (c *command) transfer(what string, do func(from, to string) error) int {
 	last := len(c.operands) - 1
 	if last < 1 {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Furnish puts what an ordinary image holds into an empty directory, so that a session finds its home, its programs'
-// names, the usual files in /etc, and its limits where programs look for them.
+// Furnish fills an empty directory like an ordinary image: a home, programs, files in /etc, and the limits of the
+// session where programs look for them.
 func Furnish(dir, hostname string, uid, gid int, memory int64, cpus []int) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -22,15 +22,14 @@ type Job struct {
 	code int
 }
 
-// JobConfig describes a job. Of Argv and Script one is set.
+// JobConfig describes a job. Set either Argv or Script.
 type JobConfig struct {
 	Argv   []string
 	Script string
 	Env    []string
 	Dir    string
 	Stdin  bool
-	// Output, where it is set, gets stdout and stderr in the order in which they are written; Stdout and Stderr of the
-	// job are empty then.
+	// Output gets stdout and stderr in order; then Stdout and Stderr of the job are empty. nil: they are separate.
 	Output io.Writer
 }
 
@@ -93,13 +92,11 @@ func (j *Job) connect(config JobConfig, run *Config) (far []*os.File, err error)
 	return far, err
 }
 
-// Stdin is nil where the job has none.
+// Stdin is nil if the job has none.
 func (j *Job) Stdin() io.WriteCloser { return j.stdin }
 
-// Stdout ends when the job has ended and all is read.
 func (j *Job) Stdout() io.Reader { return stream(j.stdout) }
 
-// Stderr ends when the job has ended and all is read.
 func (j *Job) Stderr() io.Reader { return stream(j.stderr) }
 
 func stream(file *os.File) io.Reader {
@@ -109,8 +106,8 @@ func stream(file *os.File) io.Reader {
 	return file
 }
 
-// Signal ends the job with 128 and the signal's number, which is what most programs make of one. Signal 0 and those
-// that are ignored by default do nothing.
+// Signal ends the job with 128 and the signal's number, like most programs. Signal 0 and signals that are ignored by
+// default do nothing.
 func (j *Job) Signal(number int) error {
 	switch number {
 	case 0, 17, 18, 23, 28: // none, CHLD, CONT, URG, WINCH
@@ -125,7 +122,6 @@ func (j *Job) Signal(number int) error {
 	return nil
 }
 
-// Wait waits for the job and returns its exit code.
 func (j *Job) Wait() int {
 	<-j.done
 	j.mu.Lock()
@@ -133,12 +129,11 @@ func (j *Job) Wait() int {
 	return j.code
 }
 
-// Kill ends the job as SIGTERM does.
 func (j *Job) Kill() {
 	j.Signal(15) //nolint:errcheck // always nil
 }
 
-// Which returns the paths of those of names that are programs here.
+// Which returns the paths of those names that are programs.
 func (w *World) Which(names []string) map[string]string {
 	found := map[string]string{}
 	all := w.utilities()
@@ -150,14 +145,13 @@ func (w *World) Which(names []string) map[string]string {
 	return found
 }
 
-// Known reports whether a name is a utility or a command of the shell itself.
+// Known reports whether a name is a utility or a builtin.
 func (w *World) Known(name string) bool {
 	name = utilityName(name)
 	_, utility := w.utilities()[name]
 	return utility || interp.IsBuiltin(name)
 }
 
-// quoted writes words as one command line.
 func quoted(words []string) string {
 	parts := make([]string, len(words))
 	for i, word := range words {

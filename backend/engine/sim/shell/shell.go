@@ -19,7 +19,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Config says how a shell runs.
+// Config describes a shell.
 type Config struct {
 	Env      []string // NAME=value
 	Dir      string   // empty: /home/work
@@ -37,7 +37,7 @@ type Shell struct {
 	utilities map[string]utility
 }
 
-// utilities are the programs of every session by name.
+// utilities are the programs of every session.
 func utilities() map[string]utility {
 	return map[string]utility{
 		"ls": {"l a 1 h d t r", list}, "cat": {"", concatenate}, "mkdir": {"p", makeDirectory},
@@ -57,7 +57,7 @@ func utilities() map[string]utility {
 	}
 }
 
-// utilities are all programs of a world by name.
+// utilities are all programs of a world.
 func (w *World) utilities() map[string]utility {
 	all := utilities()
 	for name, handler := range w.Servers {
@@ -66,8 +66,7 @@ func (w *World) utilities() map[string]utility {
 	return all
 }
 
-// fifoDirectory does not exist on any host. The interpreter would make pipes there for process substitution, which
-// therefore fails with a message.
+// fifoDirectory does not exist, so that process substitution, for which the interpreter makes pipes on the host, fails.
 const fifoDirectory = "/nonexistent/slipway-sim"
 
 // New makes a shell that has run nothing yet.
@@ -180,8 +179,7 @@ func (s *Shell) access(_ context.Context, p string, mode interp.AccessMode) erro
 	return nil
 }
 
-// call keeps the interpreter from looking at the host's files: it looks for programs along PATH, and resolves links for
-// pwd -P, without asking a handler.
+// call keeps the interpreter from reading the host's files, as it would to find programs in PATH and for pwd -P.
 func (s *Shell) call(_ context.Context, args []string) ([]string, error) {
 	if err := bounded(); err != nil {
 		return nil, err
@@ -201,10 +199,10 @@ func (s *Shell) call(_ context.Context, args []string) ([]string, error) {
 	return args, nil
 }
 
-// builtinPrefix marks utilities that stand for builtins of the interpreter.
+// builtinPrefix marks utilities that replace builtins of the interpreter.
 const builtinPrefix = "builtin:"
 
-// exec runs a utility or a script; it never runs a program of the host.
+// exec runs a utility or a script, never a program of the host.
 func (s *Shell) exec(ctx context.Context, args []string) error {
 	hc := interp.HandlerCtx(ctx)
 	ctx, cancel := context.WithCancel(ctx)
@@ -240,7 +238,7 @@ func (s *Shell) ttyName() string {
 	return s.config.Terminal.name
 }
 
-// utilityName returns the key of the utility that program means.
+// utilityName returns the key of a program in utilities.
 func utilityName(program string) string {
 	switch path.Dir(program) {
 	case "/bin", "/usr/bin", "/usr/local/bin":
@@ -249,7 +247,7 @@ func utilityName(program string) string {
 	return program
 }
 
-// hint is what is said of a command that there is not.
+// hint explains an unknown command.
 func hint(name string) string {
 	switch name {
 	case "python", "python3", "ipython":
@@ -258,7 +256,7 @@ func hint(name string) string {
 	return `this session is simulated: "help" lists the commands that it has`
 }
 
-// names lists every command that the shell knows, for completion and help.
+// names lists every command for completion and help.
 func (s *Shell) names() []string {
 	names := programs(s.utilities)
 	names = append(names, "cd", "pwd", "echo", "printf", "test", "export", "unset", "alias", "read", "source", "exit",
@@ -267,21 +265,20 @@ func (s *Shell) names() []string {
 	return names
 }
 
-// programs are the names of utilities that do not stand for builtins, in order.
+// programs are the utilities that are not builtins, sorted.
 func programs(of map[string]utility) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(of)), func(name string) bool {
 		return strings.HasPrefix(name, builtinPrefix)
 	})
 }
 
-// What a session may use of the process that simulates it. A script that goes further fails; the process lives.
+// What a session may use of this process. A script that exceeds it fails.
 const (
 	maxFrames     = 5_000     // depth of the Go stack, some hundreds of nested function calls
 	maxGoroutines = 20_000    // of the whole process
 	maxSource     = 256 << 10 // bytes of one script
 )
 
-// bounded fails when the shell has gone too deep or too wide.
 func bounded() error {
 	var frame [1]uintptr
 	if runtime.Callers(maxFrames, frame[:]) > 0 {
@@ -293,7 +290,7 @@ func bounded() error {
 	return nil
 }
 
-// interpret runs a node. A defect of the interpreter ends the command and not the process.
+// interpret runs a node. A panic of the interpreter ends only the command.
 func (s *Shell) interpret(ctx context.Context, node syntax.Node) (err error) {
 	defer func() {
 		if defect := recover(); defect != nil {

@@ -23,7 +23,7 @@ func says(line func(c *command) string) utility {
 
 const processHead = "    PID USER     TTY      %CPU   %MEM      RES      TIME COMMAND"
 
-// row is a process as ps and top show it.
+// row is a process in ps and top.
 func (c *command) row(p Process) string {
 	user := c.world.User
 	if p.PID == guestPID {
@@ -34,7 +34,7 @@ func (c *command) row(p Process) string {
 		100*float64(p.memory)/float64(max(c.world.Memory, 1)), human(p.memory), cpu/3600, cpu/60%60, cpu%60, p.Command)
 }
 
-// processes shows all of them, whatever its options ask for.
+// processes ignores its options.
 func processes(c *command) int {
 	c.printf("%s\n", processHead)
 	for _, p := range c.table() {
@@ -64,7 +64,7 @@ func (c *command) exported() []string {
 	return env
 }
 
-// duration reads a length of time, in seconds where it has no unit.
+// duration parses a duration, by default in seconds.
 func duration(text string) (time.Duration, error) {
 	if strings.TrimRight(text, "0123456789.") == "" {
 		text += "s"
@@ -85,8 +85,7 @@ func sleep(c *command) int {
 	return 0
 }
 
-// stress keeps CPUs busy and memory full, in the books of the session only. A session that has not that much memory
-// loses the process, as it would to the kernel.
+// stress simulates a load on CPUs and memory. Too much memory kills it, as the kernel would.
 func stress(c *command) int {
 	cpus, errCPU := c.number("cpu", 0)
 	workers, errVM := c.number("vm", 1)
@@ -103,7 +102,7 @@ func stress(c *command) int {
 	return 0
 }
 
-// parseSize reads a number of bytes, 1T at most, with an optional unit K, M, G or T.
+// parseSize reads a number of bytes with an optional unit K, M, G or T, and limits it to 1T.
 func parseSize(text string) (int64, error) {
 	digits := strings.TrimRight(strings.ToUpper(text), "KMGT")
 	scale := int64(1) << (10 * (1 + strings.Index("KMGT", strings.ToUpper(text[len(digits):]))))
@@ -117,7 +116,7 @@ func parseSize(text string) (int64, error) {
 	return min(n, 1<<40/scale) * scale, nil
 }
 
-// shellUtility runs the script after -c, of a file, or of the input.
+// shellUtility runs the script after -c, of a file, or from the input.
 func shellUtility(c *command) int {
 	args := c.operands
 	if len(args) > 1 && strings.HasPrefix(args[0], "-") && strings.HasSuffix(args[0], "c") {
@@ -142,8 +141,7 @@ func shellUtility(c *command) int {
 	return c.nested(string(data), args[0], args[1:])
 }
 
-// which says what commands are: programs by their paths, and what the shell does itself. It also stands for type and
-// command -v.
+// which prints the paths of programs and names builtins. It also implements type and command -v.
 func which(c *command) int {
 	code := 0
 	for _, name := range c.operands {

@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// maxLine is the longest line that text utilities take, in bytes.
+// maxLine limits the lines of text utilities, in bytes.
 const maxLine = 16 << 20
 
-// followEvery is how often tail -f looks at its file.
+// followEvery is how often tail -f reads its file.
 const followEvery = 200 * time.Millisecond
 
 // lines calls fn with every line of r, without its end.
@@ -32,10 +32,9 @@ func lines(r io.Reader, fn func(line string) error) error {
 	return scanner.Err()
 }
 
-// println writes a line and stops the loop when nobody reads any more.
 func (c *command) println(line string) error { return c.copy(strings.NewReader(line + "\n")) }
 
-// copy writes all of r and stops the loop when nobody reads any more.
+// copy writes all of r. A closed output is errStop.
 func (c *command) copy(r io.Reader) error {
 	_, err := io.Copy(c.out, r)
 	if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
@@ -93,7 +92,7 @@ func tail(c *command) int {
 	return code
 }
 
-// follow writes what is added to a file until the command is interrupted.
+// follow prints what is added to a file until the command is interrupted.
 func (c *command) follow(p string) int {
 	info, err := c.world.FS.Stat(p)
 	if err != nil {
@@ -133,7 +132,7 @@ func count(c *command) int {
 	})
 }
 
-// grep takes Go's regular expressions, which are those of grep -E.
+// grep uses Go's regular expressions, which resemble those of grep -E.
 func grep(c *command) int {
 	if len(c.operands) == 0 {
 		return c.usage("[-ivncE] PATTERN [FILE]…")

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// topEvery is the time between two pictures.
+// topEvery is the refresh interval.
 const topEvery = 2 * time.Second
 
-// top shows the processes of the session, the busiest first, until q is pressed, or once where there is no terminal.
+// top shows the processes, busiest first, until q is pressed; without a terminal it prints them once.
 func top(c *command) int {
 	terminal := c.shell.config.Terminal
 	if !c.tty {
@@ -47,7 +47,7 @@ func top(c *command) int {
 	}
 }
 
-// keys gives what is typed, key by key, until the input or the command ends.
+// keys returns the typed bytes until the input or the command ends.
 func (c *command) keys() <-chan byte {
 	keys := make(chan byte)
 	input := bufio.NewReader(c.stdin())
@@ -68,7 +68,7 @@ func (c *command) keys() <-chan byte {
 	return keys
 }
 
-// picture are the lines that top shows.
+// picture is the content of the screen.
 func (c *command) picture() []string {
 	now := c.world.now()
 	table := c.table()
