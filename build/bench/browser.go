@@ -11,9 +11,8 @@ import (
 	"slipway/build/bench/measure"
 )
 
-// measureBrowser brings a large file to a folder and fetches it by the pages themselves, in Chromium, beside cp and
-// beside the same browser with the least program that does it, and lists and scrolls a large folder.
-// frontend/e2e/browser.figures.ts drives the browser.
+// measureBrowser uploads and downloads a large file in Chromium, beside cp and a minimal HTTP server, and lists and
+// scrolls a large folder. frontend/e2e/browser.figures.ts drives the browser.
 func (b *bench) measureBrowser() {
 	dir := measure.Get(os.MkdirTemp("", "slipway-bench-browser-"))
 	defer os.RemoveAll(dir)

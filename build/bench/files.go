@@ -25,19 +25,18 @@ import (
 )
 
 const (
-	// copiedBytes is the size of the file that is brought and fetched.
+	// copiedBytes is the size of the copied file.
 	copiedBytes = 1 << 30
-	// pieceBytes is how much the user interface sends in one request.
+	// pieceBytes is the size of one upload request of the user interface.
 	pieceBytes = 64 << 20
-	// copiedName is what the file is called in the folder.
+	// copiedName is the name of the file in the folder.
 	copiedName = "large.bin"
-	// listedFiles is how many entries the listed folder has.
+	// listedFiles is the number of entries in the listed folder.
 	listedFiles = 10_000
-	// mostGrown is by how much the program may grow while it copies.
+	// mostGrown is how much memory the program may gain while it copies.
 	mostGrown = 64 << 20
 )
 
-// carrier copies one file in several ways.
 type carrier struct {
 	*bench
 	dir    string // of our own
@@ -49,14 +48,14 @@ type carrier struct {
 	back   string // the copy that is fetched
 }
 
-// measureFiles brings a large file to a folder and fetches it, as the user interface and the command line do, beside cp
-// and a bare connection on the loopback, and lists a folder with many entries.
+// measureFiles uploads and downloads a large file like the user interface and the command line, beside cp and a bare
+// loopback connection, and lists a large folder.
 func (b *bench) measureFiles() {
 	dir := measure.Get(os.MkdirTemp("", "slipway-bench-files-"))
 	defer os.RemoveAll(dir)
 	c := &carrier{bench: b, dir: dir, source: filepath.Join(dir, "source.bin"), back: filepath.Join(dir, "back.bin")}
 	c.sum = makeNoise(c.source)
-	// The folder is a directory of this machine, so that what came of it can be looked at.
+	// The folder is a directory of this machine, so that its content can be checked.
 	c.folder = c.link("bench-files", "folder")
 	c.there, c.far = filepath.Join(dir, "folder", copiedName), "folder:"+c.folder.Name+"/"+copiedName
 	c.cut()
@@ -64,7 +63,7 @@ func (b *bench) measureFiles() {
 	c.list()
 }
 
-// link makes a directory, and a folder that is it.
+// link makes a directory and a folder of it.
 func (c *carrier) link(name, dir string) api.Folder {
 	path := filepath.Join(c.dir, dir)
 	measure.OK(os.Mkdir(path, 0o700))
@@ -72,7 +71,7 @@ func (c *carrier) link(name, dir string) api.Folder {
 		FolderRequest: session.FolderRequest{Name: name, Path: path}}).Ask(c.ctx, c))
 }
 
-// makeNoise makes a file of copiedBytes that nothing can make smaller, and returns its SHA-256.
+// makeNoise makes an incompressible file of copiedBytes and returns its SHA-256.
 func makeNoise(name string) string {
 	file := measure.Get(os.Create(name))
 	defer file.Close()
@@ -82,12 +81,11 @@ func makeNoise(name string) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// copied is a route to the file in the folder.
 func copied[In, Out any](c *carrier, at route.Route[In, Out]) route.Route[In, Out] {
 	return at.At(string(c.folder.ID)).With("path", copiedName)
 }
 
-// transfer makes a request whose body or answer is long. The caller closes that.
+// transfer makes a request with a long body or answer. The caller closes the answer.
 func transfer[In, Out any](c *carrier, at route.Route[In, Out], header http.Header, body io.Reader) io.ReadCloser {
 	patient := *c.Client
 	patient.HTTP = &http.Client{Transport: c.HTTP.Transport}
@@ -96,7 +94,7 @@ func transfer[In, Out any](c *carrier, at route.Route[In, Out], header http.Head
 	return answer.Body
 }
 
-// upload brings the file from an offset on in pieces, as a page does, and stops after so many bytes.
+// upload uploads the file from an offset to another in pieces.
 func (c *carrier) upload(key string, from, most int64) {
 	file := measure.Get(os.Open(c.source))
 	defer file.Close()
@@ -107,13 +105,13 @@ func (c *carrier) upload(key string, from, most int64) {
 	}
 }
 
-// finish makes the file of an upload appear; it compares a checksum where one is given.
+// finish completes an upload; it compares a checksum if sum is set.
 func (c *carrier) finish(key, sum string) {
 	measure.Get(copied(c, route.FolderFiles().UploadFinish).With("key", key).Body(api.FinishRequest{
 		Finish: session.Finish{Size: copiedBytes, SHA256: sum, Conflict: "replace"}}).Ask(c.ctx, c))
 }
 
-// download fetches the file from an offset on and writes it down.
+// download downloads the file from an offset.
 func (c *carrier) download(from int64) {
 	body := transfer(c, copied(c, route.FolderFiles().Read),
 		http.Header{"Range": {fmt.Sprintf("bytes=%d-", from)}}, nil)
@@ -121,7 +119,6 @@ func (c *carrier) download(from int64) {
 	measure.OK(writeDown(c.back, from, body))
 }
 
-// cli runs the program as a person does.
 func (c *carrier) cli(args ...string) *exec.Cmd {
 	command := exec.CommandContext(c.ctx, c.o.binary, args...)
 	command.Env = c.env
@@ -134,7 +131,7 @@ func (c *carrier) cliCopy(from, to string) {
 	}
 }
 
-// plainCopy is cp, and the wait for the disk that every copy of ours ends with.
+// plainCopy is cp with a sync, which all our copies do.
 func (c *carrier) plainCopy() {
 	if said, err := exec.CommandContext(c.ctx, "cp", c.source, c.back).CombinedOutput(); err != nil {
 		measure.Fail("cp: %w: %s", err, said)
@@ -143,7 +140,7 @@ func (c *carrier) plainCopy() {
 	measure.OK(file.Sync(), file.Close())
 }
 
-// loopback sends as many bytes through a bare connection.
+// loopback sends as many bytes over a bare connection.
 func loopback(ctx context.Context) {
 	listener := measure.Get((&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0"))
 	defer listener.Close()
@@ -173,7 +170,6 @@ func loopback(ctx context.Context) {
 	}
 }
 
-// way is one way to copy the file.
 type way struct {
 	name string
 	made string // what is there afterwards; empty: nothing
@@ -181,7 +177,7 @@ type way struct {
 	took samples
 }
 
-// The ways that Slipway's are compared with come first.
+// The ways to compare with come first.
 const (
 	wayCP = iota
 	wayBare
@@ -190,7 +186,7 @@ const (
 	waysCompared
 )
 
-// compare copies in every way, one after another, so many times over.
+// compare copies in every way in turn.
 func (c *carrier) compare() {
 	plain := startPlainly(c.ctx, c.dir)
 	defer plain.web.Close()
@@ -236,8 +232,7 @@ func (c *carrier) compare() {
 		float64(before)/1e6, float64(c.memory("VmHWM"))/1e6)
 }
 
-// addRate compares Slipway's way with the slowest of those that do no more than copy: cp, the least program that does
-// it, and a bare connection, where 0 is none.
+// addRate compares with the slowest of those that only copy: cp, a minimal server, and a bare connection; 0 is none.
 func (b *bench) addRate(what string, took, cp time.Duration, least string, plain, bare time.Duration) {
 	x, limit := ratio(max(cp, plain, bare), took), "≥ 0.7 of the lowest rate"
 	if bare == 0 {
@@ -249,7 +244,7 @@ func (b *bench) addRate(what string, took, cp time.Duration, least string, plain
 		x >= 0.7})
 }
 
-// addGrowth tells by how much the program grew, in MB.
+// addGrowth reports the growth of the program's memory, in MB.
 func (b *bench) addGrowth(what string, before, peak float64) {
 	b.add(row{what, fmt.Sprintf("%.1f MB at most", peak), fmt.Sprintf("before: %.1f MB", before), "",
 		fmt.Sprintf("grows < %d MiB", mostGrown>>20), peak-before < mostGrown/1e6})
@@ -259,7 +254,7 @@ func rate(took time.Duration) string {
 	return fmt.Sprintf("%.0f MB/s", copiedBytes/1e6/took.Seconds())
 }
 
-// same fails where a copy is not what was copied.
+// same fails if a copy differs from the source.
 func (c *carrier) same(name string) {
 	file := measure.Get(os.Open(name))
 	defer file.Close()
@@ -270,7 +265,7 @@ func (c *carrier) same(name string) {
 	}
 }
 
-// cut breaks off each way half way and goes on. What had come must not be sent again.
+// cut interrupts each way halfway and resumes it. Nothing may be sent twice.
 func (c *carrier) cut() {
 	const half = copiedBytes / 2
 	c.upload("cut", 0, half)
@@ -294,8 +289,7 @@ func (c *carrier) cut() {
 	measure.OK(os.Remove(c.back), os.Remove(c.there))
 }
 
-// killed kills slipway cp half way and runs it again. The second must go on with the part of the first, which becomes
-// the file itself.
+// killed kills slipway cp halfway and runs it again. The second must resume the partial file of the first.
 func (c *carrier) killed(where, made, from, to string) {
 	command := c.cli("cp", "-f", from, to)
 	measure.OK(command.Start())
@@ -318,7 +312,6 @@ func (c *carrier) killed(where, made, from, to string) {
 	c.same(made)
 }
 
-// list reads a folder with many entries to its end.
 func (c *carrier) list() {
 	folder := c.link("bench-many", "many")
 	for i := range listedFiles {

@@ -1,9 +1,7 @@
-// Command bench measures what Slipway adds to Docker, on a real daemon and with
-// the program as it was built: the time to a first prompt, the echo of a
-// terminal, a large output, many shells, a long list, large files and large
-// folders, the same by the pages in a browser, the opening of the window, and what it costs to do nothing, to plan and
-// to sample. It kills the program a thousand times besides.
-// It prints a Markdown table and fails when a limit is missed.
+// Command bench measures the built program on a real Docker daemon: the time to a first prompt, the echo of a terminal,
+// large output, many shells, long lists, large files and folders, also in a browser, the opening of the window, and the
+// cost of idling, planning and sampling. It also kills the program a thousand times. It prints a Markdown table and
+// fails when a limit is missed.
 package main
 
 import (
@@ -19,7 +17,6 @@ import (
 	"slipway/build/bench/measure"
 )
 
-// options are the flags.
 type options struct {
 	binary  string
 	image   string
@@ -33,7 +30,6 @@ type options struct {
 	only    string
 }
 
-// bench is one run.
 type bench struct {
 	*plane
 	o options
@@ -68,7 +64,7 @@ func main() {
 	}
 }
 
-// run does the measurements one after another on one control plane.
+// run runs the measurements one after another on one control plane.
 func (b *bench) run(ctx context.Context) (err error) {
 	host := cmp.Or(os.Getenv("SLIPWAY_TEST_DOCKER"), os.Getenv("DOCKER_HOST"))
 	if host == "" {

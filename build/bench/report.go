@@ -13,13 +13,11 @@ import (
 	"slipway/build/bench/measure"
 )
 
-// row is one line of the table.
 type row struct {
 	what, value, compared, ratio, limit string
 	kept                                bool
 }
 
-// report gathers rows.
 type report struct {
 	conditions []string
 	rows       []row
@@ -33,13 +31,13 @@ func (r *report) add(w row) {
 	r.rows = append(r.rows, w)
 }
 
-// against is a row of times beside those of somebody else, which may take so many times as long; 0: any.
+// against is a row that compares times. most is the largest ratio allowed; 0: any.
 func against(what string, ours samples, whom string, theirs samples, limit string, most float64) row {
 	x := ratio(ours.median(), theirs.median())
 	return row{what, ours.text(), whom + ": " + theirs.text(), fmt.Sprintf("%.2f", x), limit, most == 0 || x <= most}
 }
 
-// describe notes the conditions of the run.
+// describe records the conditions of the run.
 func (b *bench) describe() {
 	version := strings.TrimSpace(b.output("docker", "version", "--format",
 		"{{.Server.Version}} (client {{.Client.Version}})"))
@@ -75,7 +73,6 @@ func (b *bench) output(name string, args ...string) string {
 	return string(first)
 }
 
-// print writes the table.
 func (r *report) print(w io.Writer, o options) {
 	if len(r.rows) == 0 {
 		return
@@ -100,7 +97,6 @@ func (r *report) print(w io.Writer, o options) {
 	fmt.Fprintln(w)
 }
 
-// samples are lengths of time.
 type samples []time.Duration
 
 func (s samples) median() time.Duration { return measure.Median(s) }

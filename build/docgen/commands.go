@@ -12,7 +12,7 @@ import (
 	"slipway/backend/cli"
 )
 
-// writeCommands writes every command that is for people, each before those below it, as sections of one page.
+// writeCommands writes every command for people as a section of one page, parents first.
 func writeCommands(b *bytes.Buffer) error {
 	root := cli.Commands()
 	root.DisableAutoGenTag = true

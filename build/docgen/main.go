@@ -1,6 +1,5 @@
-// Command docgen writes the references that are derived from the source into
-// build/docs: the command line, the API and the settings. Run
-// it in the module with
+// Command docgen writes the references of the command line, the API and the settings into build/docs. Run it in the
+// module with
 //
 //	go run ./build/docgen            write all of them
 //	go run ./build/docgen -check     exit with 1 when one of them is out of date
@@ -28,7 +27,6 @@ func main() {
 	})
 }
 
-// generate makes the generated files of build/docs, by their paths.
 func generate() (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for name, title := range map[string]string{"cli.md": "The command line", "api.md": "The API",

@@ -19,7 +19,6 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"path": func(one route.Description) string { return strings.TrimPrefix(one.Path(), route.Root) },
 }).Parse(templateText))
 
-// writePage writes the page of a name from what is known now.
 func writePage(b *bytes.Buffer, name string) error {
 	shapes, err := shapes()
 	if err != nil {
@@ -31,7 +30,7 @@ func writePage(b *bytes.Buffer, name string) error {
 	}[name])
 }
 
-// value is what a setting may be.
+// value describes the values of a setting.
 func value(f settings.Field) string {
 	switch {
 	case f.Choices != nil:

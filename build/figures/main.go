@@ -1,11 +1,10 @@
-// Command figures counts what tells whether the house stays simple: the largest struct and interface, the lines of the
-// composition root and of the module, the lines that are too wide, the error codes, and the files that name one remote
-// method. build/figures/figures.txt keeps the figure of each and what it must become. Run it in the module with
+// Command figures counts what shows whether the module stays simple, such as its lines, its largest struct and its
+// error codes. build/figures/figures.txt has each figure and its goal. Run it in the module with
 //
-//	go run ./build/figures           fail when a figure is worse than the file says
-//	go run ./build/figures -update   write down figures that became better
+//	go run ./build/figures           fail when a figure is worse than in the file
+//	go run ./build/figures -update   record figures that became better
 //
-// A figure that has to become worse is changed in the file by hand, and the commit says why.
+// To record a figure that has to become worse, edit the file by hand and say why in the commit.
 package main
 
 import (
@@ -20,7 +19,6 @@ import (
 	"text/tabwriter"
 )
 
-// figure is one line of the file.
 type figure struct {
 	name string
 	now  int    // as counted, or as the file says
@@ -75,7 +73,6 @@ func run(update bool) error {
 	return os.WriteFile(filepath.Join(root, record), []byte(text), 0o644)
 }
 
-// table writes figures with their goals in columns.
 func table(figures []figure) string {
 	var b bytes.Buffer
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -86,7 +83,7 @@ func table(figures []figure) string {
 	return b.String()
 }
 
-// load reads the file; one that is not there knows nothing.
+// load reads the file; without a file there are no figures.
 func load(path string) (map[string]figure, error) {
 	known := map[string]figure{}
 	text, err := os.ReadFile(path)

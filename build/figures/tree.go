@@ -14,7 +14,6 @@ import (
 	"unicode/utf8"
 )
 
-// source is one file of the tree.
 type source struct {
 	path   string
 	text   string
@@ -27,13 +26,13 @@ func (s source) isGenerated() bool { return strings.HasPrefix(s.text, "// Code g
 func (s source) dir() string       { return filepath.Dir(s.path) }
 func (s source) lines() int        { return strings.Count(s.text, "\n") }
 
-// sources is the tree, as far as it is counted.
+// sources are all counted files.
 type sources struct {
 	files []source
 	set   *token.FileSet
 }
 
-// read takes in every Go and TypeScript file that git knows or would add.
+// read reads every Go and TypeScript file that git knows or would add.
 func read(root string) (*sources, error) {
 	git := exec.Command("git", "ls-files", "--cached", "--others", "--exclude-standard")
 	git.Dir = root
@@ -136,7 +135,7 @@ func (t *sources) codes() (ofErrors, others int) {
 	return blocks[0], blocks[1]
 }
 
-// structs counts the methods and the fields of the structs that have most.
+// structs finds the structs with the most methods and the most fields.
 func (t *sources) structs() (methods, fields count) {
 	of := map[string]int{}
 	for _, f := range t.files {
@@ -173,7 +172,7 @@ func receiver(expr ast.Expr) string {
 	return ""
 }
 
-// named counts the names of a list of fields; what is embedded is one.
+// named counts the names of fields; an embedded field is one.
 func named(list *ast.FieldList) int {
 	n := 0
 	for _, f := range list.List {
@@ -182,10 +181,8 @@ func named(list *ast.FieldList) int {
 	return n
 }
 
-// interfaces counts the methods of the declared interface that has most, those of the interfaces of its own package
-// that it embeds among them. An agent and an engine are structs of small interfaces, so their parts are counted one by
-// one; what all of them have together is spelled only as the parameter of session.AgentOf and engine.Of, which are not
-// types that anybody can ask for, and are not counted.
+// interfaces finds the declared interface with the most methods, including interfaces of its package that it embeds.
+// The parameters of session.AgentOf and engine.Of, which list a whole agent or engine, are not declared interfaces.
 func (t *sources) interfaces() count {
 	types := map[string]*ast.InterfaceType{}
 	for _, f := range t.files {
@@ -235,7 +232,7 @@ func eachType(file *ast.File, see func(name string, expr ast.Expr)) {
 	}
 }
 
-// naming counts the files in which a name of a remote method stands.
+// naming counts the files that have a name of a remote method.
 func (t *sources) naming(name string) int {
 	rule := regexp.MustCompile(`\b` + name + `\b`)
 	return len(slices.DeleteFunc(slices.Clone(t.files), func(f source) bool {

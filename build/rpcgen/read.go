@@ -13,7 +13,7 @@ import (
 	"slipway/build/generated"
 )
 
-// method is one line of the table.
+// method is one method of an agent.
 type method struct {
 	Face    string // interface that has it
 	Name    string
@@ -27,7 +27,7 @@ type method struct {
 	Who, Audit, As                    string
 }
 
-// param is one parameter, with the field of the arguments that it becomes.
+// param is one parameter and its field in the arguments.
 type param struct {
 	Name  string
 	Type  string
@@ -35,7 +35,6 @@ type param struct {
 	Tag   string // in JSON; empty: its own fields stand in its place
 }
 
-// Who may call a method.
 const (
 	whoOwner  = "owner"
 	whoAdmin  = "admin"
@@ -45,7 +44,7 @@ const (
 
 const directive = "//rpc:method "
 
-// readMethods reads the methods of the parts of Agent, in their order, and of Admin.
+// readMethods reads the methods of Agent's parts, in order, and of Admin.
 func readMethods(dir string) ([]*method, error) {
 	r := reader{faces: map[string]*ast.InterfaceType{}, structs: map[string]*ast.StructType{}}
 	files, err := generated.Parse(dir)
@@ -93,13 +92,12 @@ func readMethods(dir string) ([]*method, error) {
 	return all, nil
 }
 
-// reader knows the types of package session.
+// reader has the types of package session.
 type reader struct {
 	faces   map[string]*ast.InterfaceType
 	structs map[string]*ast.StructType
 }
 
-// read returns the methods of an interface.
 func (r *reader) read(name string) ([]*method, error) {
 	face := r.faces[name]
 	if face == nil {
@@ -160,10 +158,10 @@ func (r *reader) method(m *method, entry *ast.Field) error {
 	return m.nameArgs(args)
 }
 
-// classes are those of streams that carry more than a question and its answer.
+// classes are the default classes of streams.
 var classes = map[string]string{"duplex": "interactive", "upload": "bulk", "download": "bulk"}
 
-// nameArgs gives the parameters that are sent their names in JSON.
+// nameArgs gives the sent parameters their names in JSON.
 func (m *method) nameArgs(args string) error {
 	sent := m.Sent()
 	if args != "" {
@@ -194,7 +192,7 @@ func (m *method) nameArgs(args string) error {
 	return nil
 }
 
-// check says what the directive lacks.
+// check fails if the directive is incomplete.
 func (m *method) check() error {
 	if m.Wire == "" {
 		return fmt.Errorf("its directive has no name")
@@ -213,7 +211,7 @@ func (m *method) check() error {
 	)
 }
 
-// one fails unless value is one of those allowed.
+// one fails unless value is allowed.
 func one(what, value string, allowed ...string) error {
 	if slices.Contains(allowed, value) {
 		return nil
@@ -221,7 +219,6 @@ func one(what, value string, allowed ...string) error {
 	return fmt.Errorf("%s is %q; it is one of %s", what, value, strings.Join(allowed, ", "))
 }
 
-// directiveOf are the words of the directive in a comment.
 func directiveOf(doc *ast.CommentGroup) ([]string, error) {
 	if doc != nil {
 		for _, line := range doc.List {
@@ -233,7 +230,7 @@ func directiveOf(doc *ast.CommentGroup) ([]string, error) {
 	return nil, fmt.Errorf("it has no line that begins with %s", directive)
 }
 
-// qualified writes a type of package session as other packages do.
+// qualified writes a type of package session with its package.
 func qualified(typ ast.Expr) string {
 	names := regexp.MustCompile(`(?:\w+\.)?\b[A-Z]\w*`)
 	return names.ReplaceAllStringFunc(types.ExprString(typ), func(name string) string {
@@ -244,8 +241,7 @@ func qualified(typ ast.Expr) string {
 	})
 }
 
-// hand is what a package has that is not generated: "Client.Logs" for a method, "openLogs" for a function, "logsArgs"
-// for a type.
+// hand has the handwritten declarations of a package: methods as "Client.Logs", functions and types by their names.
 type hand map[string]bool
 
 func readHand(dir string) (hand, error) {

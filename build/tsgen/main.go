@@ -1,14 +1,12 @@
-// Command tsgen writes what is derived from the wire types of backend/api: the types of the user interface
-// (frontend/src/api/types.gen.ts) and the OpenAPI document (backend/api/openapi.json); the bounds and patterns of
-// fields that the user interface needs while they are entered (frontend/src/api/rules.gen.ts); and the English words of
-// what an agent says in phrases (frontend/src/i18n/en/phrases.json), which are its own (backend/session/phrases.json).
-// Run it in the module with
+// Command tsgen derives files from the wire types of backend/api: the types and the rules of entered fields for the
+// user interface (frontend/src/api/types.gen.ts and rules.gen.ts), the OpenAPI document (backend/api/openapi.json), and
+// a copy of the agent's English phrases (frontend/src/i18n/en/phrases.json). Run it in the module with
 //
 //	go run ./build/tsgen          write all
 //	go run ./build/tsgen -check   exit with 1 when one of them is out of date
 //
-// The types are those of the bodies of [slipway/backend/api/route], wherever they are declared. Their comments and the
-// members of enumerations are read from the source, so that none of them is written twice.
+// The types are those of the bodies of [slipway/backend/api/route]. Their comments and the members of enums are read
+// from the source.
 package main
 
 import (
@@ -20,7 +18,6 @@ import (
 
 func main() { generated.Main("tsgen", generate) }
 
-// generate makes every file for the module at root, by its path.
 func generate(root string) (map[string][]byte, error) {
 	source, err := readSource(root)
 	if err != nil {

@@ -17,14 +17,13 @@ var templateText string
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{"sentence": sentence}).Parse(templateText))
 
-// typeScript writes the types of the user interface, or the rules for it.
 func typeScript(name string, from any) ([]byte, error) {
 	var out bytes.Buffer
 	err := templates.ExecuteTemplate(&out, name, from)
 	return out.Bytes(), err
 }
 
-// Body is the type of a request or response body, given by its zero value.
+// Body is the type of a body, given by its zero value.
 func (s *source) Body(body any) string {
 	if body == nil {
 		return "undefined"
@@ -36,14 +35,12 @@ func (s *source) Body(body any) string {
 	return s.names[typ]
 }
 
-// rule is a bound or a pattern that the user interface needs while something is entered. All others are the control
-// plane's alone: its preview judges a draft.
+// rule is a bound or pattern that the user interface needs during input. The control plane checks everything else.
 type rule struct {
 	Name, Doc string
 	Value     any // int, or text as it is in TypeScript, or session.NameRule
 }
 
-// IsName reports whether the rule is one of names.
 func (r rule) IsName() bool { _, is := r.Value.(session.NameRule); return is }
 
 var rules = []rule{
@@ -73,7 +70,7 @@ var rules = []rule{
 	{"SECRET_NAME", "Matches the names of variables whose values are secret", "/" + session.SecretPattern + "/i"},
 }
 
-// sentence begins doc with a capital letter and ends it with a stop, and keeps it from ending the comment it stands in.
+// sentence capitalizes doc, ends it with a full stop, and keeps it from ending its comment.
 func sentence(doc string) string {
 	doc = strings.ReplaceAll(doc, "*/", "*\u200b/")
 	doc = strings.ToUpper(doc[:1]) + doc[1:]

@@ -103,7 +103,6 @@ import (
 	"unsafe"
 )
 
-// openCUDA prepares this process to load a device.
 func openCUDA(uuid string) error {
 	wanted := C.CString(uuid)
 	defer C.free(unsafe.Pointer(wanted))
@@ -118,7 +117,7 @@ func openCUDA(uuid string) error {
 	}
 }
 
-// spin keeps the device busy and returns for how long, by CUDA's events.
+// spin keeps the device busy and returns for how long by CUDA's events.
 func spin(d time.Duration) (time.Duration, error) {
 	var ms C.float
 	if code := C.cuda_spin(C.ulonglong(d), &ms); code != 0 {
@@ -127,7 +126,7 @@ func spin(d time.Duration) (time.Duration, error) {
 	return time.Duration(float64(ms) * float64(time.Millisecond)), nil
 }
 
-// take takes memory of the device until the process ends.
+// take allocates memory of the device until the process ends.
 func take(bytes int64) error {
 	if code := C.cuda_take(C.size_t(bytes)); code != 0 {
 		return fmt.Errorf("CUDA answered %d", code)

@@ -22,7 +22,6 @@ import (
 	"slipway/gpu/nvml"
 )
 
-// prober runs loads and compares.
 type prober struct {
 	options
 	ctx    context.Context //nolint:containedctx // of the whole run
@@ -55,14 +54,14 @@ func (p *prober) row(what, truth, measured, difference string) {
 	fmt.Fprintf(p.out, "| %s | %s | %s | %s |\n", what, truth, measured, difference)
 }
 
-// worker is one process that loads the device.
+// worker is a process that loads the device.
 type worker struct {
 	cmd   *exec.Cmd
 	lines *bufio.Scanner
 	stdin io.WriteCloser
 }
 
-// result is what a worker knows of its own work.
+// result is a worker's own measurement.
 type result struct {
 	BusyMs    float64 `json:"busyMs"` // by CUDA's events
 	Kernels   int     `json:"kernels"`
@@ -83,7 +82,6 @@ func (p *prober) startWorker(duty int) *worker {
 	return w
 }
 
-// ask gives the worker a line and reads what it answers.
 func (w *worker) ask(line string) (r result) {
 	measure.Get(fmt.Fprintln(w.stdin, line))
 	if !w.lines.Scan() {
@@ -95,7 +93,7 @@ func (w *worker) ask(line string) (r result) {
 
 func (w *worker) finish() { measure.OK(w.stdin.Close(), w.cmd.Wait()) }
 
-// watch samples for a while and sums.
+// watch sums samples for a while.
 func (p *prober) watch(d time.Duration, pids ...int) *integral {
 	prev, in := measure.Get(p.source.Sample(p.ctx)), &integral{}
 	tick := time.NewTicker(p.poll)
@@ -146,7 +144,7 @@ func (p *prober) energyRow(what string, in *integral) {
 		fmt.Sprintf("%.1f J from power", float64(in.power)/1000), difference)
 }
 
-// duty runs one process that is busy a part of the time.
+// duty runs one process that is busy part of the time.
 func (p *prober) duty(percent int) {
 	w := p.startWorker(percent)
 	w.ask("mark")
@@ -168,8 +166,7 @@ func (p *prober) duty(percent int) {
 	w.finish()
 }
 
-// sharers runs two processes. Their events overlap while they take turns, so the truth is only what the device can do:
-// together no more than all the time.
+// sharers runs two processes. Their events overlap while they take turns, so the truth is only the device's time.
 func (p *prober) sharers() {
 	one, two := p.startWorker(70), p.startWorker(30)
 	in := p.watch(time.Duration(p.seconds)*time.Second, one.cmd.Process.Pid, two.cmd.Process.Pid)
@@ -180,7 +177,7 @@ func (p *prober) sharers() {
 	two.finish()
 }
 
-// memory takes memory in steps and looks what of it is seen.
+// memory allocates memory in steps and compares what is measured.
 func (p *prober) memory() {
 	w := p.startWorker(0)
 	var base gpu.Bytes
@@ -199,7 +196,6 @@ func (p *prober) memory() {
 	w.finish()
 }
 
-// costs measures what reading costs.
 func (p *prober) costs() {
 	const times = 50
 	before, began := cpuTime(), time.Now()

@@ -15,14 +15,14 @@ import (
 	"time"
 )
 
-// workCommand makes this program a load of its own.
+// workCommand makes this program a worker.
 const workCommand = "work"
 
-// period is how often a load begins anew to be busy.
+// period is the length of one duty cycle.
 const period = 100 * time.Millisecond
 
-// work loads the device until stdin ends. To each line "mark" it answers what it did since the last one, to "take N"
-// what memory it holds after taking N bytes more.
+// work loads the device until stdin ends. It answers "mark" with its work since the last line, and "take N" with its
+// memory after allocating N bytes more.
 func work(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet(workCommand, flag.ContinueOnError)
 	device := flags.String("device", "", "UUID")

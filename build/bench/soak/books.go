@@ -13,8 +13,8 @@ import (
 	"slipway/gpu"
 )
 
-// judgeBooks fails where the records of a machine contradict each other, its accounts do not balance, or a session is
-// not charged for the time that it held its devices.
+// judgeBooks fails if the records of a machine contradict each other, its accounts do not balance, or a session is not
+// charged for the time that it had devices.
 func judgeBooks(home place.Home) (err error) {
 	books, err := store.Open(store.Config{Path: home.Join("sim", "agent.db")})
 	if err != nil {
@@ -37,7 +37,6 @@ func judgeBooks(home place.Home) (err error) {
 	return errors.Join(append(errs, judgeCharges(books))...)
 }
 
-// judgeCharges compares what sessions held with what they are charged.
 func judgeCharges(books *store.Store) error {
 	charged := map[string]gpu.Counters{}
 	err := books.EachAccount("gpu/row/", "gpu/row0", func(_ string, data []byte) error {
@@ -79,7 +78,7 @@ func judgeCharges(books *store.Store) error {
 	return errors.Join(errs...)
 }
 
-// judgeLogs fails where a log complains.
+// judgeLogs fails if a log has warnings or errors.
 func judgeLogs(home place.Home) error {
 	var errs []error
 	for _, path := range []string{home.LogFile(), home.Join("lab", "agent.log")} {

@@ -20,18 +20,17 @@ import (
 // figuresName is the file in which a process tells of itself, a line of JSON each.
 const figuresName = "soak-figures"
 
-// figure is what one process has at one moment.
+// figure is the memory and goroutines of one process at one moment.
 type figure struct {
 	Process string        `json:"process"`
 	After   time.Duration `json:"after"`
-	// bytes of memory that it has but for what it maps of files, such as its history; 0 where the system does not say
+	// bytes of anonymous memory; 0 where the system does not report it
 	Own        uint64 `json:"own"`
 	Heap       uint64 `json:"heap"` // bytes of them in use after a collection
 	Goroutines int    `json:"goroutines"`
 }
 
-// samplings are how many readings make one figure: a call under way holds memory and goroutines of its own, and the
-// least of some has none.
+// samplings is how many readings make one figure. The least counts, because calls in progress use memory.
 const samplings = 10
 
 // watch writes down what this process has, again and again until ctx ends.
@@ -76,8 +75,7 @@ func least(ctx context.Context) figure {
 	return f
 }
 
-// ownNow is how much memory of its own the process has once it has given back what it does not need; 0 where the system
-// does not say.
+// ownNow returns the anonymous memory after freeing what is unused; 0 where the system does not report it.
 func ownNow() uint64 {
 	debug.FreeOSMemory()
 	own, _ := measure.Memory(os.Getpid(), "RssAnon")
@@ -99,9 +97,9 @@ func note(path string, f figure) error {
 	return errors.Join(err, file.Close())
 }
 
-// How much more there may be at the end than after the first hour: the heap by its part, goroutines by those of a few
-// sessions that happen to run. In a run that is too short for samples to fill their hour the heap may double. What a
-// process has beside what is in use is told, and not judged: it is as much as its busiest moment needed.
+// Limits of the growth since the first hour: the heap as a ratio, goroutines by those of a few running sessions. In a
+// short run, which does not fill the hour of samples, the heap may double. Other memory is printed but not judged: it
+// follows the busiest moment.
 const (
 	mostHeap       = 1.10
 	mostHeapQuick  = 2.0
@@ -109,7 +107,7 @@ const (
 	lastFigures    = 5
 )
 
-// judgeFigures fails where a process has grown.
+// judgeFigures fails if a process has grown.
 func (s soak) judgeFigures(path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -144,7 +142,7 @@ func (s soak) judgeFigures(path string) error {
 	return nil
 }
 
-// profilesVariable names a folder for a profile of the heap at each figure; empty: none.
+// profilesVariable is a folder for a heap profile at each figure; empty: none.
 const profilesVariable = "SLIPWAY_SOAK_PROFILES"
 
 func profile(path string) error {
@@ -155,7 +153,7 @@ func profile(path string) error {
 	return errors.Join(pprof.WriteHeapProfile(file), file.Close())
 }
 
-// middle is the median of each.
+// middle is the median of each field.
 func middle(figures []figure) figure {
 	var owns, heaps []uint64
 	var goroutines []int

@@ -1,8 +1,6 @@
-// Command soak serves a demonstration for hours of its own time, with somebody who
-// looks at it, opens terminals, launches, ends, and closes the lid. It prints
-// how long it takes to be ready, and once an hour of its time how much memory and how many goroutines it has,
-// and fails where they grow, where the books do not balance, or
-// where a log complains.
+// Command soak serves a demonstration for hours of its own time to a simulated person who looks at it, opens terminals,
+// launches and ends sessions, and closes the lid. It prints the time to start, and the memory and goroutines once an
+// hour of its time. It fails if they grow, the accounts do not balance, or a log has warnings.
 package main
 
 import (
@@ -43,7 +41,6 @@ func main() {
 	fmt.Println("All is well.")
 }
 
-// soak is one run.
 type soak struct {
 	speed  int
 	length time.Duration
@@ -68,7 +65,6 @@ func (s soak) run(ctx context.Context) (err error) {
 	)
 }
 
-// serve serves it for as long as it is asked to, with somebody who uses it.
 func (s soak) serve(ctx context.Context, home place.Home) error {
 	ctx, cancel := context.WithTimeout(ctx, s.length)
 	defer cancel()
@@ -96,7 +92,6 @@ func (s soak) serve(ctx context.Context, home place.Home) error {
 	}
 }
 
-// stop ends the demonstration and waits for it.
 func stop(cancel context.CancelFunc, ended <-chan error) error {
 	cancel()
 	err := <-ended

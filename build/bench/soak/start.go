@@ -14,11 +14,10 @@ import (
 	"slipway/build/bench/measure"
 )
 
-// starts is how often a demonstration is started to know how long it takes.
+// starts is how many starts are measured.
 const starts = 5
 
-// measureStart prints how long it takes until a fresh demonstration answers, its lab server reached and its past made
-// up.
+// measureStart prints the time until a new demonstration answers, with its lab server connected and its past made up.
 func measureStart(ctx context.Context, seed uint64) error {
 	var all []time.Duration
 	for range starts {

@@ -15,7 +15,7 @@ import (
 	"slipway/build/bench/measure"
 )
 
-// scenario is a path and what is measured on it.
+// scenario is a path and its measurements.
 type scenario struct {
 	name     string
 	up, down link.Direction
@@ -24,20 +24,18 @@ type scenario struct {
 	cases    []work
 }
 
-// work is one measurement of a variant.
 type work struct {
 	mode    string // up, down, echo, open or idle
 	streams int
 	limits  limits
 }
 
-// limits are what ours must reach; zero is none.
+// limits are those of our tunnel; zero is none.
 type limits struct {
 	ratio    float64 // of bulk, to base
 	base     string  // the variant that ratio is relative to
 	p50, p99 float64 // milliseconds
-	// beyond is how many milliseconds the median may be beyond raw TCP's in the same run, which is the path's round
-	// trip as a program sees it.
+	// how many milliseconds the median may exceed raw TCP's in the same run, which is the path's round trip
 	beyond float64
 	memory int64 // bytes
 }
@@ -79,7 +77,6 @@ func scenarios() []scenario {
 	}
 }
 
-// measureAll measures every scenario in turn.
 func measureAll(ctx context.Context, o options, r *report) error {
 	for _, s := range scenarios() {
 		if !strings.Contains(s.name, o.only) {
@@ -112,7 +109,6 @@ func measureOne(ctx context.Context, o options, s scenario, r *report) error {
 	return errors.Join(err, closed)
 }
 
-// measureKind measures one variant once.
 func measureKind(ctx context.Context, o options, l *lab, kind string, found *findings) {
 	r := &rig{}
 	defer r.stop()
@@ -138,7 +134,7 @@ func measureKind(ctx context.Context, o options, l *lab, kind string, found *fin
 	}
 }
 
-// measureIdle sees what idle streams cost on the side where they cost most, in bytes.
+// measureIdle returns the cost of idle streams on the more expensive side, in bytes.
 func measureIdle(ctx context.Context, l *lab, r *rig, ask settings) (most float64) {
 	before := r.memory()
 	defer stop(l.start(ctx, l.s.Near, "part-client", ask))

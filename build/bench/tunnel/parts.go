@@ -21,7 +21,7 @@ import (
 	"slipway/tunnel"
 )
 
-// Ports of the measurement, on loopback but for those that say otherwise.
+// Ports, on loopback unless the comment says otherwise.
 const (
 	targetPort = "7100" // the target, on every address
 	farPort    = "7200" // the far relay, on every address
@@ -30,7 +30,7 @@ const (
 	sshPort    = "7022" // sshd, on every address
 )
 
-// settings tell a part what to do.
+// settings configure a part.
 type settings struct {
 	Folder  string // of sockets and keys
 	Near    string // namespaces
@@ -48,7 +48,7 @@ type settings struct {
 
 func (s settings) control() string { return filepath.Join(s.Folder, "control") }
 
-// ready tells the whole that a part does its work.
+// ready reports to the main process that a part is ready.
 func ready() { fmt.Println("ready") }
 
 // runPath makes the namespaces and carries their packets.
@@ -58,8 +58,8 @@ func runPath(ctx context.Context, s settings) {
 	measure.OK(link.Run(ctx, ends, s.Up, s.Down))
 }
 
-// runTarget answers what is forwarded: the first byte of a connection says whether it is echoed (e), swallowed (s) or
-// sent all there is (g).
+// runTarget answers forwarded connections. Their first byte says whether the rest is echoed (e), swallowed (s) or a
+// flood of bytes is sent (g).
 func runTarget(ctx context.Context, s settings) {
 	listener := measure.Get(net.Listen("tcp", ":"+targetPort))
 	control := measure.Get(net.Listen("unix", s.control()))
@@ -117,7 +117,6 @@ type dialer struct {
 	config  *tls.Config
 }
 
-// Dial dials one carrier.
 func (d dialer) Dial(ctx context.Context, _ bool) (net.Conn, error) {
 	return (&tls.Dialer{Config: d.config}).DialContext(ctx, "tcp", d.address)
 }
@@ -129,7 +128,7 @@ func clientTLS(s settings) *tls.Config {
 	return &tls.Config{RootCAs: roots, ServerName: "bench", MinVersion: tls.VersionTLS13}
 }
 
-// runNear listens on the two ports and forwards what comes.
+// runNear listens on the two ports and forwards connections.
 func runNear(ctx context.Context, s settings) {
 	config := clientTLS(s)
 	address := net.JoinHostPort(s.FarHost, farPort)
@@ -154,7 +153,7 @@ func runNear(ctx context.Context, s settings) {
 	<-ctx.Done()
 }
 
-// watch prints what a tunnel knows of itself, where somebody asks for it.
+// watch prints the tunnel's statistics if TUNNEL_BENCH_WATCH is set.
 func watch(ctx context.Context, t *tunnel.Tunnel, s settings) {
 	if os.Getenv("TUNNEL_BENCH_WATCH") == "" {
 		return
@@ -188,7 +187,7 @@ func forwardAll(listener net.Listener, open func() (net.Conn, error)) {
 	}
 }
 
-// join copies both ways until both are over.
+// join copies both ways until both end.
 func join(a, b net.Conn) {
 	done := make(chan struct{})
 	go func() {

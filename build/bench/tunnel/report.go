@@ -10,13 +10,13 @@ import (
 	"slipway/build/bench/measure"
 )
 
-// findings are the outcomes of one scenario.
+// findings are the results of one scenario.
 type findings struct {
 	s  scenario
 	of []map[string]*series // by case and variant
 }
 
-// series is what the rounds found of one case and variant.
+// series has the results of one case and variant, by round.
 type series struct{ rate, p50, p99, memory []float64 }
 
 func newFindings(s scenario) *findings {
@@ -37,7 +37,6 @@ func (s *series) add(out outcome) {
 	s.p99 = append(s.p99, measure.Quantile(out.Echo, 0.99))
 }
 
-// report collects the findings.
 type report struct {
 	all    []*findings
 	missed int
@@ -45,7 +44,7 @@ type report struct {
 
 func (r *report) add(f *findings) { r.all = append(r.all, f) }
 
-// print prints the table; what misses a limit has a mark.
+// print prints the table and marks missed limits.
 func (r *report) print(w io.Writer, o options) {
 	fmt.Fprintf(w, "| medians of %d rounds | variant | bulk MB/s | of raw | echo p50 ms | p99 ms | note "+
 		"|\n|---|---|---|---|---|---|---|\n", o.rounds)
@@ -98,7 +97,7 @@ func (c work) title() string {
 	return fmt.Sprintf("%s, %d stream(s)", c.mode, c.streams)
 }
 
-// judge says which limits ours reaches.
+// judge compares the results with the limits.
 func (r *report) judge(c work, of map[string]*series, rate, p50, p99, memory float64) string {
 	var said []string
 	check := func(fine bool, format string, values ...any) {

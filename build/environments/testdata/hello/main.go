@@ -1,5 +1,5 @@
-// Command hello is all that the smallest test image holds. Without an argument it greets and ends; "exit N" ends with
-// that code, "wait" waits for a signal, "eat MIB" holds that much memory until a signal comes.
+// Command hello is the only file of the smallest test image. Without an argument it greets and ends; "exit N" ends with
+// that code, "wait" waits for a signal, "eat MIB" uses that much memory until a signal.
 package main
 
 import (
