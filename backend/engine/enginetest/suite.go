@@ -1,3 +1,4 @@
+// Package enginetest has [Run], the suite for implementations of [engine.Engine], and what tests need of a real daemon.
 package enginetest
 
 import (
@@ -64,9 +65,9 @@ type engineCase struct {
 
 // Run checks an engine. open makes a new engine for each case and closes it; cases remove what they create.
 func Run(t *testing.T, open func(t *testing.T) engine.Engine, opts Options) {
-	all := cases
+	all := slices.Concat(containerCases, streamCases, imageCases, networkCases)
 	if opts.Guest {
-		all = slices.Concat(cases, guestCases)
+		all = append(all, guestCases...)
 	}
 	for _, c := range all {
 		t.Run(c.name, func(t *testing.T) {
@@ -75,66 +76,6 @@ func Run(t *testing.T, open func(t *testing.T) engine.Engine, opts Options) {
 			c.run(&suite{T: t, Options: opts, ctx: ctx, engine: open(t)})
 		})
 	}
-}
-
-var cases = []engineCase{
-	{"info describes the machine", caseInfo},
-	{"an image that is there is described and listed", caseImage},
-	{"an image that is not there is not-found", caseNoImage},
-	{"create twice gives the same container", caseCreateTwice},
-	{"create with other labels finds the name taken", caseNameTaken},
-	{"create without its image says so", caseCreateNoImage},
-	{"create without a name is invalid", caseCreateInvalid},
-	{"a created container is not running", caseCreated},
-	{"start twice does nothing more", caseStartTwice},
-	{"start of what is gone is not-found", caseStartGone},
-	{"stop ends a container once", caseStop},
-	{"stop ends a busy batch container within its grace", caseStopBusy},
-	{"remove takes a running container away", caseRemoveRunning},
-	{"stop and remove of what is gone do nothing", caseGone},
-	{"list shows this instance and no other", caseList},
-	{"inspect of what is gone is not-found", caseInspectGone},
-	{"an exit code is kept", caseExitCode},
-	{"success is exit code 0", caseExitZero},
-	{"watch tells of start and end", caseWatch},
-	{"watch ends with its context", caseWatchCancel},
-	{"logs come in order", caseLogs},
-	{"logs keep only the tail asked for", caseLogsTail},
-	{"logs begin with times when asked to", caseLogsTimes},
-	{"followed logs end with the container", caseLogsFollow},
-	{"followed logs end with their context", caseLogsCancel},
-	{"stats are of running containers only", caseStats},
-	{"guest of an ended container is guest_exited", caseGuestExited},
-	{"guest of a container that is not started waits", caseGuestWaits},
-	{"ten containers at once do not disturb each other", caseConcurrent},
-	{"every call ends with its context", caseCancelled},
-	{"pull of an image nobody has is not-found", casePullUnknown},
-	{"a container is committed, running or not, and the image removed", caseCommit},
-	{"a commit that is given up leaves no image", caseCommitCancel},
-	{"an image that a container uses is not removed", caseRemoveUsed},
-	{"an image is given away and put together again", caseTransfer},
-	{"giving an image away ends when told to", caseTransferEnds},
-	{"a network is made once and removed once", caseNetwork},
-	{"a network with other labels finds the name taken", caseNetworkTaken},
-	{"a network without a name is invalid", caseNetworkInvalid},
-	{"a network stays while a container runs in it", caseNetworkInUse},
-	{"create without its network says so", caseCreateNoNetwork},
-	{"containers that are kept apart run in one network", caseNetworkApart},
-	{"attachment names a way", caseAttachment},
-	{"running out of memory is reported", caseOOM},
-	{"pull tells of progress that never goes back", casePull},
-	{"pull stops with its context", casePullCancel},
-	{"the home goes with the container", caseHome},
-}
-
-var guestCases = []engineCase{
-	{"the guest greets and becomes ready", caseGuestHello},
-	{"a lost guest connection is made again", caseGuestAgain},
-	{"asking again replaces the guest connection", caseGuestReplaced},
-	{"a guest connection breaks when the container ends", caseGuestBreaks},
-	{"a guest connection breaks when the container is removed", caseGuestRemoved},
-	{"directories are mounted to be written, to be read, and in part", caseMounts},
-	{"a server is reached in its own container alone", caseServed},
 }
 
 // container describes a new container with a unique name.
