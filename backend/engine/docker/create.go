@@ -27,18 +27,6 @@ import (
 // makes the home, changes user and drops the rest. The person's processes get none of it.
 var capabilities = []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETPCAP", "SETUID"}
 
-// oomScore makes the kernel kill sessions before daemons when the machine runs out of memory.
-const oomScore = 500
-
-// logFile and logFiles limit the log of a container to 64 MiB.
-const (
-	logFile  = "16m"
-	logFiles = "4"
-)
-
-// hiddenMode is the mode of the empty directory that is mounted over a hidden path.
-const hiddenMode = 0o555
-
 // Create makes a container without starting it. It also fails with engine_call_invalid where a directory does not
 // exist, and with engine_create_unsupported for an image of another architecture or a daemon that does not share this
 // machine's files.
@@ -105,9 +93,7 @@ func (e *Engine) abandon(name string, fresh bool, err error) {
 }
 
 func validate(c engine.Container) error {
-	invalid := func(message string) error {
-		return &session.Error{Code: session.CodeEngineInvalid, Message: message}
-	}
+	invalid := func(message string) error { return session.NewError(session.CodeEngineInvalid, message, "") }
 	switch {
 	case c.Name == "":
 		return invalid("A container needs a name.")
@@ -253,13 +239,13 @@ func containerConfig(c engine.Container) *container.Config {
 func hostConfig(c engine.Container, facts *daemon.Facts) *container.HostConfig {
 	h := &container.HostConfig{
 		RestartPolicy: container.RestartPolicy{Name: container.RestartPolicyDisabled},
-		LogConfig: container.LogConfig{Type: "json-file", Config: map[string]string{"max-size": logFile,
-			"max-file": logFiles}},
+		LogConfig: container.LogConfig{Type: "json-file",
+			Config: map[string]string{"max-size": "16m", "max-file": "4"}},
 		CapDrop:     []string{"ALL"},
 		CapAdd:      capabilities,
 		SecurityOpt: []string{"no-new-privileges"},
 		ShmSize:     int64(c.Shm),
-		OomScoreAdj: oomScore,
+		OomScoreAdj: 500, // the kernel kills sessions before daemons
 		Init:        new(bool),
 		Resources: container.Resources{
 			CpusetCpus: cpuList(c.CPUs),
@@ -296,31 +282,27 @@ func mounts(c engine.Container, k *kernel) []mount.Mount {
 	bind := func(from, to string, readOnly bool) mount.Mount {
 		return mount.Mount{Type: mount.TypeBind, Source: from, Target: to, ReadOnly: readOnly}
 	}
+	volume := &mount.VolumeOptions{NoCopy: true, Labels: map[string]string{
+		engine.LabelSession:  c.Labels[engine.LabelSession],
+		engine.LabelInstance: c.Labels[engine.LabelInstance],
+	}}
 	list := []mount.Mount{
 		bind(k.guestPath(), "/.slipway/guest", true),
 		bind(k.configPath(), "/.slipway/config.json", true),
 		bind(k.linkPath(), "/.slipway/link", true),
 		{Type: mount.TypeVolume, Source: homeVolume(c.Labels), Target: session.Home,
-			VolumeOptions: &mount.VolumeOptions{NoCopy: true, Labels: volumeLabels(c.Labels)}},
-		{Type: mount.TypeVolume, Target: "/.slipway/spool", VolumeOptions: &mount.VolumeOptions{NoCopy: true,
-			Labels: volumeLabels(c.Labels)}},
+			VolumeOptions: volume},
+		{Type: mount.TypeVolume, Target: "/.slipway/spool", VolumeOptions: volume},
 	}
 	for _, m := range c.Mounts {
 		list = append(list, bind(m.Source, m.Target, m.ReadOnly))
 	}
 	for _, target := range c.Hidden {
 		list = append(list, mount.Mount{Type: mount.TypeTmpfs, Target: target, ReadOnly: true,
-			TmpfsOptions: &mount.TmpfsOptions{Mode: hiddenMode}})
+			TmpfsOptions: &mount.TmpfsOptions{Mode: 0o555}})
 	}
 	return list
 }
 
 // homeVolume names the volume of a session's home.
 func homeVolume(labels map[string]string) string { return "slipway-" + labels[engine.LabelSession] }
-
-func volumeLabels(labels map[string]string) map[string]string {
-	return map[string]string{
-		engine.LabelSession:  labels[engine.LabelSession],
-		engine.LabelInstance: labels[engine.LabelInstance],
-	}
-}

@@ -112,8 +112,8 @@ func (e *Engine) whyExited(ctx context.Context, id string, code int) error {
 	if err != nil {
 		return errExited
 	}
-	defer log.Close()                                         //nolint:errcheck // only read
-	line, _ := io.ReadAll(io.LimitReader(log, longestReason)) //nolint:errcheck // what was read counts
+	defer log.Close()                               //nolint:errcheck // only read
+	line, _ := io.ReadAll(io.LimitReader(log, 512)) //nolint:errcheck // what was read counts
 	reason, ok := strings.CutPrefix(strings.TrimSpace(string(line)), guestSays)
 	if !ok || strings.ContainsFunc(reason, unicode.IsControl) {
 		return errExited
@@ -121,6 +121,3 @@ func (e *Engine) whyExited(ctx context.Context, id string, code int) error {
 	return session.NewError(session.CodeEngineUnsupported, "This image cannot be used: "+reason+".",
 		"Choose another image, or change it so that this is a directory of its own.")
 }
-
-// longestReason limits the reason that is read from the log, in bytes.
-const longestReason = 512

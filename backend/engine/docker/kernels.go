@@ -71,8 +71,7 @@ var errClosed = &session.Error{Code: session.CodeEngineUnavailable, Message: "Th
 
 func openKernels(dir string) (*kernels, error) {
 	if dir == "" {
-		return nil, &session.Error{Code: session.CodeServerInvalid,
-			Message: "The Docker engine needs a directory for its state."}
+		return nil, session.NewError(session.CodeServerInvalid, "The Docker engine needs a directory for its state.", "")
 	}
 	dir, err := filepath.Abs(dir)
 	if err == nil {
@@ -88,8 +87,7 @@ func openKernels(dir string) (*kernels, error) {
 // path is the directory of a container. It refuses names that lead elsewhere.
 func (ks *kernels) path(name string) (string, error) {
 	if name == "" || strings.ContainsAny(name, `/\`) || strings.HasPrefix(name, ".") || len(name) > 128 {
-		return "", &session.Error{Code: session.CodeEngineInvalid, Message: "The container name \"" + name +
-			"\" cannot be used."}
+		return "", session.NewError(session.CodeEngineInvalid, "The container name \""+name+"\" cannot be used.", "")
 	}
 	return filepath.Join(ks.dir, "kernels", name), nil
 }
@@ -148,8 +146,7 @@ func (ks *kernels) guest(arch string, binary func(string) ([]byte, error)) (stri
 	data, err := binary(arch)
 	if err != nil {
 		return "", session.WrapError(err, session.CodeEngineUnsupported,
-			"This Slipway has no guest for "+arch+" containers.",
-			"Choose an image for another architecture.")
+			"This Slipway has no guest for "+arch+" containers.", "Choose an image for another architecture.")
 	}
 	sum := sha256.Sum256(data)
 	path := filepath.Join(ks.dir, "guest", "slipway-guest-"+arch+"-"+hex.EncodeToString(sum[:6]))

@@ -113,13 +113,7 @@ var startHints = daemon.Wordings[string]{
 		"A mounted directory vanished or its target is a file in the image; check the mounts."),
 	daemon.When(`(?i)permission denied|operation not permitted`,
 		"Docker may not do this; check that Slipway's data folder is not on a file system mounted noexec."),
-}
-
-func startHint(text string) string {
-	if hint := startHints.Of(text); hint != "" {
-		return hint
-	}
-	return "Try again. If it fails again, read the Docker daemon's log."
+	daemon.When(``, "Try again. If it fails again, read the Docker daemon's log."),
 }
 
 // startFailure says why a container did not start. If it was a device, the container is removed, and the next attempt
@@ -129,8 +123,7 @@ func (e *Engine) startFailure(ctx context.Context, id string, err error) error {
 	if failed == nil {
 		text := daemon.Text(err)
 		return session.WrapError(err, session.CodeStartFailed,
-			"Docker could not start the container: "+daemon.Sentence(text),
-			startHint(text))
+			"Docker could not start the container: "+daemon.Sentence(text), startHints.Of(text))
 	}
 	cleaning, cancel := e.daemon.Brief(context.WithoutCancel(ctx))
 	defer cancel()

@@ -66,9 +66,7 @@ func (l *link) accept(ctx context.Context) (net.Conn, error) {
 		case err != nil && ctx.Err() != nil:
 			return nil, ctx.Err()
 		case err != nil:
-			return nil, &session.Error{Code: session.CodeSessionUnavailable,
-				Message: "The container's link was closed.",
-				Err:     err}
+			return nil, session.WrapError(err, session.CodeSessionUnavailable, "The container's link was closed.", "")
 		case trusted(conn):
 			l.current = conn
 			return conn, nil

@@ -73,14 +73,9 @@ func (e *Engine) mine() filters.Args {
 
 // inspectAll inspects containers and leaves out those that are gone.
 func (e *Engine) inspectAll(ctx context.Context, found []container.Summary) ([]engine.State, error) {
-	states, errs := make([]engine.State, len(found)), make([]error, len(found))
-	daemon.Each(len(found), func(i int) { states[i], errs[i] = e.Inspect(ctx, found[i].ID) })
-	for _, err := range errs {
-		if err != nil && !daemon.IsGone(err) {
-			return nil, err
-		}
-	}
-	return slices.DeleteFunc(states, func(s engine.State) bool { return s.ID == "" }), nil
+	return daemon.Each(found, session.CodeNoContainer, func(c container.Summary) (engine.State, error) {
+		return e.Inspect(ctx, c.ID)
+	})
 }
 
 // sweep removes files and volumes of containers that are gone, left by a killed process. It keeps those this process
@@ -90,33 +85,27 @@ func (e *Engine) sweep(ctx context.Context, states []engine.State) {
 	for _, s := range states {
 		used[s.Name], used[homeVolume(s.Labels)] = true, true
 	}
+	warn := func(what string, err error) {
+		if err != nil {
+			e.daemon.Log.Warn(what, "error", err)
+		}
+	}
 	facts, err := e.daemon.Facts(ctx)
 	if err != nil {
-		e.daemon.Log.Warn("old containers' files stay", "error", err)
+		warn("old containers' files stay", err)
 		return
 	}
 	names, err := e.kernels.names(facts.ID)
-	if err != nil {
-		e.daemon.Log.Warn("old containers' files stay", "error", err)
-	}
+	warn("old containers' files stay", err)
 	for _, name := range names {
-		if used[name] || e.kernels.knows(name) {
-			continue
-		}
-		if err := e.kernels.discard(name); err != nil {
-			e.daemon.Log.Warn("an old container's files stay", "container", name, "error", err)
+		if !used[name] && !e.kernels.knows(name) {
+			warn("an old container's files stay", e.kernels.discard(name))
 		}
 	}
 	// Docker refuses to remove a volume that a new container uses.
-	if err := e.removeVolumes(ctx, engine.LabelInstance+"="+e.config.Instance, used); err != nil {
-		e.daemon.Log.Warn("old volumes stay", "error", err)
-	}
-	if err := e.SweepTrials(ctx); err != nil {
-		e.daemon.Log.Warn("old trials stay", "error", err)
-	}
-	if err := e.SweepNetworks(ctx, states); err != nil {
-		e.daemon.Log.Warn("old networks stay", "error", err)
-	}
+	warn("old volumes stay", e.removeVolumes(ctx, engine.LabelInstance+"="+e.config.Instance, used))
+	warn("old trials stay", e.SweepTrials(ctx))
+	warn("old networks stay", e.SweepNetworks(ctx, states))
 }
 
 func (e *Engine) Inspect(ctx context.Context, id string) (engine.State, error) {

@@ -64,18 +64,30 @@ func Within(ctx context.Context, limit time.Duration) (context.Context, context.
 // requests is how many requests run at once.
 const requests = 8
 
-// Each calls fn for 0 to n-1, [requests] at a time, and returns when all calls have returned.
-func Each(n int, fn func(i int)) {
+// Each calls fn for all items, [requests] at a time, and returns the results in order, without those whose error has
+// the code gone. It fails if another error occurred.
+func Each[In, Out any](items []In, gone session.Code, fn func(In) (Out, error)) ([]Out, error) {
+	results, errs := make([]Out, len(items)), make([]error, len(items))
 	var group sync.WaitGroup
 	turns := make(chan struct{}, requests)
-	for i := range n {
+	for i, item := range items {
 		group.Go(func() {
 			turns <- struct{}{}
 			defer func() { <-turns }()
-			fn(i)
+			results[i], errs[i] = fn(item)
 		})
 	}
 	group.Wait()
+	found := make([]Out, 0, len(items))
+	for i, err := range errs {
+		switch {
+		case err == nil:
+			found = append(found, results[i])
+		case session.CodeOf(err) != gone:
+			return nil, err
+		}
+	}
+	return found, nil
 }
 
 // RemoveContainer removes a container with its anonymous volumes, running or not. It ignores one that does not exist.

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,8 +35,7 @@ func Failure(ctx context.Context, err error) error {
 		return Unavailable(err)
 	}
 	text := Text(err)
-	e := &session.Error{Code: session.CodeEngineInternal,
-		Message: "Docker reports: " + Sentence(text), Err: err}
+	e := session.WrapError(err, session.CodeEngineInternal, "Docker reports: "+Sentence(text), "")
 	switch reason := ReasonOf(text, err); {
 	case reason == ReasonNoSpace:
 		e.Code = session.CodeDiskFull
@@ -53,9 +53,8 @@ func Failure(ctx context.Context, err error) error {
 func ContainerFailure(ctx context.Context, id string, err error) error {
 	err = Failure(ctx, err)
 	if errdefs.IsNotFound(err) && session.CodeOf(err) != session.CodeNoContainer {
-		return &session.Error{Code: session.CodeNoContainer, Message: "The container " + ShortID(id) +
-			" does not exist any more.",
-			Err: err}
+		return session.WrapError(err, session.CodeNoContainer,
+			"The container "+ShortID(id)+" does not exist any more.", "")
 	}
 	return err
 }
@@ -70,7 +69,7 @@ func Ended(ctx context.Context, err error) error {
 	if !errors.Is(err, cause) {
 		cause = fmt.Errorf("%w: %w", cause, err)
 	}
-	return &session.Error{Code: code, Message: message, Err: cause}
+	return session.WrapError(cause, code, message, "")
 }
 
 // Silent reports whether the daemon was not reached or closed the connection.
@@ -94,8 +93,7 @@ func Unavailable(err error) error {
 
 // FileFailure is the error of writing Slipway's own files.
 func FileFailure(what string, err error) error {
-	e := &session.Error{Code: session.CodeEngineInternal,
-		Message: "Slipway could not write " + what + ".", Err: err}
+	e := session.WrapError(err, session.CodeEngineInternal, "Slipway could not write "+what+".", "")
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		e.Code = session.CodeDiskFull
@@ -110,23 +108,15 @@ func FileFailure(what string, err error) error {
 
 // Sentence adds a full stop to text.
 func Sentence(text string) string {
-	text = strings.TrimRight(text, " .\n")
-	if text == "" {
-		return "no reason."
-	}
-	return text + "."
+	return cmp.Or(strings.TrimRight(text, " .\n"), "no reason") + "."
 }
 
 // ShortID is an id as Docker shows it.
 func ShortID(id string) string {
-	if len(id) > 12 {
-		return id[:12]
-	}
-	return id
+	return id[:min(len(id), 12)]
 }
 
 // IsGone reports whether err says that a container does not exist.
 func IsGone(err error) bool {
-	var failed *session.Error
-	return errors.As(err, &failed) && failed.Code == session.CodeNoContainer
+	return session.CodeOf(err) == session.CodeNoContainer
 }

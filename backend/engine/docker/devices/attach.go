@@ -3,6 +3,7 @@ package devices
 import (
 	"cmp"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -174,7 +175,7 @@ func attachNodes(devices []gpu.Device, host *container.HostConfig) ([]int, error
 			continue
 		}
 		if len(device.Nodes) == 0 {
-			return nil, noNode.failure(errNoNodes)
+			return nil, noNode.failure(errors.New("the device is known without device nodes"))
 		}
 		for _, node := range nodesOf(device) {
 			if err := add(node); err != nil {

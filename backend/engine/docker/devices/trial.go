@@ -22,10 +22,9 @@ import (
 // LabelTrial marks trial containers with their instance. They have no other label, so that none is taken for a session.
 const LabelTrial = "slipway.trial"
 
-const trialName = "slipway-trial-"
-
 // trialImage has no files. It stays for the next trial.
 const (
+	trialName       = "slipway-trial-" // of containers, followed by random letters
 	trialRepository = "slipway-trial"
 	trialImage      = trialRepository + ":1"
 )
@@ -94,9 +93,8 @@ func (d *Devices) endTrial(ctx context.Context, name string) {
 
 // SweepTrials removes trials that a killed process left behind.
 func (d *Devices) SweepTrials(ctx context.Context) error {
-	left, err := d.daemon.API.ContainerList(ctx,
-		container.ListOptions{All: true,
-			Filters: filters.NewArgs(filters.Arg("label", LabelTrial+"="+d.config.Instance))})
+	left, err := d.daemon.API.ContainerList(ctx, container.ListOptions{All: true,
+		Filters: filters.NewArgs(filters.Arg("label", LabelTrial+"="+d.config.Instance))})
 	if err != nil {
 		return daemon.Failure(ctx, err)
 	}

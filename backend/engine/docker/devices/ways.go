@@ -4,7 +4,6 @@ package devices
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -56,18 +55,18 @@ func New(on *daemon.Daemon, config Config) *Devices {
 }
 
 // cached returns what was found for a daemon; ok is false if it must be tried.
-func (d *Devices) cached(of string, now time.Time) (engine.Attachment, error, bool) {
+func (d *Devices) cached(of string, now time.Time) (found engine.Attachment, err error, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.found == nil || d.of != of || d.tried != nil && now.Sub(d.at) > noWayFor {
-		return engine.Attachment{}, nil, false
+		return found, nil, false
 	}
-	found := *d.found
+	found = *d.found
 	found.Tried = slices.Clone(found.Tried)
 	if d.tried != nil {
-		return found, d.tried, true
+		err = d.tried
 	}
-	return found, nil, true
+	return found, err, true
 }
 
 func (d *Devices) cache(of string, found engine.Attachment, why *session.Error, now time.Time) {
@@ -142,8 +141,9 @@ func (d *Devices) try(ctx context.Context, facts *daemon.Facts,
 		remote := session.NewError(session.CodeEngineUnsupported,
 			"The Docker daemon at "+d.daemon.Host()+" does not share this machine's devices.",
 			"Run a Slipway agent on the machine where Docker runs.")
-		return engine.Attachment{Way: engine.AttachNone, Tried: []engine.Attempt{attempt(engine.AttachNone, remote)}},
-			remote, nil
+		found = engine.Attachment{Way: engine.AttachNone}
+		found.Tried = []engine.Attempt{{Way: found.Way, Text: remote.Message, Remedy: remote.Hint}}
+		return found, remote, nil
 	}
 	for _, way := range []engine.AttachWay{engine.AttachCDI, engine.AttachRequest, engine.AttachRuntime} {
 		failed := excludes(facts, way, ids)
@@ -157,17 +157,13 @@ func (d *Devices) try(ctx context.Context, facts *daemon.Facts,
 			found.Way, found.HardLimit = way, way == engine.AttachCDI && hardLimit(facts)
 			return found, nil, nil
 		}
-		found.Tried = append(found.Tried, attempt(way, failed))
+		found.Tried = append(found.Tried, engine.Attempt{Way: way, Text: failed.Message, Remedy: failed.Hint})
 		if why == nil || why.Code == session.CodeAttachFailed && failed.Code != session.CodeAttachFailed {
 			why = failed // a daemon in trouble says more than a way that nobody has set up
 		}
 	}
 	found.Way = engine.AttachNone
 	return found, why, nil
-}
-
-func attempt(way engine.AttachWay, failed *session.Error) engine.Attempt {
-	return engine.Attempt{Way: way, Text: failed.Message, Remedy: failed.Hint}
 }
 
 // excludes says why a way cannot work by the facts of the daemon, nil where it must be tried.
@@ -229,31 +225,25 @@ func CheckGrants(c engine.Container) error {
 // ids names granted devices of a vendor as the toolkit does: MIG instances by their own UUIDs, else the device.
 func ids(c engine.Container, vendor gpu.Vendor) []string {
 	var list []string
+	add := func(id gpu.UUID) {
+		if !slices.Contains(list, string(id)) {
+			list = append(list, string(id))
+		}
+	}
 	for _, device := range c.Devices {
 		if device.Vendor != vendor {
 			continue
 		}
-		for _, id := range granted(device.UUID, c.Grants) {
-			if !slices.Contains(list, id) {
-				list = append(list, id)
+		whole := true
+		for _, grant := range c.Grants {
+			if grant.Device == device.UUID && grant.Instance != "" {
+				add(grant.Instance)
+				whole = false
 			}
+		}
+		if whole {
+			add(device.UUID)
 		}
 	}
 	return list
 }
-
-// granted returns the instances that are granted of a device, or the device itself.
-func granted(device gpu.UUID, grants []gpu.Grant) []string {
-	var instances []string
-	for _, grant := range grants {
-		if grant.Device == device && grant.Instance != "" {
-			instances = append(instances, string(grant.Instance))
-		}
-	}
-	if len(instances) == 0 {
-		return []string{string(device)}
-	}
-	return instances
-}
-
-var errNoNodes = errors.New("the device is known without device nodes")

@@ -44,14 +44,9 @@ func (s *Store) Images(ctx context.Context) ([]session.Image, error) {
 		return nil, daemon.Failure(ctx, err)
 	}
 	found = slices.DeleteFunc(found, func(i image.Summary) bool { return len(s.names(i.RepoTags, i.RepoDigests)) == 0 })
-	images, errs := make([]session.Image, len(found)), make([]error, len(found))
-	daemon.Each(len(found), func(i int) { images[i], errs[i] = s.listed(ctx, found[i]) })
-	for _, err := range errs {
-		if err != nil && session.CodeOf(err) != session.CodeNoImage {
-			return nil, err
-		}
-	}
-	return slices.DeleteFunc(images, func(i session.Image) bool { return i.ID == "" }), nil
+	return daemon.Each(found, session.CodeNoImage, func(i image.Summary) (session.Image, error) {
+		return s.listed(ctx, i)
+	})
 }
 
 // listed completes an entry of a list, which lacks the architecture: each image is inspected once.

@@ -49,8 +49,11 @@ func (ns *Networks) CreateNetwork(ctx context.Context, n engine.Network) error {
 		switch {
 		case lookErr != nil:
 			return lookErr
+		case there != nil && maps.Equal(daemon.OwnLabels(there.Labels), daemon.OwnLabels(n.Labels)):
+			return nil
 		case there != nil:
-			return sameNetwork(*there, n.Labels)
+			return session.NewError(session.CodeEngineConflict, "Another network is named "+n.Name+".",
+				"Remove it with `docker network rm "+n.Name+"` or launch again.")
 		}
 		if err = ns.makeNetwork(ctx, n); !errdefs.IsConflict(err) {
 			break
@@ -95,14 +98,6 @@ func (ns *Networks) network(ctx context.Context, name string) (*network.Inspect,
 		return nil, daemon.Failure(ctx, err)
 	}
 	return &there, nil
-}
-
-func sameNetwork(there network.Inspect, labels map[string]string) error {
-	if maps.Equal(daemon.OwnLabels(there.Labels), daemon.OwnLabels(labels)) {
-		return nil
-	}
-	return session.NewError(session.CodeEngineConflict, "Another network is named "+there.Name+".",
-		"Remove it with `docker network rm "+there.Name+"` or launch again.")
 }
 
 // RemoveNetwork removes a network of ours. One in use is engine_call_conflict.

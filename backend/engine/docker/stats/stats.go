@@ -11,6 +11,7 @@ import (
 
 	"slipway/backend/engine"
 	"slipway/backend/engine/docker/daemon"
+	"slipway/backend/session"
 	"slipway/gpu"
 )
 
@@ -39,59 +40,58 @@ func (r *Reader) Stats(ctx context.Context, ids []string) (map[string]engine.Sta
 	}
 	samples := make(map[string]engine.Stats, len(ids))
 	unknown := r.gauges.sample(ids, samples)
-	var mu sync.Mutex // guards samples and failed
-	var failed error
-	daemon.Each(len(unknown), func(i int) {
-		id := unknown[i]
-		sample, ok, err := r.sampleAsked(ctx, id, facts.Here)
-		mu.Lock()
-		defer mu.Unlock()
-		if err != nil && !daemon.IsGone(err) {
-			failed = err
-		} else if ok && err == nil {
-			samples[id] = sample
-		}
+	asked, err := daemon.Each(unknown, session.CodeNoContainer, func(id string) (sampled, error) {
+		stats, err := r.sampleAsked(ctx, id, facts.Here)
+		return sampled{id, stats}, err
 	})
-	if failed != nil {
-		return nil, failed
+	for _, one := range asked {
+		if one.stats != nil {
+			samples[one.id] = *one.stats
+		}
 	}
-	return samples, nil
+	return samples, err
 }
 
-// sampleAsked asks the daemon for a container's process and samples it; ok is false if it does not run.
-func (r *Reader) sampleAsked(ctx context.Context, id string, here bool) (engine.Stats, bool, error) {
+// sampled is a sample of one container; nil if it does not run.
+type sampled struct {
+	id    string
+	stats *engine.Stats
+}
+
+// sampleAsked asks the daemon for a container's process and samples it; nil if it does not run.
+func (r *Reader) sampleAsked(ctx context.Context, id string, here bool) (*engine.Stats, error) {
 	short, cancel := r.daemon.Brief(ctx)
 	defer cancel()
 	c, err := r.daemon.API.ContainerInspect(short, id)
 	if err != nil {
-		return engine.Stats{}, false, daemon.ContainerFailure(short, id, err)
+		return nil, daemon.ContainerFailure(short, id, err)
 	}
 	if c.State == nil || !c.State.Running {
-		return engine.Stats{}, false, nil
+		return nil, nil
 	}
 	if here && c.State.Pid > 0 {
 		if sample, err := r.gauges.add(r.sampler, id, c.State.Pid); err == nil {
-			return sample, true, nil
+			return &sample, nil
 		}
 	}
 	return r.sampleAPI(short, id)
 }
 
 // sampleAPI uses the daemon's own statistics.
-func (r *Reader) sampleAPI(ctx context.Context, id string) (engine.Stats, bool, error) {
+func (r *Reader) sampleAPI(ctx context.Context, id string) (*engine.Stats, error) {
 	reply, err := r.daemon.API.ContainerStatsOneShot(ctx, id)
 	if err != nil {
-		return engine.Stats{}, false, daemon.ContainerFailure(ctx, id, err)
+		return nil, daemon.ContainerFailure(ctx, id, err)
 	}
 	defer reply.Body.Close() //nolint:errcheck // read to its end
 	var said container.StatsResponse
 	if err := json.NewDecoder(reply.Body).Decode(&said); err != nil {
-		return engine.Stats{}, false, daemon.Failure(ctx, err)
+		return nil, daemon.Failure(ctx, err)
 	}
 	if said.Read.IsZero() {
-		return engine.Stats{}, false, nil // it ended meanwhile
+		return nil, nil // it ended meanwhile
 	}
-	return statsFromAPI(said), true, nil
+	return new(statsFromAPI(said)), nil
 }
 
 func statsFromAPI(said container.StatsResponse) engine.Stats {
