@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"slipway/backend/engine"
 	"slipway/backend/engine/sim/shell"
 	"slipway/backend/session"
+	"slipway/gpu"
 )
 
 // How long things take at speed 1.
@@ -32,7 +34,7 @@ type containers struct {
 	networks *networks
 
 	byID     map[string]*container // guarded by mu, as what follows
-	watchers map[*engine.Changes]struct{}
+	watchers map[*watcher]struct{}
 }
 
 // container is one simulated container. machine.mu guards its fields.
@@ -45,12 +47,7 @@ type container struct {
 }
 
 func (s *containers) Create(ctx context.Context, c engine.Container) (string, error) {
-	if err := s.check(ctx); err != nil {
-		return "", err
-	}
-	s.mu.Lock()
-	id, err := s.named(c)
-	s.mu.Unlock()
+	id, err := locked(ctx, s.machine, func() (string, error) { return s.named(c) })
 	if id != "" || err != nil {
 		return id, err
 	}
@@ -216,32 +213,26 @@ func (s *containers) Remove(ctx context.Context, id string) error {
 func (s *containers) Others(context.Context) ([]engine.State, error) { return nil, nil }
 
 func (s *containers) List(ctx context.Context) ([]engine.State, error) {
-	if err := s.check(ctx); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	states := []engine.State{}
-	for _, c := range s.byID {
-		if s.ours(c) {
-			states = append(states, c.state())
+	return locked(ctx, s.machine, func() ([]engine.State, error) {
+		states := []engine.State{}
+		for _, c := range s.byID {
+			if s.ours(c) {
+				states = append(states, c.state())
+			}
 		}
-	}
-	slices.SortFunc(states, func(x, y engine.State) int { return cmp.Compare(x.Name, y.Name) })
-	return states, nil
+		slices.SortFunc(states, func(x, y engine.State) int { return cmp.Compare(x.Name, y.Name) })
+		return states, nil
+	})
 }
 
 func (s *containers) Inspect(ctx context.Context, id string) (engine.State, error) {
-	if err := s.check(ctx); err != nil {
-		return engine.State{}, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c, ok := s.byID[id]
-	if !ok {
-		return engine.State{}, notFound(id)
-	}
-	return c.state(), nil
+	return locked(ctx, s.machine, func() (engine.State, error) {
+		c, ok := s.byID[id]
+		if !ok {
+			return engine.State{}, notFound(id)
+		}
+		return c.state(), nil
+	})
 }
 
 // touch wakes all who wait and reports a container to watchers. It needs mu.
@@ -251,7 +242,43 @@ func (s *containers) touch(c *container) {
 		return
 	}
 	for w := range s.watchers {
-		w.Push(c.state())
+		w.states = append(w.states, c.state())
+	}
+}
+
+// watcher is one Watch, with the states that it has not reported yet.
+type watcher struct{ states []engine.State }
+
+func (s *containers) Watch(ctx context.Context, fn func(engine.State)) error {
+	w, err := locked(ctx, s.machine, func() (*watcher, error) {
+		w := &watcher{}
+		s.watchers[w] = struct{}{}
+		return w, nil
+	})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.watchers, w)
+	}()
+	for {
+		s.mu.Lock()
+		states, ended, changed := w.states, s.closed, s.changed
+		w.states = nil
+		s.mu.Unlock()
+		for _, state := range states {
+			fn(state)
+		}
+		if ended {
+			return closed()
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return cancelled(ctx)
+		}
 	}
 }
 
@@ -290,4 +317,39 @@ func (s *containers) runsIn(network string) bool {
 		}
 	}
 	return false
+}
+
+// guestMemory is the memory of a container's guest.
+const guestMemory = 9 * gpu.MiB
+
+// Stats implements [engine.Monitor]. CPU and memory follow the process table; network and disk are made up.
+func (s *containers) Stats(ctx context.Context, ids []string) (map[string]engine.Stats, error) {
+	if err := s.check(ctx); err != nil {
+		return nil, err
+	}
+	now := s.config.Clock.Now()
+	samples := map[string]engine.Stats{}
+	for _, id := range ids {
+		s.mu.Lock()
+		c, ok := s.byID[id]
+		if !ok || !c.State.Running || c.life == nil {
+			s.mu.Unlock()
+			continue
+		}
+		limit, kills, world := c.Spec.Memory, c.OOMKills, c.life.world
+		s.mu.Unlock()
+		use := world.Usage()
+		up := now.Sub(world.Started).Seconds()
+		// Caches and heaps vary by a few percent.
+		sway := 1 + 0.04*math.Sin(up/7) + 0.02*math.Sin(up/1.9)
+		busy := use.CPU.Seconds()
+		samples[id] = engine.Stats{
+			At: now, CPU: use.CPU, MemLimit: limit, Pids: use.Processes + 1, OOMKills: kills,
+			Memory: min(limit, gpu.Bytes(float64(guestMemory+gpu.Bytes(use.Memory))*sway)),
+			NetRx:  gpu.Bytes(900 + 40*up), NetTx: gpu.Bytes(600 + 25*up),
+			DiskRead:  gpu.Bytes(2*float64(gpu.MiB) + busy*64*1024),
+			DiskWrite: gpu.Bytes(64*1024 + busy*256*1024),
+		}
+	}
+	return samples, nil
 }

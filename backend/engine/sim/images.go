@@ -3,10 +3,13 @@ package sim
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"slipway/backend/session"
+	"slipway/gpu"
 )
 
 // images are those of the machine and of its registry.
@@ -86,24 +89,18 @@ func (s *images) forget(image session.Image) {
 }
 
 func (s *images) Images(ctx context.Context) ([]session.Image, error) {
-	if err := s.check(ctx); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.here), nil
+	return locked(ctx, s.machine, func() ([]session.Image, error) { return slices.Clone(s.here), nil })
 }
 
 func (s *images) Image(ctx context.Context, ref string) (session.Image, error) {
-	if err := s.check(ctx); err != nil {
-		return session.Image{}, err
-	}
-	image, ok := s.find(ref)
-	if !ok {
-		return session.Image{}, session.NewError(session.CodeNoImage,
-			fmt.Sprintf("The image %s is not on this machine.", ref), "Pull it first.")
-	}
-	return image, nil
+	return locked(ctx, s.machine, func() (session.Image, error) {
+		image, ok := s.resolve(ref)
+		if !ok {
+			return session.Image{}, session.NewError(session.CodeNoImage,
+				fmt.Sprintf("The image %s is not on this machine.", ref), "Pull it first.")
+		}
+		return image, nil
+	})
 }
 
 func (s *images) RemoveImage(ctx context.Context, ref string) error {
@@ -124,12 +121,11 @@ func (s *images) RemoveImage(ctx context.Context, ref string) error {
 
 // DiskUse implements [engine.ImageStore]. Committed images share the layers of their base.
 func (s *images) DiskUse(ctx context.Context) (session.ImageDisk, error) {
-	if err := s.check(ctx); err != nil {
-		return session.ImageDisk{}, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var disk session.ImageDisk
+	return locked(ctx, s.machine, func() (session.ImageDisk, error) { return s.disk(), nil })
+}
+
+// disk needs mu.
+func (s *images) disk() (disk session.ImageDisk) {
 	for _, image := range s.here {
 		room := session.ImageRoom{Image: image, Alone: image.Size, Containers: len(s.users(image))}
 		for _, other := range s.here {
@@ -146,5 +142,49 @@ func (s *images) DiskUse(ctx context.Context) (session.ImageDisk, error) {
 		}
 		disk.Images = append(disk.Images, room)
 	}
-	return disk, nil
+	return disk
+}
+
+const (
+	pullDelay = 600 * time.Millisecond // until the first byte
+	pullEvery = 250 * time.Millisecond // between two reports
+	pullRate  = 48 * gpu.MiB           // bytes a second
+	unpack    = 900 * time.Millisecond // after the last byte
+)
+
+// Pull implements [engine.Images]: layers arrive one after the other, at a varying rate. Its registry is public.
+func (s *images) Pull(ctx context.Context, ref string, _ bool, progress func(session.Pull)) (private bool, err error) {
+	if err := s.check(ctx); err != nil {
+		return false, err
+	}
+	image, ok := s.published(ref)
+	if !ok {
+		return false, session.Because(session.CodePullNotFound,
+			session.Say("simPullNotFound", session.Fill("image", ref)), session.Say("simPullNotFoundHint")).Failure(nil)
+	}
+	if err := s.pause(ctx, pullDelay); err != nil {
+		return false, err
+	}
+	told := session.Pull{Total: image.download(), Layers: len(image.Layers)}
+	progress(told)
+	for tick := 0; told.Current < told.Total; tick++ {
+		if err := s.pause(ctx, pullEvery); err != nil {
+			return false, err
+		}
+		rate := gpu.Bytes(float64(pullRate) * (1 + 0.25*math.Sin(float64(tick)/5) - 0.1*math.Cos(float64(tick)*1.7)))
+		told.Current = min(told.Total, told.Current+rate*gpu.Bytes(pullEvery/time.Millisecond)/1000)
+		told.Rate, told.LayersDone = gpu.Bytes(float64(rate)*s.config.Speed), 0
+		for left := told.Current; told.LayersDone < told.Layers && left >= image.Layers[told.LayersDone]; {
+			left -= image.Layers[told.LayersDone]
+			told.LayersDone++
+		}
+		progress(told)
+	}
+	if err := s.pause(ctx, unpack); err != nil {
+		return false, err
+	}
+	s.mu.Lock()
+	s.keep(image.describe())
+	s.mu.Unlock()
+	return false, s.save()
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"net"
@@ -18,6 +19,7 @@ import (
 	"slipway/backend/engine/sim/shell"
 	"slipway/backend/guest"
 	"slipway/backend/session"
+	"slipway/gpu"
 )
 
 // life is a container that runs in this process.
@@ -265,4 +267,103 @@ func (s *containers) serve(l *life) net.Conn {
 		far.Close() //nolint:errcheck // a pipe cannot fail to close
 	})
 	return near
+}
+
+// Exit ends a running container with a code, like a program that ends by itself or is killed.
+func (s *containers) Exit(id string, code int) {
+	s.finish(id, code)
+	if err := s.save(); err != nil {
+		s.config.Log.Error("the state of the simulated engine was not written", "error", err)
+	}
+}
+
+// OOM ends a container like the kernel when memory runs out.
+func (s *containers) OOM(id string) {
+	s.oom(id)
+	s.Exit(id, 137)
+}
+
+// Lose removes a container without telling watchers, as when somebody removes it while the event stream is broken.
+func (s *containers) Lose(id string) error {
+	s.mu.Lock()
+	if c, ok := s.byID[id]; ok {
+		c.lost = true
+	}
+	s.mu.Unlock()
+	return s.Remove(s.ctx, id)
+}
+
+// WriteLog adds whole lines to a container's log.
+func (s *containers) WriteLog(id string, lines ...string) {
+	s.mu.Lock()
+	c, ok := s.byID[id]
+	s.mu.Unlock()
+	for _, line := range lines {
+		if ok {
+			c.log.line(line)
+		}
+	}
+}
+
+// AddImage adds an image to the machine that no registry needs to have.
+func (s *images) AddImage(ref string) error {
+	s.mu.Lock()
+	s.keep(Image{Ref: fullRef(ref), Size: 120 * gpu.MiB}.describe())
+	s.mu.Unlock()
+	return s.save()
+}
+
+// Evict removes an image from the machine, even if it is in use.
+func (s *images) Evict(ref string) error {
+	s.mu.Lock()
+	if image, ok := s.resolve(ref); ok {
+		s.forget(image)
+	}
+	s.mu.Unlock()
+	return s.save()
+}
+
+// Devices are those of the simulated machine.
+type Devices interface {
+	// Look returns the devices and a sample, without affecting other readers.
+	Look(ctx context.Context) ([]gpu.Device, gpu.Sample, error)
+	// Compute runs a program of a container on what was granted, in place of its default load, until end is called.
+	Compute(container, name string, grants []gpu.Grant) (pids []int, end func())
+}
+
+// granted are the devices of one container.
+type granted struct {
+	devices   Devices
+	container string
+	grants    []gpu.Grant
+}
+
+// grantedTo returns the granted devices of a container, nil if there are none.
+func (s *containers) grantedTo(id string, spec engine.Container) shell.GPUs {
+	var grants session.Grants
+	if s.config.Devices == nil || json.Unmarshal([]byte(spec.Labels[engine.LabelGrants]), &grants) != nil ||
+		len(grants.GPUs) == 0 {
+		return nil
+	}
+	return &granted{devices: s.config.Devices, container: id, grants: grants.GPUs}
+}
+
+func (g *granted) Read(ctx context.Context) ([]gpu.Device, gpu.Sample, error) {
+	devices, sample, err := g.devices.Look(ctx)
+	if err != nil {
+		return nil, sample, err
+	}
+	devices = slices.DeleteFunc(devices, func(d gpu.Device) bool {
+		return !slices.ContainsFunc(g.grants, func(grant gpu.Grant) bool { return grant.Device == d.UUID })
+	})
+	for i := range devices {
+		devices[i].Index = i // a container counts its own
+	}
+	sample.Processes = slices.DeleteFunc(sample.Processes,
+		func(p gpu.ProcessSample) bool { return p.Container != g.container })
+	return devices, sample, nil
+}
+
+func (g *granted) Compute(name string) ([]int, func()) {
+	return g.devices.Compute(g.container, name, g.grants)
 }

@@ -100,23 +100,23 @@ func (l *logFile) wait() <-chan struct{} {
 }
 
 func (s *containers) Logs(ctx context.Context, id string, opts session.LogOptions) (io.ReadCloser, error) {
-	if err := s.check(ctx); err != nil {
+	log, err := locked(ctx, s.machine, func() (*logFile, error) {
+		if c, ok := s.byID[id]; ok {
+			return c.log, nil
+		}
+		return nil, notFound(id)
+	})
+	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	c, ok := s.byID[id]
-	s.mu.Unlock()
-	if !ok {
-		return nil, notFound(id)
-	}
-	file, err := os.Open(c.log.path)
+	file, err := os.Open(log.path)
 	if err != nil {
 		return nil, notFound(id)
 	}
 	if err := skipTo(file, opts.Tail); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	r := &logReader{opts: opts, log: c.log, file: file, lines: bufio.NewReader(file),
+	r := &logReader{opts: opts, log: log, file: file, lines: bufio.NewReader(file),
 		running: func() (bool, <-chan struct{}) { return s.running(id) }}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	return r, nil

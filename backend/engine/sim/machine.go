@@ -22,16 +22,23 @@ type machine struct {
 	closed  bool
 }
 
+// check fails when ctx has ended or the engine is closed.
 func (m *machine) check(ctx context.Context) error {
+	_, err := locked(ctx, m, func() (struct{}, error) { return struct{}{}, nil })
+	return err
+}
+
+// locked calls fn with mu held, unless check fails.
+func locked[T any](ctx context.Context, m *machine, fn func() (T, error)) (result T, err error) {
 	if ctx.Err() != nil {
-		return cancelled(ctx)
+		return result, cancelled(ctx)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
-		return closed()
+		return result, closed()
 	}
-	return nil
+	return fn()
 }
 
 func closed() error {

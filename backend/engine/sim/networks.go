@@ -41,23 +41,20 @@ func (s *networks) CreateNetwork(ctx context.Context, n engine.Network) error {
 }
 
 func (s *networks) RemoveNetwork(ctx context.Context, name string) error {
-	if err := s.check(ctx); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	n, there := s.here[name]
-	there = there && (s.config.Instance == "" || n.Labels[engine.LabelInstance] == s.config.Instance)
-	busy := s.busy(name)
-	if there && !busy {
+	removed, err := locked(ctx, s.machine, func() (bool, error) {
+		n, there := s.here[name]
+		switch {
+		case !there || s.config.Instance != "" && n.Labels[engine.LabelInstance] != s.config.Instance:
+			return false, nil
+		case s.busy(name):
+			return false, session.NewError(session.CodeEngineConflict,
+				fmt.Sprintf("Containers still use the network %s.", name), "Remove them first.")
+		}
 		delete(s.here, name)
-	}
-	s.mu.Unlock()
-	switch {
-	case !there:
-		return nil
-	case busy:
-		return session.NewError(session.CodeEngineConflict, fmt.Sprintf("Containers still use the network %s.", name),
-			"Remove them first.")
+		return true, nil
+	})
+	if !removed {
+		return err
 	}
 	return s.save()
 }

@@ -74,7 +74,7 @@ func Open(config Config) (*Sim, error) {
 		networks: &networks{machine: m, here: map[string]engine.Network{}},
 	}
 	s.containers = &containers{machine: m, images: s.images, networks: s.networks, byID: map[string]*container{},
-		watchers: map[*engine.Changes]struct{}{}}
+		watchers: map[*watcher]struct{}{}}
 	s.images.users, s.networks.busy, m.save = s.using, s.runsIn, s.write
 	if err := s.load(); err != nil {
 		s.cancel()
@@ -94,11 +94,6 @@ func (s *Sim) Close() error {
 	s.mu.Unlock()
 	s.cancel()
 	s.lives.Wait()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for w := range s.watchers {
-		w.End()
-	}
 	return nil
 }
 

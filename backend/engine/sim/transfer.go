@@ -16,9 +16,7 @@ func (s *images) DescribeImage(ctx context.Context, ref string) (session.ImagePa
 	if err != nil {
 		return session.ImageParts{}, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.partsOf(image), nil
+	return locked(ctx, s.machine, func() (session.ImageParts, error) { return s.partsOf(image), nil })
 }
 
 // partsOf are the parts that an image was imported with, or imaginary ones. It needs mu.
@@ -32,16 +30,12 @@ func (s *images) partsOf(image session.Image) session.ImageParts {
 }
 
 func (s *images) PresentLayers(ctx context.Context, layers []session.ImageLayer) (int, error) {
-	if err := s.check(ctx); err != nil {
-		return 0, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	present := 0
-	for _, image := range s.here {
-		present = max(present, engine.CommonLayers(layers, s.partsOf(image).Layers))
-	}
-	return present, nil
+	return locked(ctx, s.machine, func() (present int, err error) {
+		for _, image := range s.here {
+			present = max(present, engine.CommonLayers(layers, s.partsOf(image).Layers))
+		}
+		return present, nil
+	})
 }
 
 // ExportImage implements [engine.Transfers]. A simulated machine does not keep the content of imported images.
