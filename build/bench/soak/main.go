@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"time"
 
 	"slipway/backend/client"
@@ -18,6 +19,7 @@ import (
 	"slipway/backend/demo/run"
 	"slipway/backend/place"
 	"slipway/backend/service"
+	"slipway/build/bench/measure"
 )
 
 func main() {
@@ -57,15 +59,14 @@ func (s soak) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	home := place.Home{Dir: dir}
-	if err := s.serve(ctx, home); err != nil {
+	figures, err := s.serve(ctx, home)
+	if err != nil {
 		return err
 	}
-	return errors.Join(
-		s.judgeFigures(home.Join(figuresName)), judgeBooks(home), judgeBooks(demo.LabHome(home)), judgeLogs(home),
-	)
+	return errors.Join(s.judgeFigures(figures), judgeBooks(home), judgeBooks(demo.LabHome(home)), judgeLogs(home))
 }
 
-func (s soak) serve(ctx context.Context, home place.Home) error {
+func (s soak) serve(ctx context.Context, home place.Home) ([]figure, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.length)
 	defer cancel()
 	ready, ended := make(chan service.Ready, 1), make(chan error, 1)
@@ -77,18 +78,17 @@ func (s soak) serve(ctx context.Context, home place.Home) error {
 	}()
 	select {
 	case err := <-ended:
-		return fmt.Errorf("the demonstration is not served: %w", err)
+		return nil, fmt.Errorf("the demonstration is not served: %w", err)
 	case <-ready:
 		c, err := client.Connect(ctx, home)
 		if err != nil {
-			return errors.Join(err, stop(cancel, ended))
+			return nil, errors.Join(err, stop(cancel, ended))
 		}
-		using := make(chan error, 1)
-		p := &person{c}
-		go func() { using <- p.use(ctx) }()
-		go watch(ctx, "workstation", home.Join(figuresName), s.every)
-		err = <-using
-		return errors.Join(err, stop(cancel, ended))
+		watched := make(chan []figure, 1)
+		go func() { watched <- watch(ctx, s.every) }()
+		err = (&person{c}).use(ctx)
+		err = errors.Join(err, stop(cancel, ended))
+		return <-watched, err
 	}
 }
 
@@ -99,4 +99,42 @@ func stop(cancel context.CancelFunc, ended <-chan error) error {
 		return nil
 	}
 	return err
+}
+
+// starts is how many starts are measured.
+const starts = 5
+
+// measureStart prints the time until a new demonstration answers, with its lab server connected and its past made up.
+func measureStart(ctx context.Context, seed uint64) error {
+	var all []time.Duration
+	for range starts {
+		took, err := start(ctx, seed)
+		if err != nil {
+			return err
+		}
+		all = append(all, took)
+	}
+	fmt.Printf("ready in %s (median of %d; %s to %s)\n", measure.Median(all).Round(time.Millisecond), starts,
+		slices.Min(all).Round(time.Millisecond), slices.Max(all).Round(time.Millisecond))
+	return nil
+}
+
+func start(ctx context.Context, seed uint64) (took time.Duration, err error) {
+	dir, err := os.MkdirTemp("", "slipway-soak-")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	began := time.Now()
+	err = run.Demo(ctx, run.Config{Options: demo.Options{Seed: seed}, Keep: dir,
+		Ready: func(service.Ready, string) {
+			took = time.Since(began)
+			cancel()
+		}})
+	if took > 0 && errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	return took, err
 }
