@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -144,74 +145,52 @@ func (t *sources) structs() (methods, fields count) {
 		}
 		for _, decl := range f.syntax.Decls {
 			if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv != nil {
-				name := f.dir() + "." + receiver(fn.Recv.List[0].Type)
+				receiver, _, _ := strings.Cut(types.ExprString(fn.Recv.List[0].Type), "[") // its type parameters
+				name := f.dir() + "." + strings.TrimPrefix(receiver, "*")
 				of[name]++
 				methods.see(of[name], name)
 			}
 		}
 		eachType(f.syntax, func(name string, expr ast.Expr) {
 			if s, ok := expr.(*ast.StructType); ok {
-				fields.see(named(s.Fields), f.dir()+"."+name)
+				fields.see(s.Fields.NumFields(), f.dir()+"."+name)
 			}
 		})
 	}
 	return methods, fields
 }
 
-func receiver(expr ast.Expr) string {
-	switch e := expr.(type) {
-	case *ast.StarExpr:
-		return receiver(e.X)
-	case *ast.IndexExpr:
-		return receiver(e.X)
-	case *ast.IndexListExpr:
-		return receiver(e.X)
-	case *ast.Ident:
-		return e.Name
-	}
-	return ""
-}
-
-// named counts the names of fields; an embedded field is one.
-func named(list *ast.FieldList) int {
-	n := 0
-	for _, f := range list.List {
-		n += max(1, len(f.Names))
-	}
-	return n
-}
-
 // interfaces finds the declared interface with the most methods, including interfaces of its package that it embeds.
 // The parameters of session.AgentOf and engine.Of, which list a whole agent or engine, are not declared interfaces.
 func (t *sources) interfaces() count {
-	types := map[string]*ast.InterfaceType{}
+	faces := map[string]*ast.InterfaceType{}
 	for _, f := range t.files {
 		if f.syntax == nil || f.isTest() {
 			continue
 		}
 		eachType(f.syntax, func(name string, expr ast.Expr) {
 			if i, ok := expr.(*ast.InterfaceType); ok {
-				types[f.dir()+"."+name] = i
+				faces[f.dir()+"."+name] = i
 			}
 		})
 	}
 	var most count
-	for name := range types {
-		most.see(methodsOf(types, name), name)
+	for name := range faces {
+		most.see(methodsOf(faces, name), name)
 	}
 	return most
 }
 
-func methodsOf(types map[string]*ast.InterfaceType, name string) int {
+func methodsOf(faces map[string]*ast.InterfaceType, name string) int {
 	n := 0
 	dir := name[:strings.LastIndex(name, ".")+1]
-	for _, m := range types[name].Methods.List {
+	for _, m := range faces[name].Methods.List {
 		switch e := m.Type.(type) {
 		case *ast.FuncType:
 			n++
 		case *ast.Ident:
-			if types[dir+e.Name] != nil {
-				n += methodsOf(types, dir+e.Name)
+			if faces[dir+e.Name] != nil {
+				n += methodsOf(faces, dir+e.Name)
 			}
 		}
 	}

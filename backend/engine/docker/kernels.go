@@ -71,7 +71,8 @@ var errClosed = &session.Error{Code: session.CodeEngineUnavailable, Message: "Th
 
 func openKernels(dir string) (*kernels, error) {
 	if dir == "" {
-		return nil, session.NewError(session.CodeServerInvalid, "The Docker engine needs a directory for its state.", "")
+		return nil, session.NewError(session.CodeServerInvalid,
+			"The Docker engine needs a directory for its state.", "")
 	}
 	dir, err := filepath.Abs(dir)
 	if err == nil {

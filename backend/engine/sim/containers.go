@@ -60,7 +60,9 @@ func (s *containers) Create(ctx context.Context, c engine.Container) (string, er
 	id = newID()
 	log, err := s.prepare(id, c)
 	if err != nil {
-		return "", errors.Join(noSpace(err), os.RemoveAll(s.containerDir(id)))
+		err = session.WrapError(err, session.CodeDiskFull, "The files of the session cannot be written.",
+			"Make room on the disk.")
+		return "", errors.Join(err, os.RemoveAll(s.containerDir(id)))
 	}
 	c.Labels, c.CPUs, c.Mounts = maps.Clone(c.Labels), slices.Clone(c.CPUs), slices.Clone(c.Mounts)
 	made := &container{record: record{Spec: c, State: engine.State{ID: id, Name: c.Name, Created: true,
@@ -137,11 +139,6 @@ func (s *containers) prepare(id string, c engine.Container) (*logFile, error) {
 		return nil, err
 	}
 	return openLog(filepath.Join(s.containerDir(id), "log"), s.config.Clock)
-}
-
-func noSpace(err error) error {
-	return session.WrapError(err, session.CodeDiskFull, "The files of the session cannot be written.",
-		"Make room on the disk.")
 }
 
 func (s *containers) Start(ctx context.Context, id string) error {

@@ -21,8 +21,8 @@ type images struct {
 	parts []session.ImageParts // what those are made of that were brought
 }
 
-// fullRef adds the default tag to a reference and removes the default registry.
-func fullRef(ref string) string {
+// FullRef adds the default tag to a reference and removes the default registry.
+func FullRef(ref string) string {
 	ref = strings.TrimPrefix(strings.TrimPrefix(ref, "docker.io/"), "library/")
 	if last := ref[strings.LastIndex(ref, "/")+1:]; strings.ContainsAny(last, ":@") {
 		return ref
@@ -34,7 +34,7 @@ func fullRef(ref string) string {
 func (s *images) published(ref string) (Image, bool) {
 	name, digest, _ := strings.Cut(ref, "@")
 	for _, image := range s.config.Catalogue {
-		if fullRef(image.Ref) == fullRef(name) && (digest == "" || image.describe().ID == digest) {
+		if FullRef(image.Ref) == FullRef(name) && (digest == "" || image.describe().ID == digest) {
 			return image, true
 		}
 	}
@@ -52,7 +52,7 @@ func (s *images) find(ref string) (session.Image, bool) {
 func (s *images) resolve(ref string) (session.Image, bool) {
 	name, digest, _ := strings.Cut(ref, "@")
 	for _, image := range s.here {
-		named := func(other string) bool { return fullRef(other) == fullRef(name) }
+		named := func(other string) bool { return FullRef(other) == FullRef(name) }
 		if image.ID == ref || digest != "" && image.ID == digest || digest == "" &&
 			slices.ContainsFunc(image.Refs, named) {
 			return image, true
@@ -119,6 +119,24 @@ func (s *images) RemoveImage(ctx context.Context, ref string) error {
 	return s.save()
 }
 
+// AddImage adds an image to the machine that no registry needs to have.
+func (s *images) AddImage(ref string) error {
+	s.mu.Lock()
+	s.keep(Image{Ref: FullRef(ref), Size: 120 * gpu.MiB}.describe())
+	s.mu.Unlock()
+	return s.save()
+}
+
+// Evict removes an image from the machine, even if it is in use.
+func (s *images) Evict(ref string) error {
+	s.mu.Lock()
+	if image, ok := s.resolve(ref); ok {
+		s.forget(image)
+	}
+	s.mu.Unlock()
+	return s.save()
+}
+
 // DiskUse implements [engine.ImageStore]. Committed images share the layers of their base.
 func (s *images) DiskUse(ctx context.Context) (session.ImageDisk, error) {
 	return locked(ctx, s.machine, func() (session.ImageDisk, error) { return s.disk(), nil })
@@ -130,9 +148,9 @@ func (s *images) disk() (disk session.ImageDisk) {
 		room := session.ImageRoom{Image: image, Alone: image.Size, Containers: len(s.users(image))}
 		for _, other := range s.here {
 			switch {
-			case other.Origin != nil && fullRef(other.Origin.Base) == fullRef(image.Refs[0]):
+			case other.Origin != nil && FullRef(other.Origin.Base) == FullRef(image.Refs[0]):
 				room.Alone = 0 // what is made of it keeps its layers
-			case image.Origin != nil && fullRef(image.Origin.Base) == fullRef(other.Refs[0]):
+			case image.Origin != nil && FullRef(image.Origin.Base) == FullRef(other.Refs[0]):
 				room.Alone = max(image.Size-other.Size, 0)
 			}
 		}

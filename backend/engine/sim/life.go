@@ -305,24 +305,6 @@ func (s *containers) WriteLog(id string, lines ...string) {
 	}
 }
 
-// AddImage adds an image to the machine that no registry needs to have.
-func (s *images) AddImage(ref string) error {
-	s.mu.Lock()
-	s.keep(Image{Ref: fullRef(ref), Size: 120 * gpu.MiB}.describe())
-	s.mu.Unlock()
-	return s.save()
-}
-
-// Evict removes an image from the machine, even if it is in use.
-func (s *images) Evict(ref string) error {
-	s.mu.Lock()
-	if image, ok := s.resolve(ref); ok {
-		s.forget(image)
-	}
-	s.mu.Unlock()
-	return s.save()
-}
-
 // Devices are those of the simulated machine.
 type Devices interface {
 	// Look returns the devices and a sample, without affecting other readers.

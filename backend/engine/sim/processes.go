@@ -33,7 +33,7 @@ var _ guest.Processes = (*processes)(nil)
 
 func (p *processes) OpenTerminal(cmd guest.Command, cols, rows int) (terminal.TTY, error) {
 	command := cmd.Argv
-	if len(command) == 1 && isShell(command[0]) {
+	if len(command) == 1 && (path.Base(command[0]) == "sh" || path.Base(command[0]) == "bash") {
 		command = nil
 	}
 	if err := p.find(command); err != nil {
@@ -47,21 +47,13 @@ func (p *processes) OpenTerminal(cmd guest.Command, cols, rows int) (terminal.TT
 	return tty, nil
 }
 
-func isShell(name string) bool {
-	base := path.Base(name)
-	return base == "sh" || base == "bash"
-}
-
 func (p *processes) Start(cmd guest.Command) (terminal.Process, error) {
 	if err := p.find(cmd.Argv); err != nil {
 		return nil, err
 	}
 	dir := session.Home
 	if cmd.Dir != "" {
-		dir = shell.Clean(path.Join(session.Home, cmd.Dir))
-		if strings.HasPrefix(cmd.Dir, "/") {
-			dir = shell.Clean(cmd.Dir)
-		}
+		dir = inHome(cmd.Dir)
 		if info, err := p.world.FS.Stat(dir); err != nil || !info.IsDir() {
 			return nil, session.NewError(session.CodeGuestInternal,
 				fmt.Sprintf("There is no directory %s in the session.", dir), "Make it first, or choose another.")
@@ -72,6 +64,14 @@ func (p *processes) Start(cmd guest.Command) (terminal.Process, error) {
 		return nil, broken(err)
 	}
 	return job, nil
+}
+
+// inHome makes a path absolute.
+func inHome(p string) string {
+	if strings.HasPrefix(p, "/") {
+		return shell.Clean(p)
+	}
+	return shell.Clean(path.Join(session.Home, p))
 }
 
 // with is the environment of a program with variables of its own.
@@ -89,11 +89,7 @@ func (p *processes) find(argv []string) error {
 		return nil
 	}
 	if strings.Contains(argv[0], "/") {
-		name := argv[0]
-		if !strings.HasPrefix(name, "/") {
-			name = path.Join(session.Home, name)
-		}
-		info, err := p.world.FS.Stat(name)
+		info, err := p.world.FS.Stat(inHome(argv[0]))
 		if err == nil && info.Mode()&0o111 != 0 && !info.IsDir() {
 			return nil
 		}
@@ -107,8 +103,7 @@ func (p *processes) find(argv []string) error {
 }
 
 func broken(err error) error {
-	return &session.Error{Code: session.CodeGuestInternal, Message: "The simulated program could not be started.",
-		Err: err}
+	return session.WrapError(err, session.CodeGuestInternal, "The simulated program could not be started.", "")
 }
 
 func (p *processes) Which(names []string) map[string]string { return p.world.Which(names) }

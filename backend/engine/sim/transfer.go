@@ -69,7 +69,10 @@ func (s *images) ImportImage(ctx context.Context, parts session.ImageParts,
 	if err := s.pause(ctx, unpack); err != nil {
 		return session.Image{}, err
 	}
-	brought := imageOf(parts)
+	brought := session.Image{ID: parts.ID, Refs: parts.Refs, Arch: parts.Arch}
+	for _, layer := range parts.Layers {
+		brought.Size += layer.Size
+	}
 	if brought.Labels, err = labelsOf(content[session.ImageConfig]); err != nil {
 		return session.Image{}, err
 	}
@@ -98,15 +101,6 @@ func (s *images) take(brought session.Image, parts session.ImageParts) error {
 	s.parts = append(slices.DeleteFunc(s.parts, func(p session.ImageParts) bool { return p.ID == parts.ID }), parts)
 	s.keep(brought)
 	return nil
-}
-
-// imageOf describes an image by its parts.
-func imageOf(parts session.ImageParts) session.Image {
-	image := session.Image{ID: parts.ID, Refs: parts.Refs, Arch: parts.Arch}
-	for _, layer := range parts.Layers {
-		image.Size += layer.Size
-	}
-	return image
 }
 
 // labelsOf reads the labels in an image's configuration.

@@ -44,8 +44,8 @@ func watch(ctx context.Context, every time.Duration) (all []figure) {
 			return all // a process that is ending has less
 		}
 		after := time.Since(began).Round(time.Second)
-		fmt.Printf("%s %-12s %7.2f MiB, %6.2f MiB of it heap, %5d goroutines\n", after, process, mib(f.own), mib(f.heap),
-			f.goroutines)
+		fmt.Printf("%s %-12s %7.2f MiB, %6.2f MiB of it heap, %5d goroutines\n", after, process, mib(f.own),
+			mib(f.heap), f.goroutines)
 		if dir := os.Getenv(profilesVariable); dir != "" {
 			if err := profile(filepath.Join(dir, fmt.Sprintf("%s-%s.heap", process, after))); err != nil {
 				fmt.Fprintln(os.Stderr, err)

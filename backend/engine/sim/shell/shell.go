@@ -75,6 +75,10 @@ func New(w *World, config Config) (*Shell, error) {
 		config.Dir = "/home/work"
 	}
 	s := &Shell{world: w, config: config, utilities: w.utilities()}
+	var stdin io.Reader // not a nil file
+	if config.Stdin != nil {
+		stdin = config.Stdin
+	}
 	env := append(slices.Clone(config.Env), "TMPDIR="+fifoDirectory)
 	options := []interp.RunnerOption{
 		interp.Env(expand.ListEnviron(env...)),
@@ -90,8 +94,8 @@ func New(w *World, config Config) (*Shell, error) {
 		}),
 		interp.AccessHandler(s.access),
 		func(r *interp.Runner) error { r.Dir = config.Dir; return nil },
+		interp.StdIO(stdin, config.Stdout, config.Stderr),
 	}
-	options = append(options, interp.StdIO(readerOrNil(config.Stdin), config.Stdout, config.Stderr))
 	if config.Terminal != nil {
 		options = append(options, interp.Interactive(true))
 	}
@@ -101,22 +105,10 @@ func New(w *World, config Config) (*Shell, error) {
 	}
 	s.runner = runner
 	file, err := syntax.NewParser().Parse(strings.NewReader("TMPDIR=/tmp; export TMPDIR; alias ll='ls -l'"), "")
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = runner.Run(context.Background(), file)
 	}
-	for _, stmt := range file.Stmts {
-		if err := runner.Run(context.Background(), stmt); err != nil {
-			return nil, err
-		}
-	}
-	return s, nil
-}
-
-func readerOrNil(f *os.File) io.Reader {
-	if f == nil {
-		return nil
-	}
-	return f
+	return s, err
 }
 
 // Run runs a whole script and returns its exit code, 130 if ctx ended it.
@@ -214,7 +206,11 @@ func (s *Shell) exec(ctx context.Context, args []string) error {
 	}
 	name := utilityName(args[0])
 	if u, ok := s.utilities[name]; ok {
-		c.process = s.world.Begin(strings.TrimPrefix(strings.Join(args, " "), builtinPrefix), s.ttyName(), cancel)
+		tty := "?"
+		if s.config.Terminal != nil {
+			tty = s.config.Terminal.name
+		}
+		c.process = s.world.Begin(strings.TrimPrefix(strings.Join(args, " "), builtinPrefix), tty, cancel)
 		defer s.world.End(c.process)
 		defer c.interruptible()()
 		if err := c.parse(u.options, args[1:]); err != nil {
@@ -229,13 +225,6 @@ func (s *Shell) exec(ctx context.Context, args []string) error {
 	}
 	c.fail("command not found (%s)", hint(c.name))
 	return interp.ExitStatus(127)
-}
-
-func (s *Shell) ttyName() string {
-	if s.config.Terminal == nil {
-		return "?"
-	}
-	return s.config.Terminal.name
 }
 
 // utilityName returns the key of a program in utilities.

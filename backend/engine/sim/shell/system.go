@@ -12,6 +12,8 @@ import (
 
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/interp"
+
+	"slipway/gpu"
 )
 
 // says is a utility that prints one line.
@@ -90,31 +92,18 @@ func sleep(c *command) int {
 func stress(c *command) int {
 	cpus, errCPU := c.number("cpu", 0)
 	workers, errVM := c.number("vm", 1)
-	memory, errBytes := parseSize(cmp.Or(c.flags["vm-bytes"], "0"))
+	memory, errBytes := gpu.ParseBytes(cmp.Or(c.flags["vm-bytes"], "0"))
 	length, errTime := duration(cmp.Or(c.flags["timeout"], "24000h"))
 	if err := errors.Join(errCPU, errVM, errBytes, errTime); err != nil {
 		return c.fail("%v", err)
 	}
-	if !c.world.Load(c.process, float64(min(cpus, c.world.CPUs))*0.98, int64(min(workers, 1<<20))*memory) {
+	held := int64(min(workers, 1<<20)) * int64(min(memory, gpu.TiB))
+	if !c.world.Load(c.process, float64(min(cpus, c.world.CPUs))*0.98, held) {
 		c.printf("Killed\n")
 		return 137
 	}
 	c.pause(length)
 	return 0
-}
-
-// parseSize reads a number of bytes with an optional unit K, M, G or T, and limits it to 1T.
-func parseSize(text string) (int64, error) {
-	digits := strings.TrimRight(strings.ToUpper(text), "KMGT")
-	scale := int64(1) << (10 * (1 + strings.Index("KMGT", strings.ToUpper(text[len(digits):]))))
-	if digits == text {
-		scale = 1
-	}
-	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || n < 0 || len(text) > len(digits)+1 {
-		return 0, errors.New("invalid size: " + text)
-	}
-	return min(n, 1<<40/scale) * scale, nil
 }
 
 // shellUtility runs the script after -c, of a file, or from the input.

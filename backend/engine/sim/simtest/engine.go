@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -196,14 +195,14 @@ type PullScript struct {
 func (e *Engine) Publish(ref string, script PullScript) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.scripts[tagged(ref)] = script
+	e.scripts[sim.FullRef(ref)] = script
 }
 
 // Pull follows the image's [PullScript].
 func (e *Engine) Pull(ctx context.Context, ref string, logins bool, progress func(session.Pull)) (bool, error) {
 	return under(ctx, e.faults, CallPull, func() (private bool, err error) {
 		e.mu.Lock()
-		script, ok := e.scripts[tagged(ref)]
+		script, ok := e.scripts[sim.FullRef(ref)]
 		e.mu.Unlock()
 		switch {
 		case !ok:
@@ -237,14 +236,6 @@ func (p PullScript) play(ctx context.Context, progress func(session.Pull)) error
 		}
 	}
 	return p.Err
-}
-
-// tagged adds the default tag.
-func tagged(ref string) string {
-	if strings.ContainsAny(ref[strings.LastIndex(ref, "/")+1:], ":@") {
-		return ref
-	}
-	return ref + ":latest"
 }
 
 // States is List without fault injection.
