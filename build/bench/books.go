@@ -40,7 +40,6 @@ type benchmark struct {
 	figures   []figure
 }
 
-// figure is one metric of a benchmark.
 type figure struct {
 	unit, what string
 	value      string  // how it is written
@@ -89,7 +88,6 @@ func (b *bench) measureSampler() {
 		{"%core", "sampling 100 containers and 8 simulated devices every 2 s", "%.2f %% of a core", "≤ 0.5 %", 0.5}}})
 }
 
-// whatDied is the summary of the test of deaths.
 var whatDied = regexp.MustCompile(`deaths: (.*)`)
 
 // measureDeaths kills the program again and again while sessions share a made-up device, and checks its accounts.

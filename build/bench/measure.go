@@ -223,7 +223,6 @@ func (b *bench) measureList() {
 	})
 }
 
-// measureIdle watches the idle program, without and with a session.
 func (b *bench) measureIdle() {
 	b.watchIdle("idle, no session")
 	s := b.running()

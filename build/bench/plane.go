@@ -22,7 +22,6 @@ import (
 	"slipway/gpu"
 )
 
-// plane is a control plane in a folder of its own.
 type plane struct {
 	*client.Client
 	ctx     context.Context //nolint:containedctx // of the whole run

@@ -37,7 +37,6 @@ func against(what string, ours samples, whom string, theirs samples, limit strin
 	return row{what, ours.text(), whom + ": " + theirs.text(), fmt.Sprintf("%.2f", x), limit, most == 0 || x <= most}
 }
 
-// describe records the conditions of the run.
 func (b *bench) describe() {
 	version := strings.TrimSpace(b.output("docker", "version", "--format",
 		"{{.Server.Version}} (client {{.Client.Version}})"))

@@ -82,7 +82,6 @@ type shape struct {
 	Required    []string
 }
 
-// Mark surrounds a field: stars if it is optional.
 func (s shape) Mark(field string) string {
 	if slices.Contains(s.Required, field) {
 		return ""

@@ -68,7 +68,6 @@ func writePage(b *bytes.Buffer, name string) error {
 	}[name])
 }
 
-// value describes the values of a setting.
 func value(f settings.Field) string {
 	switch {
 	case f.Choices != nil:

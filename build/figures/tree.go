@@ -27,7 +27,6 @@ func (s source) isGenerated() bool { return strings.HasPrefix(s.text, "// Code g
 func (s source) dir() string       { return filepath.Dir(s.path) }
 func (s source) lines() int        { return strings.Count(s.text, "\n") }
 
-// sources are all counted files.
 type sources struct {
 	files []source
 	set   *token.FileSet
@@ -211,7 +210,6 @@ func eachType(file *ast.File, see func(name string, expr ast.Expr)) {
 	}
 }
 
-// naming counts the files that have a name of a remote method.
 func (t *sources) naming(name string) int {
 	rule := regexp.MustCompile(`\b` + name + `\b`)
 	return len(slices.DeleteFunc(slices.Clone(t.files), func(f source) bool {

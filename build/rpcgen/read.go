@@ -13,7 +13,6 @@ import (
 	"slipway/build/generated"
 )
 
-// method is one method of an agent.
 type method struct {
 	Face    string // interface that has it
 	Name    string
@@ -92,7 +91,6 @@ func readMethods(dir string) ([]*method, error) {
 	return all, nil
 }
 
-// reader has the types of package session.
 type reader struct {
 	faces   map[string]*ast.InterfaceType
 	structs map[string]*ast.StructType
@@ -211,7 +209,6 @@ func (m *method) check() error {
 	)
 }
 
-// one fails unless value is allowed.
 func one(what, value string, allowed ...string) error {
 	if slices.Contains(allowed, value) {
 		return nil

@@ -31,7 +31,6 @@ var tellsAgent = map[string]string{
 
 func title(name string) string { return strings.ToUpper(name[:1]) + name[1:] }
 
-// Sent are the parameters that are sent as arguments.
 func (m *method) Sent() []*param {
 	return slices.DeleteFunc(slices.Clone(m.Params), func(p *param) bool {
 		return p.Type == "io.Reader" || strings.HasPrefix(p.Type, "func(")
@@ -53,7 +52,6 @@ func (m *method) Kind() string {
 	return "plain"
 }
 
-// IsCall reports whether there is one answer.
 func (m *method) IsCall() bool { return m.Kind() == "plain" || m.Kind() == "upload" }
 
 func (m *method) Last() *param {
@@ -63,7 +61,6 @@ func (m *method) Last() *param {
 	return m.Params[len(m.Params)-1]
 }
 
-// Event is what a feed delivers.
 func (m *method) Event() string {
 	return strings.TrimSuffix(strings.TrimPrefix(m.Last().Type, "func("), ") error")
 }
@@ -81,7 +78,6 @@ func (m *method) Named() string {
 	return text
 }
 
-// Given writes the parameters as arguments of a call.
 func (m *method) Given() string {
 	text := "ctx"
 	for _, p := range m.Params {
@@ -190,7 +186,6 @@ func (m *method) Call(byHand hand) string {
 	return fmt.Sprintf("method%s.call(ctx, c, %s%s)", m.Name, m.Args(), fit)
 }
 
-// LoggedAs is the method's name in the audit log.
 func (m *method) LoggedAs() string { return cmp.Or(m.As, m.Name) }
 
 // CheckRules fails unless exactly the methods with who=custom have a handwritten rule in package access.
@@ -272,16 +267,13 @@ func (m placedMethod) NamedWithPlace() string {
 	return strings.Replace(m.Named(), ",", ",\n"+m.Place+" session.Place,", 1)
 }
 
-// WireOp is the operation of a guest, as it is sent.
 func (m placedMethod) WireOp() string { return strings.TrimPrefix(m.Wire, "file.") }
 
 // Op is its constant in package link.
 func (m placedMethod) Op() string { return "File" + title(m.WireOp()) }
 
-// IsPointer reports whether the field of a guest's call is a pointer.
 func (p *param) IsPointer() bool { return p.Type != "session.FilePath" && p.Type != "bool" }
 
-// GuestCall writes the guest's call.
 func (m placedMethod) GuestCall() string {
 	call := "onFiles(FileCall{Op: " + m.Op()
 	for _, p := range m.Sent() {

@@ -10,7 +10,6 @@ import (
 	"slipway/build/generated"
 )
 
-// enum is a text with known values.
 type enum struct {
 	Name, Doc string
 	Members   []string

@@ -21,7 +21,6 @@ import (
 	"slipway/gpu"
 )
 
-// source is the input of the outputs.
 type source struct {
 	Structs []structType
 	Enums   []enum

@@ -304,5 +304,4 @@ func mounts(c engine.Container, k *kernel) []mount.Mount {
 	return list
 }
 
-// homeVolume names the volume of a session's home.
 func homeVolume(labels map[string]string) string { return "slipway-" + labels[engine.LabelSession] }

@@ -23,7 +23,6 @@ var errExited = &session.Error{Code: session.CodeGuestExited,
 // patience is how long Guest waits before it checks whether the container still runs.
 const patience = 300 * time.Millisecond
 
-// Guest waits until the guest of a container dials, and returns the connection.
 func (e *Engine) Guest(ctx context.Context, id string) (net.Conn, error) {
 	k, err := e.kernel(ctx, id)
 	if err != nil {

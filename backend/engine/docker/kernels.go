@@ -211,7 +211,6 @@ func (ks *kernels) open(name string) (*kernel, error) {
 	return k, nil
 }
 
-// bind records the container of a kernel.
 func (ks *kernels) bind(id string, k *kernel) {
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
@@ -231,7 +230,6 @@ func (ks *kernels) knows(name string) bool {
 	return ks.byName[name] != nil
 }
 
-// discard closes the link of a name and removes its files.
 func (ks *kernels) discard(name string) error {
 	dir, err := ks.path(name)
 	if err != nil {

@@ -94,7 +94,6 @@ func (e *Engine) removeVolumes(ctx context.Context, label string, keep map[strin
 	return nil
 }
 
-// removeVolume removes a volume that is not in use.
 func (e *Engine) removeVolume(ctx context.Context, name string) error {
 	err := e.daemon.API.VolumeRemove(ctx, name, false)
 	if errdefs.IsNotFound(err) || errdefs.IsConflict(err) {
@@ -103,7 +102,6 @@ func (e *Engine) removeVolume(ctx context.Context, name string) error {
 	return daemon.Failure(ctx, err)
 }
 
-// startHints explain errors of runc and the daemon.
 var startHints = daemon.Wordings[string]{
 	daemon.When(`(?i)exec format error`,
 		"The image is made for another kind of processor; choose one for this machine."),

@@ -195,7 +195,6 @@ func (e *Engine) Watch(ctx context.Context, fn func(engine.State)) error {
 	}
 }
 
-// changed is the state of an event's container.
 func (e *Engine) changed(ctx context.Context, message events.Message) (engine.State, error) {
 	id := message.Actor.ID
 	state, err := e.Inspect(ctx, id)

@@ -50,7 +50,6 @@ const (
 	commandSleep = "sleep 600"
 )
 
-// suite is one running case.
 type suite struct {
 	*testing.T
 	Options
@@ -140,7 +139,6 @@ func (s *suite) inspect(id string) engine.State {
 	return state
 }
 
-// ended waits for a container to end and returns its last state.
 func (s *suite) ended(id string) engine.State {
 	s.Helper()
 	var state engine.State
@@ -151,7 +149,6 @@ func (s *suite) ended(id string) engine.State {
 	return state
 }
 
-// await polls until done.
 func (s *suite) await(what string, done func() bool) {
 	s.Helper()
 	deadline := time.Now().Add(patience)
@@ -174,7 +171,6 @@ func (s *suite) ends(what string, done <-chan error) (err error) {
 	return err
 }
 
-// ok ends the case on an error.
 func (s *suite) ok(err error) {
 	s.Helper()
 	if err != nil {

@@ -277,7 +277,6 @@ func (s *suite) wantListed(name string, want bool) {
 	}
 }
 
-// together runs fn for 0 … n−1 at once and reports errors.
 func (s *suite) together(n int, fn func(i int) error) {
 	s.Helper()
 	var group sync.WaitGroup

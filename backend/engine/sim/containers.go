@@ -78,7 +78,6 @@ func (s *containers) Create(ctx context.Context, c engine.Container) (string, er
 	return id, s.save()
 }
 
-// newID returns an id like Docker's.
 func newID() string {
 	var raw [32]byte
 	_, _ = rand.Read(raw[:]) // never fails: see the documentation of crypto/rand
@@ -316,7 +315,6 @@ func (s *containers) runsIn(network string) bool {
 	return false
 }
 
-// guestMemory is the memory of a container's guest.
 const guestMemory = 9 * gpu.MiB
 
 // Stats implements [engine.Monitor]. CPU and memory follow the process table; network and disk are made up.

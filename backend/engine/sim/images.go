@@ -82,7 +82,7 @@ func (s *images) keep(image session.Image) {
 	slices.SortFunc(s.here, func(a, b session.Image) int { return strings.Compare(a.Refs[0], b.Refs[0]) })
 }
 
-// forget removes an image under all its names. It needs mu.
+// forget needs mu.
 func (s *images) forget(image session.Image) {
 	s.parts = slices.DeleteFunc(s.parts, func(p session.ImageParts) bool { return p.ID == image.ID })
 	s.here = slices.DeleteFunc(s.here, func(i session.Image) bool { return i.ID == image.ID })

@@ -124,7 +124,6 @@ func (s *containers) servers(ref string, files *shell.FS) map[string]http.Handle
 	return map[string]http.Handler{"jupyter-lab": pages, "jupyter-notebook": pages}
 }
 
-// environment is the environment of every program of a container.
 func environment(spec engine.Container) []string {
 	env := []string{
 		"HOME=" + session.Home, "USER=" + guest.User, "LOGNAME=" + guest.User, "SHELL=/bin/bash", "LANG=C.UTF-8",
@@ -293,7 +292,6 @@ func (s *containers) Lose(id string) error {
 	return s.Remove(s.ctx, id)
 }
 
-// WriteLog adds whole lines to a container's log.
 func (s *containers) WriteLog(id string, lines ...string) {
 	s.mu.Lock()
 	c, ok := s.byID[id]
@@ -313,7 +311,6 @@ type Devices interface {
 	Compute(container, name string, grants []gpu.Grant) (pids []int, end func())
 }
 
-// granted are the devices of one container.
 type granted struct {
 	devices   Devices
 	container string

@@ -15,8 +15,7 @@ import (
 	"slipway/backend/session"
 )
 
-// maxLog limits the log of a container, in bytes.
-const maxLog = 64 << 20
+const maxLog = 64 << 20 // bytes
 
 // logFile is the log of a container: lines that begin with their time.
 type logFile struct {
@@ -78,13 +77,11 @@ func (l *logFile) put() {
 	l.changed = make(chan struct{})
 }
 
-// line writes a line of our own.
 func (l *logFile) line(text string) {
 	l.flush()
 	l.Write([]byte(text + "\n")) //nolint:errcheck // always nil
 }
 
-// flush ends an unfinished line.
 func (l *logFile) flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

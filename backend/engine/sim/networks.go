@@ -67,7 +67,6 @@ func (s *networks) has(name string) bool {
 	return ok || name == ""
 }
 
-// MadeNetworks returns the networks of the machine by name.
 func (s *networks) MadeNetworks() map[string]engine.Network {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -74,7 +74,6 @@ func inHome(p string) string {
 	return shell.Clean(path.Join(session.Home, p))
 }
 
-// with is the environment of a program with variables of its own.
 func (p *processes) with(vars []session.EnvVar) []string {
 	env := slices.Clone(p.env)
 	for _, v := range vars {

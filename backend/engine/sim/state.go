@@ -21,7 +21,6 @@ type record struct {
 	OOMKills int              `json:"oomKills,omitempty"`
 }
 
-// savedState is the file with the engine's state.
 type savedState struct {
 	Version    int                       `json:"version"`
 	Containers []record                  `json:"containers"`

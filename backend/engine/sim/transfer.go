@@ -86,7 +86,6 @@ func (s *images) ImportImage(ctx context.Context, parts session.ImageParts,
 	return s.Image(ctx, parts.ID)
 }
 
-// take adds an imported image.
 func (s *images) take(brought session.Image, parts session.ImageParts) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,7 +102,6 @@ func (s *images) take(brought session.Image, parts session.ImageParts) error {
 	return nil
 }
 
-// labelsOf reads the labels in an image's configuration.
 func labelsOf(stored engine.Content) (map[string]string, error) {
 	reader, err := stored.Open()
 	if err != nil {

@@ -56,7 +56,6 @@ func (p *prober) row(what, truth, measured, difference string) {
 	fmt.Fprintf(p.out, "| %s | %s | %s | %s |\n", what, truth, measured, difference)
 }
 
-// worker is a process that loads the device.
 type worker struct {
 	cmd   *exec.Cmd
 	lines *bufio.Scanner
@@ -95,7 +94,6 @@ func (w *worker) ask(line string) (r result) {
 
 func (w *worker) finish() { measure.OK(w.stdin.Close(), w.cmd.Wait()) }
 
-// watch sums samples for a while.
 func (p *prober) watch(d time.Duration, pids ...int) *integral {
 	prev, in := measure.Get(p.source.Sample(p.ctx)), &integral{}
 	tick := time.NewTicker(p.poll)

@@ -22,8 +22,7 @@ const (
 	FarAddress  = "10.231.0.2"
 )
 
-// mtu is the largest packet, in bytes.
-const mtu = 1500
+const mtu = 1500 // bytes
 
 // Namespaces makes two network namespaces that Run connects. Remove removes them.
 func Namespaces(ctx context.Context, near, far string) (ends [2]int) {

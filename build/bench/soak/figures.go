@@ -120,7 +120,6 @@ func profile(path string) error {
 	return errors.Join(pprof.WriteHeapProfile(file), file.Close())
 }
 
-// middle is the median of each field.
 func middle(figures []figure) figure {
 	var owns, heaps []uint64
 	var goroutines []int

@@ -51,7 +51,6 @@ type soak struct {
 	quick  bool // it is too short for what fills up in the first hour to be full
 }
 
-// run serves the demonstration and judges it.
 func (s soak) run(ctx context.Context) (err error) {
 	dir, err := os.MkdirTemp("", "slipway-soak-")
 	if err != nil {
@@ -101,7 +100,6 @@ func stop(cancel context.CancelFunc, ended <-chan error) error {
 	return err
 }
 
-// starts is how many starts are measured.
 const starts = 5
 
 // measureStart prints the time until a new demonstration answers, with its lab server connected and its past made up.

@@ -18,7 +18,6 @@ import (
 	"slipway/build/bench/measure"
 )
 
-// outcome is the result of one measurement.
 type outcome struct {
 	Rate float64   // bytes per second of bulk
 	Echo []float64 // milliseconds
@@ -101,7 +100,6 @@ func pump(conn net.Conn, mode string, received *atomic.Int64) {
 	}
 }
 
-// swallowed asks the target for the number of swallowed bytes.
 func swallowed(s settings) int64 {
 	conn, err := net.Dial("unix", s.control())
 	if err != nil {

@@ -45,7 +45,6 @@ func main() {
 	}
 }
 
-// processes are the parts of the measurement.
 var processes = map[string]func(context.Context, settings){"part-path": runPath, "part-target": runTarget,
 	"part-near": runNear, "part-far": runFar, "part-client": runClient}
 

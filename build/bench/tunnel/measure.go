@@ -16,7 +16,6 @@ import (
 	"slipway/build/bench/measure"
 )
 
-// scenario is a path and its measurements.
 type scenario struct {
 	name     string
 	up, down link.Direction
@@ -232,7 +231,6 @@ func (c work) title() string {
 	return fmt.Sprintf("%s, %d stream(s)", c.mode, c.streams)
 }
 
-// judge compares the results with the limits.
 func (r *report) judge(c work, of map[string]*series, rate, p50, p99, memory float64) string {
 	var said []string
 	check := func(fine bool, format string, values ...any) {

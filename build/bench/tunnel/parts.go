@@ -30,7 +30,6 @@ const (
 	sshPort    = "7022" // sshd, on every address
 )
 
-// settings configure a part.
 type settings struct {
 	Folder  string // of sockets and keys
 	Near    string // namespaces
@@ -111,7 +110,6 @@ func serveTarget(conn net.Conn, swallowed *atomic.Int64) {
 	}
 }
 
-// dialer dials carriers over TLS.
 type dialer struct {
 	address string
 	config  *tls.Config
@@ -209,7 +207,6 @@ func endOf(c net.Conn) {
 	_ = c.Close()
 }
 
-// runFar is the other end of runNear.
 func runFar(ctx context.Context, s settings) {
 	pair := measure.Get(tls.LoadX509KeyPair(filepath.Join(s.Folder, "cert"), filepath.Join(s.Folder, "key")))
 	listener := measure.Get(tls.Listen("tcp", ":"+farPort, &tls.Config{Certificates: []tls.Certificate{pair},

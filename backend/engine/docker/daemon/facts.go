@@ -34,8 +34,7 @@ type Facts struct {
 	CDI          []string // full names of NVIDIA devices in CDI specifications
 }
 
-// oldestAPI is the API of Docker 20.10.
-const oldestAPI = "1.41"
+const oldestAPI = "1.41" // of Docker 20.10
 
 // Facts returns what the daemon reported last, or asks it.
 func (d *Daemon) Facts(ctx context.Context) (*Facts, error) {
@@ -48,7 +47,6 @@ func (d *Daemon) Facts(ctx context.Context) (*Facts, error) {
 	return d.AskFacts(ctx)
 }
 
-// AskFacts asks the daemon.
 func (d *Daemon) AskFacts(ctx context.Context) (*Facts, error) {
 	ctx, cancel := d.Brief(ctx)
 	defer cancel()

@@ -31,7 +31,6 @@ func (p endpoint) options() []client.Opt {
 	return options
 }
 
-// environment is what decides the daemon's address.
 type environment struct {
 	getenv  func(string) string
 	config  string   // directory of the docker command's configuration

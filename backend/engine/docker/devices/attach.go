@@ -104,7 +104,6 @@ func (d *Devices) enforce(c engine.Container, found engine.Attachment, config *c
 	}
 }
 
-// mpsRuns reports whether MPS accepts clients on this machine.
 func (d *Devices) mpsRuns() bool {
 	_, err := os.Stat(filepath.Join(d.config.MPS, mpsControl))
 	return err == nil
@@ -124,7 +123,6 @@ func partsOf(c engine.Container) []gpu.Grant {
 	return parts
 }
 
-// allLimit reports whether the drivers of all these devices support limits.
 func allLimit(devices []gpu.Device, parts []gpu.Grant) bool {
 	for _, part := range parts {
 		at := slices.IndexFunc(devices, func(device gpu.Device) bool { return device.UUID == part.Device })

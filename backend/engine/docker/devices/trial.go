@@ -91,7 +91,6 @@ func (d *Devices) endTrial(ctx context.Context, name string) {
 	}
 }
 
-// SweepTrials removes trials that a killed process left behind.
 func (d *Devices) SweepTrials(ctx context.Context) error {
 	left, err := d.daemon.API.ContainerList(ctx, container.ListOptions{All: true,
 		Filters: filters.NewArgs(filters.Arg("label", LabelTrial+"="+d.config.Instance))})

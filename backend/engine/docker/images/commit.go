@@ -129,7 +129,6 @@ func (s *Store) name(ctx context.Context, id, ref string) (session.Image, error)
 	return s.Image(ctx, ref)
 }
 
-// drop removes an unnamed image.
 func (s *Store) drop(ctx context.Context, id string) {
 	if _, err := s.daemon.API.ImageRemove(ctx, id, image.RemoveOptions{PruneChildren: true}); err != nil &&
 		!errdefs.IsNotFound(err) {

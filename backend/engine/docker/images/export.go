@@ -178,7 +178,6 @@ func (x *export) part(name, id string) string {
 	return ""
 }
 
-// learn reads which file of the archive is which part.
 func (x *export) learn(r io.Reader, layers []string) error {
 	var manifests []struct {
 		Config string
@@ -210,7 +209,6 @@ func (x *export) take(ctx context.Context, part string, r io.Reader) error {
 	return x.give(part, content)
 }
 
-// inflated decompresses a layer if it is compressed.
 func inflated(r io.Reader) (io.ReadCloser, error) {
 	buffered := bufio.NewReaderSize(r, 64<<10)
 	magic, err := buffered.Peek(4)

@@ -35,7 +35,6 @@ func New(d *daemon.Daemon, instance string, hidden func(name string) bool) *Stor
 		byID: map[string]session.Image{}}
 }
 
-// Images lists the images that have a name.
 func (s *Store) Images(ctx context.Context) ([]session.Image, error) {
 	ctx, cancel := s.daemon.Brief(ctx)
 	defer cancel()

@@ -226,7 +226,6 @@ func (a *archive) write(to io.Writer) error {
 	return errors.Join(add(w, "manifest.json", int64(len(manifest)), bytes.NewReader(manifest)), w.Close())
 }
 
-// tags are the names without digests.
 func tags(refs []string) []string {
 	return slices.DeleteFunc(slices.Clone(refs), func(ref string) bool { return strings.Contains(ref, "@") })
 }

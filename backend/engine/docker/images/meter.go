@@ -25,7 +25,6 @@ type mark struct {
 	current int64
 }
 
-// rateWindow is the time over which the rate is measured.
 const rateWindow = 5 * time.Second
 
 func newMeter() *meter { return &meter{layers: map[string]*layer{}} }

@@ -64,7 +64,6 @@ type message struct {
 	ErrorText string `json:"error"`
 }
 
-// streamError is an error inside the stream.
 type streamError struct{ text string }
 
 func (e *streamError) Error() string { return e.text }
@@ -116,7 +115,6 @@ func follow(stream io.Reader, progress func(session.Pull)) error {
 	}
 }
 
-// decode passes on messages until the stream ends or reports an error.
 func decode(stream io.Reader, pass func(message) (more bool)) error {
 	lines := json.NewDecoder(stream)
 	for {

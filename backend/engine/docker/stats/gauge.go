@@ -30,7 +30,6 @@ type gauge struct {
 // unlimited is above any real limit: version 1 writes the largest multiple of a page for "no limit".
 const unlimited = math.MaxInt64 >> 1
 
-// open opens the counters of a cgroup and of a process's network.
 func (s sampler) open(pid int, c cgroup) (*gauge, error) {
 	g := &gauge{version: c.version}
 	var errs []error
@@ -229,7 +228,6 @@ func blockBytes(data []byte) (read, written gpu.Bytes) {
 	return read, written
 }
 
-// networkBytes sums all interfaces but the loopback.
 func networkBytes(data []byte) (received, sent gpu.Bytes) {
 	for line := range bytes.Lines(data) {
 		name, rest, ok := bytes.Cut(line, []byte{':'})

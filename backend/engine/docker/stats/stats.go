@@ -77,7 +77,6 @@ func (r *Reader) sampleAsked(ctx context.Context, id string, here bool) (*engine
 	return r.sampleAPI(short, id)
 }
 
-// sampleAPI uses the daemon's own statistics.
 func (r *Reader) sampleAPI(ctx context.Context, id string) (*engine.Stats, error) {
 	reply, err := r.daemon.API.ContainerStatsOneShot(ctx, id)
 	if err != nil {
@@ -156,7 +155,6 @@ func (g *gauges) sample(ids []string, samples map[string]engine.Stats) (unknown 
 	return unknown
 }
 
-// add begins to sample a container by its first process.
 func (g *gauges) add(s sampler, id string, pid int) (engine.Stats, error) {
 	group, err := s.find(pid)
 	if err != nil {

@@ -49,7 +49,6 @@ func (s *server) inside(p string) session.FilePath {
 	return session.FilePath(path.Join(s.config.Home, path.Clean("/"+p)))
 }
 
-// entry is one line of a directory listing.
 type entry struct {
 	Name     string           `json:"name"`
 	Kind     session.FileKind `json:"kind"`

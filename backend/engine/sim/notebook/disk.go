@@ -121,7 +121,6 @@ func (s *server) openPlain(at string, flag int, mode fs.FileMode) (*os.File, err
 	return s.config.Files.OpenFile(at, flag, mode)
 }
 
-// change handles requests that change something.
 func (s *server) change(w http.ResponseWriter, r *http.Request) {
 	do, ok := map[string]func(at string, r *http.Request) error{
 		"create": s.create, "write": s.write, "truncate": s.truncate, "chmod": s.chmod,
@@ -195,7 +194,6 @@ func permissions(r *http.Request) (fs.FileMode, error) {
 	return fs.FileMode(mode & 0o777), err //nolint:gosec // permissions only
 }
 
-// remove removes a file, or an empty directory.
 func (s *server) remove(at string, directory bool) error {
 	info, err := s.config.Files.Lstat(at)
 	switch {

@@ -101,7 +101,6 @@ func number(r *http.Request, name string) (int64, error) {
 	return n, nil
 }
 
-// page serves the files of the built page.
 type page struct{ files fs.FS }
 
 // types are media types that systems disagree on.

@@ -23,7 +23,6 @@ type utility struct {
 	run     func(c *command) int // returns the exit code
 }
 
-// command is one call of a utility.
 type command struct {
 	ctx      context.Context //nolint:containedctx // a command is one call and lives no longer
 	shell    *Shell
@@ -40,7 +39,6 @@ type command struct {
 	tty      bool // out is the terminal
 }
 
-// parse splits arguments into options and operands.
 func (c *command) parse(options string, args []string) error {
 	if options == "" {
 		c.operands = args
@@ -202,7 +200,6 @@ func slurp(r io.Reader) ([]byte, error) {
 	return data, err
 }
 
-// create writes a file of the session.
 func (c *command) create(p string, mode os.FileMode, from io.Reader) error {
 	file, err := c.world.FS.Open(p, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 	"time"
 )
 
-// listed is a file as ls shows it.
 type listed struct {
 	fs.FileInfo
 	name string
@@ -55,7 +54,6 @@ func list(c *command) int {
 	return code
 }
 
-// inside returns the files of a directory that ls shows.
 func (c *command) inside(dir string) ([]listed, error) {
 	entries, err := c.world.FS.ReadDir(dir)
 	if err != nil {
@@ -104,7 +102,6 @@ func (c *command) show(files []listed) {
 	}
 }
 
-// long is a line of ls -l.
 func (c *command) long(file listed) string {
 	size, name, stamp := strconv.FormatInt(file.Size(), 10), file.name, "Jan _2 15:04"
 	if c.has("h") {

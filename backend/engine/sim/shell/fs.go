@@ -156,7 +156,6 @@ func (f *FS) Open(p string, flag int, perm fs.FileMode) (io.ReadWriteCloser, err
 	return file, nil
 }
 
-// read queries the root of p.
 func read[T any](f *FS, op, p string, ask func(root *os.Root, rel string) (T, error)) (T, error) {
 	m, rel := f.resolve(p)
 	answer, err := ask(m.root, rel)

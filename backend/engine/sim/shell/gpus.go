@@ -17,7 +17,6 @@ type GPUs interface {
 	Compute(name string) (pids []int, end func())
 }
 
-// measured is a device of the container and its last sample.
 type measured struct {
 	gpu.Device
 	now gpu.DeviceSample
@@ -174,7 +173,6 @@ const (
 	boardRule  = "+-----------------------------------------+------------------------+----------------------+\n"
 )
 
-// board prints the tables of devices and processes.
 func (c *command) board(devices []measured, processes []gpu.ProcessSample) {
 	line := strings.Repeat("-", boardWidth)
 	c.printf("%s\n+%s+\n", c.world.now().UTC().Format(time.ANSIC), line)

@@ -72,7 +72,6 @@ func Start(w *World, config JobConfig) (*Job, error) {
 	return j, nil
 }
 
-// connect makes the streams of a job and returns their far ends.
 func (j *Job) connect(config JobConfig, run *Config) (far []*os.File, err error) {
 	pipe := func() (reader, writer *os.File) {
 		if err == nil {

@@ -51,7 +51,6 @@ func (w *World) Listening() []int {
 	return slices.Sorted(maps.Keys(w.ports))
 }
 
-// Dial connects to a port on the world's loopback.
 func (w *World) Dial(ctx context.Context, port int) (net.Conn, error) {
 	w.mu.Lock()
 	l := w.ports[port]
@@ -112,7 +111,6 @@ func (c *command) serve(handler http.Handler) int {
 	return 130
 }
 
-// serveFiles serves the working directory.
 func serveFiles(c *command) int {
 	m, rel := c.world.FS.resolve(c.dir)
 	tree, err := fs.Sub(m.root.FS(), rel)

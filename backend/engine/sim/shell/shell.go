@@ -236,7 +236,6 @@ func utilityName(program string) string {
 	return program
 }
 
-// hint explains an unknown command.
 func hint(name string) string {
 	switch name {
 	case "python", "python3", "ipython":
@@ -245,7 +244,6 @@ func hint(name string) string {
 	return `this session is simulated: "help" lists the commands that it has`
 }
 
-// names lists every command for completion and help.
 func (s *Shell) names() []string {
 	names := programs(s.utilities)
 	names = append(names, "cd", "pwd", "echo", "printf", "test", "export", "unset", "alias", "read", "source", "exit",

@@ -16,7 +16,6 @@ import (
 	"slipway/gpu"
 )
 
-// says is a utility that prints one line.
 func says(line func(c *command) string) utility {
 	return utility{run: func(c *command) int {
 		c.printf("%s\n", line(c))
@@ -174,7 +173,6 @@ func kill(c *command) int {
 	return code
 }
 
-// topEvery is the refresh interval.
 const topEvery = 2 * time.Second
 
 // top shows the processes, busiest first, until q is pressed; without a terminal it prints them once.
@@ -233,7 +231,6 @@ func (c *command) keys() <-chan byte {
 	return keys
 }
 
-// picture is the content of the screen.
 func (c *command) picture() []string {
 	now := c.world.now()
 	table := c.table()

@@ -111,7 +111,6 @@ func (t *Terminal) run(command []string) {
 	}
 }
 
-// converse reads and runs commands until the shell ends.
 func (t *Terminal) converse() {
 	for {
 		line, ok := t.ask()
@@ -253,7 +252,6 @@ func (t *Terminal) foreground(text string) (code int, exited bool) {
 	}
 }
 
-// line runs one line with the given input.
 func (s *Shell) line(ctx context.Context, text string, stdin *os.File) (code int, exited bool) {
 	file, err := parse(text, "")
 	if err != nil {
@@ -344,7 +342,6 @@ func (s *Shell) candidates(before, word string) (found []string) {
 	return found
 }
 
-// crlf writes line ends for a terminal.
 type crlf struct{ to io.Writer }
 
 func (w *crlf) Write(p []byte) (int, error) {

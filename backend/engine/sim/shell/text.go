@@ -17,10 +17,8 @@ import (
 // maxLine limits the lines of text utilities, in bytes.
 const maxLine = 16 << 20
 
-// followEvery is how often tail -f reads its file.
 const followEvery = 200 * time.Millisecond
 
-// lines calls fn with every line of r, without its end.
 func lines(r io.Reader, fn func(line string) error) error {
 	scanner := bufio.NewScanner(r)
 	scanner.Buffer(make([]byte, 0, 64<<10), maxLine)

@@ -69,7 +69,6 @@ func (w *World) Begin(command, tty string, kill func()) *Process {
 	return p
 }
 
-// End removes a process from the table.
 func (w *World) End(p *Process) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -151,5 +150,4 @@ func (w *World) Usage() Usage {
 	return u
 }
 
-// baseName is the last element of a program's path.
 func baseName(program string) string { return program[strings.LastIndex(program, "/")+1:] }

@@ -191,14 +191,12 @@ type PullScript struct {
 	Private bool
 }
 
-// Publish adds an image to the registry.
 func (e *Engine) Publish(ref string, script PullScript) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.scripts[sim.FullRef(ref)] = script
 }
 
-// Pull follows the image's [PullScript].
 func (e *Engine) Pull(ctx context.Context, ref string, logins bool, progress func(session.Pull)) (bool, error) {
 	return under(ctx, e.faults, CallPull, func() (private bool, err error) {
 		e.mu.Lock()
@@ -255,7 +253,6 @@ func (e *Engine) Container(id string) (engine.Container, bool) {
 	return c, ok
 }
 
-// Networks returns the names of the networks, sorted.
 func (e *Engine) Networks() []string { return slices.Sorted(maps.Keys(e.MadeNetworks())) }
 
 // DropGuest breaks the connection to a container's guest; the container keeps running.
@@ -281,7 +278,6 @@ func (e *Engine) SetGuestAbsent(id string, absent bool) {
 	}
 }
 
-// SetStats sets the result of Stats for a container.
 func (e *Engine) SetStats(id string, s engine.Stats) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

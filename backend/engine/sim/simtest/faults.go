@@ -36,7 +36,6 @@ const (
 var Unavailable error = &session.Error{Code: session.CodeEngineUnavailable,
 	Message: "The container engine does not answer.", Hint: "Start it and try again."}
 
-// faults are what a test injects.
 type faults struct {
 	mu     sync.Mutex // guards what follows
 	down   bool
@@ -152,7 +151,6 @@ func (f *faults) enter(ctx context.Context, call Call) error {
 	return f.next(call, false)
 }
 
-// await waits for a channel or ctx.
 func await[T any](ctx context.Context, channel <-chan T) error {
 	select {
 	case <-channel:
