@@ -33,15 +33,25 @@ func main() {
 }
 
 func generate() (map[string][]byte, error) {
+	shapes, err := shapes()
+	if err != nil {
+		return nil, err
+	}
+	var commands bytes.Buffer
+	if err := writeCommands(&commands); err != nil {
+		return nil, err
+	}
 	files := map[string][]byte{}
-	for name, title := range map[string]string{"cli.md": "The command line", "api.md": "The API",
-		"settings.md": "The settings"} {
-		b := bytes.NewBufferString(fmt.Sprintf("%s\n# %s\n\n", note, title))
-		write := writePage
-		if name == "cli.md" {
-			write = func(b *bytes.Buffer, _ string) error { return writeCommands(b) }
-		}
-		if err := write(b, name); err != nil {
+	for name, page := range map[string]struct {
+		title string
+		data  any
+	}{
+		"cli.md":      {"The command line", commands.String()},
+		"api.md":      {"The API", map[string]any{"Groups": groups(), "Shapes": shapes}},
+		"settings.md": {"The settings", settings.Fields()},
+	} {
+		b := bytes.NewBufferString(fmt.Sprintf("%s\n# %s\n\n", note, page.title))
+		if err := templates.ExecuteTemplate(b, name, page.data); err != nil {
 			return nil, err
 		}
 		files[filepath.Join("build", "docs", name)] = b.Bytes()
@@ -56,17 +66,6 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"cell": cell, "value": value, "body": bodyLink, "answer": answer, "join": strings.Join,
 	"path": func(one route.Description) string { return strings.TrimPrefix(one.Path(), route.Root) },
 }).Parse(templateText))
-
-func writePage(b *bytes.Buffer, name string) error {
-	shapes, err := shapes()
-	if err != nil {
-		return err
-	}
-	return templates.ExecuteTemplate(b, name, map[string]any{
-		"api.md":      map[string]any{"Groups": groups(), "Shapes": shapes},
-		"settings.md": settings.Fields(),
-	}[name])
-}
 
 func value(f settings.Field) string {
 	switch {
