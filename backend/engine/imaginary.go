@@ -16,7 +16,12 @@ import (
 // Imaginary is an image of an engine that runs nothing real. Its layers hold noise.
 type Imaginary struct {
 	Parts   session.ImageParts
-	content map[string][]byte
+	content []imaginaryPart // the configuration first
+}
+
+type imaginaryPart struct {
+	name string
+	data []byte
 }
 
 // The layers of imaginary images, in bytes; all images share the first.
@@ -29,24 +34,21 @@ const (
 func Imagine(image session.Image) Imaginary {
 	i := Imaginary{
 		Parts:   session.ImageParts{ID: image.ID, Refs: image.Refs, Arch: image.Arch, OS: "linux"},
-		content: map[string][]byte{},
+		content: []imaginaryPart{{name: session.ImageConfig}},
 	}
 	var digests []string
 	for _, layer := range [][]byte{noise("base", imaginaryBase), noise(image.ID, imaginaryOwn)} {
 		sum := sha256.Sum256(layer)
 		digest := "sha256:" + hex.EncodeToString(sum[:])
 		digests = append(digests, digest)
-		i.content[digest] = layer
+		i.content = append(i.content, imaginaryPart{digest, layer})
 		i.Parts.Layers = append(i.Parts.Layers, session.ImageLayer{Digest: digest, Size: gpu.Bytes(len(layer))})
 	}
-	config, err := json.Marshal(map[string]any{
+	// Only a time outside the years 0 to 9999 fails. Then the configuration is empty.
+	i.content[0].data, _ = json.Marshal(map[string]any{
 		"architecture": image.Arch, "os": "linux", "created": image.CreatedAt,
 		"rootfs": map[string]any{"type": "layers", "diff_ids": digests},
 	})
-	if err != nil {
-		config = nil // a time outside the years 0 to 9999; nothing else here can fail
-	}
-	i.content[session.ImageConfig] = config
 	return i
 }
 
@@ -60,26 +62,18 @@ func noise(seed string, length int) []byte {
 // Export is [Transfers.ExportImage] of an imaginary image.
 func (i Imaginary) Export(ctx context.Context, want func(part string) bool,
 	fn func(part string, content io.Reader) error) error {
-	for _, part := range i.parts() {
+	for _, part := range i.content {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		if !want(part) {
+		if !want(part.name) {
 			continue
 		}
-		if err := fn(part, bytes.NewReader(i.content[part])); err != nil {
+		if err := fn(part.name, bytes.NewReader(part.data)); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (i Imaginary) parts() []string {
-	parts := []string{session.ImageConfig}
-	for _, layer := range i.Parts.Layers {
-		parts = append(parts, layer.Digest)
-	}
-	return parts
 }
 
 // CommonLayers counts the first layers that two images share.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -238,11 +239,7 @@ func (ks *kernels) discard(name string) error {
 	ks.mu.Lock()
 	there := ks.byName[name]
 	delete(ks.byName, name)
-	for id, k := range ks.byID {
-		if k.name == name {
-			delete(ks.byID, id)
-		}
-	}
+	maps.DeleteFunc(ks.byID, func(_ string, k *kernel) bool { return k.name == name })
 	ks.mu.Unlock()
 	if there != nil {
 		there.link.close()

@@ -83,10 +83,13 @@ func (g *gauge) close() {
 }
 
 // page is a buffer for the kernel's files.
-type page struct{ room []byte }
+type page struct {
+	room []byte
+	err  error // the last one of a read
+}
 
-// read returns a whole file, valid until the next read.
-func (p *page) read(file *os.File) ([]byte, error) {
+// read returns a whole file, valid until the next read, nil after an error.
+func (p *page) read(file *os.File) []byte {
 	if p.room == nil {
 		p.room = make([]byte, 8<<10)
 	}
@@ -95,9 +98,10 @@ func (p *page) read(file *os.File) ([]byte, error) {
 		n += more
 		switch {
 		case errors.Is(err, io.EOF):
-			return p.room[:n], nil
+			return p.room[:n]
 		case err != nil:
-			return nil, err
+			p.err = err
+			return nil
 		}
 		p.room = append(p.room, make([]byte, len(p.room))...)
 	}
@@ -105,39 +109,27 @@ func (p *page) read(file *os.File) ([]byte, error) {
 
 func (g *gauge) sample(at time.Time, p *page) (engine.Stats, error) {
 	stats := engine.Stats{At: at}
-	var errs [6]error
+	p.err = nil
 	inactive := "inactive_file"
-	var cpu int64
 	if g.version == 1 {
 		inactive = "total_inactive_file"
-		cpu, errs[0] = p.number(g.cpu)
-		stats.CPU = time.Duration(cpu)
+		stats.CPU = time.Duration(p.number(g.cpu))
 	} else {
-		cpu, errs[0] = p.value(g.cpu, "usage_usec")
-		stats.CPU = time.Duration(cpu) * time.Microsecond
+		stats.CPU = time.Duration(p.value(g.cpu, "usage_usec")) * time.Microsecond
 	}
-	var used, limit, cache, kills int64
-	used, errs[1] = p.number(g.used)
-	limit, errs[2] = p.number(g.limit)
-	cache, errs[3] = p.value(g.memory, inactive)
-	kills, errs[4] = p.value(g.events, "oom_kill")
-	stats.Memory, stats.MemLimit, stats.OOMKills = workingSet(used, cache), limitOf(limit), int(kills)
-	if g.pids != nil {
-		n, _ := p.number(g.pids) // some kernels have none
-		stats.Pids = int(n)
+	stats.Memory = workingSet(p.number(g.used), p.value(g.memory, inactive))
+	stats.MemLimit, stats.OOMKills = limitOf(p.number(g.limit)), int(p.value(g.events, "oom_kill"))
+	stats.NetRx, stats.NetTx = networkBytes(p.read(g.network))
+	if p.err != nil {
+		return engine.Stats{}, p.err
 	}
-	if g.block != nil {
-		if data, err := p.read(g.block); err == nil && g.version == 1 {
-			stats.DiskRead, stats.DiskWrite = blockBytes(data)
-		} else if err == nil {
-			stats.DiskRead, stats.DiskWrite = ioBytes(data)
-		}
+	if g.pids != nil { // not every kernel has what follows
+		stats.Pids = int(p.number(g.pids))
 	}
-	data, err := p.read(g.network)
-	stats.NetRx, stats.NetTx = networkBytes(data)
-	errs[5] = err
-	if err := errors.Join(errs[:]...); err != nil {
-		return engine.Stats{}, err
+	if g.block != nil && g.version == 1 {
+		stats.DiskRead, stats.DiskWrite = blockBytes(p.read(g.block))
+	} else if g.block != nil {
+		stats.DiskRead, stats.DiskWrite = ioBytes(p.read(g.block))
 	}
 	return stats, nil
 }
@@ -154,32 +146,27 @@ func limitOf(limit int64) gpu.Bytes {
 }
 
 // number reads a file with one number, or "max".
-func (p *page) number(file *os.File) (int64, error) {
-	data, err := p.read(file)
-	if err != nil {
-		return 0, err
-	}
-	data = bytes.TrimSpace(data)
+func (p *page) number(file *os.File) int64 {
+	data := bytes.TrimSpace(p.read(file))
 	if string(data) == "max" {
-		return math.MaxInt64, nil
+		return math.MaxInt64
 	}
 	n, ok := decimal(data)
-	if !ok {
-		return 0, fmt.Errorf("%s holds no number", file.Name())
+	if !ok && p.err == nil {
+		p.err = fmt.Errorf("%s holds no number", file.Name())
 	}
-	return n, nil
+	return n
 }
 
 // value reads the number after a name at the start of a line; 0 if there is none.
-func (p *page) value(file *os.File, name string) (int64, error) {
-	data, err := p.read(file)
-	for line := range bytes.Lines(data) {
+func (p *page) value(file *os.File, name string) int64 {
+	for line := range bytes.Lines(p.read(file)) {
 		if len(line) > len(name) && line[len(name)] == ' ' && string(line[:len(name)]) == name {
 			n, _ := decimal(bytes.TrimSpace(line[len(name)+1:]))
-			return n, err
+			return n
 		}
 	}
-	return 0, err
+	return 0
 }
 
 // decimal reads a number that is not negative, at most MaxInt64.

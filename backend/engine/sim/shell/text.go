@@ -19,15 +19,10 @@ const maxLine = 16 << 20
 
 const followEvery = 200 * time.Millisecond
 
-func lines(r io.Reader, fn func(line string) error) error {
+func lines(r io.Reader) *bufio.Scanner {
 	scanner := bufio.NewScanner(r)
 	scanner.Buffer(make([]byte, 0, 64<<10), maxLine)
-	for scanner.Scan() {
-		if err := fn(scanner.Text()); err != nil {
-			return err
-		}
-	}
-	return scanner.Err()
+	return scanner
 }
 
 func (c *command) println(line string) error { return c.copy(strings.NewReader(line + "\n")) }
@@ -55,17 +50,13 @@ func head(c *command) int {
 		if c.has("c") {
 			return c.copy(io.LimitReader(r, int64(size)))
 		}
-		enough, left := errors.New("enough"), n
-		err := lines(r, func(line string) error {
-			if left--; left < 0 {
-				return enough
+		scanner := lines(r)
+		for left := n; left > 0 && scanner.Scan(); left-- {
+			if err := c.println(scanner.Text()); err != nil {
+				return err
 			}
-			return c.println(line)
-		})
-		if errors.Is(err, enough) {
-			return nil
 		}
-		return err
+		return scanner.Err()
 	})
 }
 
@@ -76,13 +67,13 @@ func tail(c *command) int {
 	}
 	code := c.each(c.operands, func(_ string, r io.Reader) error {
 		var kept []string
-		err := lines(r, func(line string) error {
-			if kept = append(kept, line+"\n"); len(kept) > n {
+		scanner := lines(r)
+		for scanner.Scan() {
+			if kept = append(kept, scanner.Text()+"\n"); len(kept) > n {
 				kept = kept[1:]
 			}
-			return nil
-		})
-		return errors.Join(err, c.copy(strings.NewReader(strings.Join(kept, ""))))
+		}
+		return errors.Join(scanner.Err(), c.copy(strings.NewReader(strings.Join(kept, ""))))
 	})
 	if c.has("f") && len(c.operands) == 1 && code == 0 {
 		return c.follow(c.path(c.operands[0]))
@@ -150,26 +141,28 @@ func grep(c *command) int {
 		if len(c.operands) > 2 {
 			prefix = name + ":"
 		}
-		matches, number := 0, 0
-		err := lines(r, func(line string) error {
-			number++
+		matches, scanner := 0, lines(r)
+		for number := 1; scanner.Scan(); number++ {
+			line := scanner.Text()
 			if expression.MatchString(line) == c.has("v") {
-				return nil
+				continue
 			}
 			matches++
 			found = true
-			switch {
-			case c.has("c"):
-				return nil
-			case c.has("n"):
-				return c.println(prefix + strconv.Itoa(number) + ":" + line)
+			if c.has("c") {
+				continue
 			}
-			return c.println(prefix + line)
-		})
+			if c.has("n") {
+				line = strconv.Itoa(number) + ":" + line
+			}
+			if err := c.println(prefix + line); err != nil {
+				return err
+			}
+		}
 		if c.has("c") {
 			c.printf("%s%d\n", prefix, matches)
 		}
-		return err
+		return scanner.Err()
 	})
 	switch {
 	case code != 0:
