@@ -4,6 +4,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,15 +48,8 @@ type Sim struct {
 // Open opens the engine. Containers that ran in an earlier process run again with new terminals; interrupted batch
 // commands end with code 137.
 func Open(config Config) (*Sim, error) {
-	if config.CPUs == 0 {
-		config.CPUs = 16
-	}
-	if config.Memory == 0 {
-		config.Memory = 64 * gpu.GiB
-	}
-	if config.Speed == 0 {
-		config.Speed = 1
-	}
+	config.CPUs, config.Memory = cmp.Or(config.CPUs, 16), cmp.Or(config.Memory, 64*gpu.GiB)
+	config.Speed = cmp.Or(config.Speed, 1)
 	if config.Catalogue == nil {
 		config.Catalogue = Catalogue()
 	}

@@ -92,7 +92,7 @@ func measureAll(ctx context.Context, o options, r *report) error {
 // measureOne measures one scenario: each round takes every variant in turn.
 func measureOne(ctx context.Context, o options, s scenario, r *report) error {
 	found := newFindings(s)
-	defer func() { r.add(found) }()
+	defer func() { r.all = append(r.all, found) }()
 	var closed error
 	err := measure.Run(func() {
 		l := newLab(s.up, s.down, s.local)
@@ -114,11 +114,11 @@ func measureKind(ctx context.Context, o options, l *lab, kind string, found *fin
 	defer r.stop()
 	l.setUp(ctx, r, kind)
 	for i, w := range found.s.cases {
-		ask, one := r.s, found.of[i][kind]
+		ask, of := r.s, found.of[i]
 		ask.Mode, ask.Streams, ask.Warm, ask.Time = w.mode, w.streams, o.warm, o.time
 		if w.mode == "idle" {
 			if len(r.parts) == 2 && kind != "ssh" { // its processes are not ours to read
-				one.memory = append(one.memory, measureIdle(ctx, l, r, ask))
+				of[kind] = series{memory: append(of[kind].memory, measureIdle(ctx, l, r, ask))}
 			}
 			continue
 		}
@@ -130,7 +130,7 @@ func measureKind(ctx context.Context, o options, l *lab, kind string, found *fin
 			fmt.Fprintf(os.Stderr, "%s, %s, %s %d: %.2f MB/s, echo %.1f/%.1f ms of %d\n", found.s.name, kind, w.mode,
 				w.streams, out.Rate/1e6, measure.Median(out.Echo), measure.Quantile(out.Echo, 0.99), len(out.Echo))
 		}
-		one.add(out)
+		of[kind] = of[kind].with(out)
 	}
 }
 
@@ -147,7 +147,7 @@ func measureIdle(ctx context.Context, l *lab, r *rig, ask settings) (most float6
 // findings are the results of one scenario.
 type findings struct {
 	s  scenario
-	of []map[string]*series // by case and variant
+	of []map[string]series // by case and variant
 }
 
 // series has the results of one case and variant, by round.
@@ -156,27 +156,22 @@ type series struct{ rate, p50, p99, memory []float64 }
 func newFindings(s scenario) *findings {
 	f := &findings{s: s}
 	for range s.cases {
-		one := map[string]*series{}
-		for _, kind := range []string{"", "raw", "tls", "ours", "ours1", "ssh"} {
-			one[kind] = &series{}
-		}
-		f.of = append(f.of, one)
+		f.of = append(f.of, map[string]series{})
 	}
 	return f
 }
 
-func (s *series) add(out outcome) {
+func (s series) with(out outcome) series {
 	s.rate = append(s.rate, out.Rate)
 	s.p50 = append(s.p50, measure.Median(out.Echo))
 	s.p99 = append(s.p99, measure.Quantile(out.Echo, 0.99))
+	return s
 }
 
 type report struct {
 	all    []*findings
 	missed int
 }
-
-func (r *report) add(f *findings) { r.all = append(r.all, f) }
 
 // print prints the table and marks missed limits.
 func (r *report) print(w io.Writer, o options) {
@@ -193,7 +188,7 @@ func (r *report) print(w io.Writer, o options) {
 	}
 }
 
-func (r *report) row(title string, c work, kind string, of map[string]*series) string {
+func (r *report) row(title string, c work, kind string, of map[string]series) string {
 	one := of[kind]
 	rate, p50, p99 := measure.Median(one.rate), measure.Median(one.p50), measure.Median(one.p99)
 	cells := []string{title, kind, "", "", "", "", ""}
@@ -231,7 +226,7 @@ func (c work) title() string {
 	return fmt.Sprintf("%s, %d stream(s)", c.mode, c.streams)
 }
 
-func (r *report) judge(c work, of map[string]*series, rate, p50, p99, memory float64) string {
+func (r *report) judge(c work, of map[string]series, rate, p50, p99, memory float64) string {
 	var said []string
 	check := func(fine bool, format string, values ...any) {
 		text := fmt.Sprintf(format, values...)

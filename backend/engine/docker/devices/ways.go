@@ -46,9 +46,7 @@ type Config struct {
 
 // New returns the devices of a daemon.
 func New(on *daemon.Daemon, config Config) *Devices {
-	if config.MPS == "" {
-		config.MPS = cmp.Or(os.Getenv(envPipe), mpsDefault)
-	}
+	config.MPS = cmp.Or(config.MPS, os.Getenv(envPipe), mpsDefault)
 	d := &Devices{daemon: on, config: config, turn: make(chan struct{}, 1)}
 	d.turn <- struct{}{}
 	return d
@@ -203,7 +201,7 @@ func failureOf(err error) *session.Error {
 	if err == nil {
 		return nil
 	}
-	if reason := attachTexts.Of(daemon.Text(err)); reason != "" {
+	if reason := attachTexts.Of(daemon.Text(err)); reason != nil {
 		return reason.failure(err)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,9 +72,7 @@ const fifoDirectory = "/nonexistent/slipway-sim"
 
 // New makes a shell that has run nothing yet.
 func New(w *World, config Config) (*Shell, error) {
-	if config.Dir == "" {
-		config.Dir = "/home/work"
-	}
+	config.Dir = cmp.Or(config.Dir, "/home/work")
 	s := &Shell{world: w, config: config, utilities: w.utilities()}
 	var stdin io.Reader // not a nil file
 	if config.Stdin != nil {

@@ -2,6 +2,7 @@
 package simtest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -45,14 +46,10 @@ type Config struct {
 // New returns an engine in dir that has [enginetest.ImageMinimal] and no containers. It closes with the test.
 func New(t testing.TB, dir string, config Config) *Engine {
 	t.Helper()
-	if config.CPUs == 0 {
-		config.CPUs = 8
-	}
-	if config.Memory == 0 {
-		config.Memory = 16 * gpu.GiB
-	}
-	s, err := sim.Open(sim.Config{Dir: dir, Instance: config.Instance, CPUs: config.CPUs, Memory: config.Memory,
-		Speed: 1e12, Catalogue: []sim.Image{{Ref: enginetest.ImageMinimal, Size: 120 * gpu.MiB, Installed: true}}})
+	s, err := sim.Open(sim.Config{
+		Dir: dir, Instance: config.Instance, CPUs: cmp.Or(config.CPUs, 8), Memory: cmp.Or(config.Memory, 16*gpu.GiB),
+		Speed: 1e12, Catalogue: []sim.Image{{Ref: enginetest.ImageMinimal, Size: 120 * gpu.MiB, Installed: true}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
