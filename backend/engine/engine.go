@@ -177,32 +177,30 @@ type Attempt struct {
 
 // Info describes an engine.
 type Info struct {
-	Name     string // "docker" or "sim"
-	Version  string
-	CPUs     int
-	Memory   gpu.Bytes
-	OS       string
-	Arch     string
-	DataRoot string // where the engine keeps its data, if it is on this machine
-	Socket   string // by which the engine is driven, if it is one of this machine
-	Cgroup   int    // version of the cgroup hierarchy, 1 or 2
-	Warnings []session.Warning
-	// LiveRestore reports that containers outlive a restart of the engine.
-	LiveRestore bool
+	Name        string // "docker" or "sim"
+	Version     string
+	CPUs        int
+	Memory      gpu.Bytes
+	OS          string
+	Arch        string
+	DataRoot    string // where the engine keeps its data, if it is on this machine
+	Socket      string // by which the engine is driven, if it is one of this machine
+	Cgroup      int    // version of the cgroup hierarchy, 1 or 2
+	Warnings    []session.Warning
+	LiveRestore bool // containers outlive a restart of the engine
 }
 
 // Container is everything that an engine needs to create one kernel.
 type Container struct {
-	Name     string // slipway-<session>-<kernel>-<attempt>
-	Hostname string
-	Image    string
-	Labels   map[string]string // from [Labels]
-	Guest    GuestConfig
-	CPUs     []int     // cpuset; their number is the CPU limit
-	Memory   gpu.Bytes // limit, no swap
-	Shm      gpu.Bytes
-	// Processes limits processes and threads; 0: no limit.
-	Processes int
+	Name      string // slipway-<session>-<kernel>-<attempt>
+	Hostname  string
+	Image     string
+	Labels    map[string]string // from [Labels]
+	Guest     GuestConfig
+	CPUs      []int     // cpuset; their number is the CPU limit
+	Memory    gpu.Bytes // limit, no swap
+	Shm       gpu.Bytes
+	Processes int             // most processes and threads; 0: no limit
 	Mounts    []session.Mount // targets absolute
 	Hidden    []string        // absolute paths inside of mounts at which nothing is seen
 	Network   string          // private network to join; empty: the engine's own

@@ -25,16 +25,11 @@ import (
 )
 
 const (
-	// copiedBytes is the size of the copied file.
-	copiedBytes = 1 << 30
-	// pieceBytes is the size of one upload request of the user interface.
-	pieceBytes = 64 << 20
-	// copiedName is the name of the file in the folder.
-	copiedName = "large.bin"
-	// listedFiles is the number of entries in the listed folder.
-	listedFiles = 10_000
-	// mostGrown is how much memory the program may gain while it copies.
-	mostGrown = 64 << 20
+	copiedBytes = 1 << 30     // size of the copied file
+	pieceBytes  = 64 << 20    // one upload request of the user interface
+	copiedName  = "large.bin" // the file in the folder
+	listedFiles = 10_000      // entries in the listed folder
+	mostGrown   = 64 << 20    // memory that the program may gain while it copies
 )
 
 type carrier struct {

@@ -179,8 +179,7 @@ func (b *bench) measureStall() {
 	close(stall)
 	reader.Wait()
 	time.Sleep(time.Second) // the stalled viewer's window and buffers fill up
-	b.add(against("echo of 9 shells, the 10th's viewer stalled", echoes(), "its viewer reading", reading, "≤ 1.5",
-		1.5))
+	b.add(against("echo of 9 shells, the 10th's viewer stalled", echoes(), "its viewer reading", reading, "≤ 1.5", 1.5))
 	measure.OK(b.end(b.ctx, s.ID))
 }
 

@@ -99,8 +99,7 @@ func (p *plane) stop() error {
 
 // launch launches an interactive session with the limits of all measurements.
 func (p *plane) launch(image string) api.Session {
-	spec := session.Spec{Image: image, Resources: session.Resources{CPU: 1, Memory: 512 * gpu.MiB,
-		Shm: 64 * gpu.MiB}}
+	spec := session.Spec{Image: image, Resources: session.Resources{CPU: 1, Memory: 512 * gpu.MiB, Shm: 64 * gpu.MiB}}
 	s := measure.Get(route.Launch.Body(hub.LaunchRequest{Spec: spec}).Ask(p.ctx, p))
 	p.live[s.ID] = true
 	return s

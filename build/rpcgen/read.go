@@ -137,8 +137,7 @@ func (r *reader) method(m *method, entry *ast.Field) error {
 	}
 	args := ""
 	fields := map[string]*string{"name": &m.Wire, "class": &m.Class, "effect": &m.Effect,
-		"limit": &m.Limit, "args": &args, "reply": &m.Reply, "who": &m.Who, "audit": &m.Audit,
-		"as": &m.As}
+		"limit": &m.Limit, "args": &args, "reply": &m.Reply, "who": &m.Who, "audit": &m.Audit, "as": &m.As}
 	for _, pair := range values {
 		key, value, _ := strings.Cut(pair, "=")
 		if fields[key] == nil || value == "" {

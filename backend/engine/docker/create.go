@@ -125,8 +125,7 @@ func checkMounts(mounts []session.Mount) error {
 	for _, m := range mounts {
 		if _, err := os.Stat(m.Source); errors.Is(err, fs.ErrNotExist) {
 			return session.WrapError(err, session.CodeEngineInvalid,
-				"The directory "+m.Source+" does not exist on this machine.",
-				"Create it or choose another one.")
+				"The directory "+m.Source+" does not exist on this machine.", "Create it or choose another one.")
 		}
 	}
 	return nil
@@ -290,8 +289,7 @@ func mounts(c engine.Container, k *kernel) []mount.Mount {
 		bind(k.guestPath(), "/.slipway/guest", true),
 		bind(k.configPath(), "/.slipway/config.json", true),
 		bind(k.linkPath(), "/.slipway/link", true),
-		{Type: mount.TypeVolume, Source: homeVolume(c.Labels), Target: session.Home,
-			VolumeOptions: volume},
+		{Type: mount.TypeVolume, Source: homeVolume(c.Labels), Target: session.Home, VolumeOptions: volume},
 		{Type: mount.TypeVolume, Target: "/.slipway/spool", VolumeOptions: volume},
 	}
 	for _, m := range c.Mounts {

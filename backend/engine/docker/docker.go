@@ -39,19 +39,13 @@ type Engine struct {
 type Config struct {
 	// Host is the daemon's address, such as unix:///var/run/docker.sock. Empty: DOCKER_HOST, the current context, or
 	// the first default socket that answers.
-	Host string
-	// Dir holds the state of containers; only the owner may read it.
-	Dir string
-	// Instance is the value of [engine.LabelInstance] of our containers.
-	Instance string
-	// Guest returns the guest's binary for a Go architecture name.
-	Guest func(arch string) ([]byte, error)
-	// Attach is the way to attach NVIDIA devices; none attaches nothing and succeeds. Empty: the best that works.
-	Attach engine.AttachWay
-	// MPS is the pipe directory of CUDA's MPS; empty: CUDA_MPS_PIPE_DIRECTORY, else CUDA's default.
-	MPS string
-	// Log may be nil.
-	Log *slog.Logger
+	Host     string
+	Dir      string                            // for the state of containers; only the owner may read it
+	Instance string                            // value of [engine.LabelInstance] of our containers
+	Guest    func(arch string) ([]byte, error) // the guest's binary for a Go architecture name
+	Attach   engine.AttachWay                  // for NVIDIA devices; none attaches nothing; empty: the best that works
+	MPS      string                            // CUDA's MPS pipe directory; empty: where CUDA looks
+	Log      *slog.Logger                      // may be nil
 }
 
 // Open prepares an engine without connecting, so that a daemon that is down now may start later. It fails with

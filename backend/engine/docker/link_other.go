@@ -13,8 +13,7 @@ import (
 func bindLink(dir string) (*net.UnixListener, error) {
 	return nil, session.NewError(session.CodeEngineUnsupported,
 		"Docker on this system runs in a machine of its own, which "+filepath.Join(dir, linkSocket)+" does "+
-			"not reach.",
-		"Run a Slipway agent on a Linux machine.")
+			"not reach.", "Run a Slipway agent on a Linux machine.")
 }
 
 func trusted(*net.UnixConn) bool { return false }

@@ -7,14 +7,10 @@ import (
 
 // Images on the test daemon, made by the scripts that start it.
 const (
-	// ImageMinimal has bash, the core utilities and python3.
-	ImageMinimal = "slipway-test/minimal:1"
-	// ImageNotebook also has jupyter-notebook.
-	ImageNotebook = "slipway-test/notebook:1"
-	// ImageStatic has one static binary, /hello, and nothing else.
-	ImageStatic = "slipway-test/static:1"
-	// ImageUser is the minimal image with a default user that is not root.
-	ImageUser = "slipway-test/user:1"
+	ImageMinimal  = "slipway-test/minimal:1"  // bash, the core utilities and python3
+	ImageNotebook = "slipway-test/notebook:1" // also jupyter-notebook
+	ImageStatic   = "slipway-test/static:1"   // one static binary, /hello
+	ImageUser     = "slipway-test/user:1"     // the minimal image with a default user that is not root
 )
 
 // DockerVariable is the environment variable with the address of the Docker daemon for tests, as unix:///path.

@@ -21,19 +21,14 @@ import (
 type Options struct {
 	Instance string // instance label that the engine lists
 	Image    string // an image that is there, with a POSIX shell
-	// OOM is a command that uses more memory than a container of the suite has.
-	OOM string
+	OOM      string // a command that uses more memory than a container has
 	// PullImage is a reference that can be pulled; Evict removes it from the machine first.
-	PullImage string
-	Evict     func(t *testing.T, ref string)
-	// HomeExists reports whether the home of a container exists.
-	HomeExists func(t *testing.T, c engine.Container) bool
-	// Serve is a program that serves [ServePort] on every address of its container.
-	Serve []string
-	// Guest reports whether guests speak the link protocol; otherwise cases that need it are skipped.
-	Guest bool
-	// DropGuest breaks the connection to a container's guest from the far side. nil: the suite closes only its own end.
-	DropGuest func(t *testing.T, id string)
+	PullImage  string
+	Evict      func(t *testing.T, ref string)
+	HomeExists func(t *testing.T, c engine.Container) bool // whether the home of a container exists
+	Serve      []string                                    // serves [ServePort] on every address of its container
+	Guest      bool                                        // guests speak the link protocol; else such cases are skipped
+	DropGuest  func(t *testing.T, id string)               // breaks a guest's connection from its side; nil: not tested
 }
 
 // ServePort is where [Options.Serve] serves.

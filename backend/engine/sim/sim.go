@@ -23,12 +23,11 @@ import (
 
 // Config describes a simulated engine. Only Dir is required.
 type Config struct {
-	Dir      string    // holds everything: state, logs, homes. It is created where it is absent
-	Instance string    // value of the instance label; other containers are not listed
-	CPUs     int       // 0: 16
-	Memory   gpu.Bytes // 0: 64 GiB
-	// Speed divides every simulated duration; 0: 1, like a usual machine and network.
-	Speed     float64
+	Dir       string      // holds everything: state, logs, homes. It is created where it is absent
+	Instance  string      // value of the instance label; other containers are not listed
+	CPUs      int         // 0: 16
+	Memory    gpu.Bytes   // 0: 64 GiB
+	Speed     float64     // divides every simulated duration; 0: 1, like a usual machine
 	Clock     *pace.Clock // what goes on in containers goes by; nil: the clock on the wall
 	Catalogue []Image     // what can be had; nil: [Catalogue]
 	Devices   Devices     // what containers compute on; nil: nothing

@@ -42,8 +42,7 @@ func (p *prober) conditions() {
 		host = "Linux " + strings.TrimSpace(string(release))
 	}
 	fmt.Fprintf(p.out, "%s (%s), driver %s, %s, %s; each load %d s, read every %s.\n\n", p.device.Model,
-		p.device.Memory, p.device.Driver, host,
-		time.Now().UTC().Format(time.RFC3339), p.seconds, p.poll)
+		p.device.Memory, p.device.Driver, host, time.Now().UTC().Format(time.RFC3339), p.seconds, p.poll)
 	c := p.device.Capabilities
 	fmt.Fprintf(p.out,
 		"Process memory %s, process utilisation %s, energy counter %s, accounting %s, MIG %s, memory limit %s.\n\n",
@@ -171,8 +170,7 @@ func (p *prober) sharers() {
 	one, two := p.startWorker(70), p.startWorker(30)
 	in := p.watch(time.Duration(p.seconds)*time.Second, one.cmd.Process.Pid, two.cmd.Process.Pid)
 	p.row("two processes, 70 % and 30 % busy: together", fmt.Sprintf("%.2f s, the device's own", in.device.Seconds()),
-		fmt.Sprintf("%.2f s", in.busy.Seconds()),
-		fmt.Sprintf("%+.2f s", in.busy.Seconds()-in.device.Seconds()))
+		fmt.Sprintf("%.2f s", in.busy.Seconds()), fmt.Sprintf("%+.2f s", in.busy.Seconds()-in.device.Seconds()))
 	one.finish()
 	two.finish()
 }

@@ -70,8 +70,7 @@ func (p *person) turn(ctx context.Context, number int) {
 
 func (p *person) work(ctx context.Context, name string) {
 	spec := session.Spec{Name: name, Schedule: session.Schedule{Agent: "workstation"}, Type: session.Interactive,
-		Image:     "python:3.12",
-		Resources: session.Resources{CPU: 1, Memory: gpu.GiB}}
+		Image: "python:3.12", Resources: session.Resources{CPU: 1, Memory: gpu.GiB}}
 	s := measure.Get(route.Launch.Body(hub.LaunchRequest{Spec: spec}).Ask(ctx, p))
 	id := string(s.ID)
 	for s.Status != session.Running {

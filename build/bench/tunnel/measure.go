@@ -35,9 +35,8 @@ type limits struct {
 	ratio    float64 // of bulk, to base
 	base     string  // the variant that ratio is relative to
 	p50, p99 float64 // milliseconds
-	// how many milliseconds the median may exceed raw TCP's in the same run, which is the path's round trip
-	beyond float64
-	memory int64 // bytes
+	beyond   float64 // milliseconds that the median may exceed raw TCP's, the path's round trip
+	memory   int64   // bytes
 }
 
 const (

@@ -19,14 +19,13 @@ import (
 
 // Facts are what the daemon reports about itself.
 type Facts struct {
-	Info     engine.Info
-	ID       string // of the daemon, for ever
-	Here     bool   // the daemon sees this machine's file system and processes
-	Rootless bool   // uid 0 of a container is the person who runs the daemon
-	Remapped bool   // containers have user ids of their own unless told otherwise
-	SELinux  bool
-	// the images are in containerd's store, which knows them by their manifests and keeps layers compressed
-	Containerd bool
+	Info       engine.Info
+	ID         string // of the daemon, for ever
+	Here       bool   // the daemon sees this machine's file system and processes
+	Rootless   bool   // uid 0 of a container is the person who runs the daemon
+	Remapped   bool   // containers have user ids of their own unless told otherwise
+	SELinux    bool
+	Containerd bool // the images are in containerd's store: known by their manifests, layers compressed
 
 	Runtimes     []string // names of the OCI runtimes that are set up
 	CDIDirs      []string // where the daemon reads CDI specifications; none: it does not
@@ -95,8 +94,7 @@ func readFacts(said system.Info, api, host string, local machine, now time.Time)
 				"a Slipway agent on that machine, or set DOCKER_HOST to a daemon on this one.")
 	}
 	if versions.LessThan(api, oldestAPI) {
-		warn(session.CodeTooOld, "Docker is too old",
-			"Docker "+said.ServerVersion+" is older than 20.10; update it.")
+		warn(session.CodeTooOld, "Docker is too old", "Docker "+said.ServerVersion+" is older than 20.10; update it.")
 	}
 	if said.OSType != "linux" {
 		warn(session.CodeNotLinux, "Docker runs "+said.OSType+" containers",

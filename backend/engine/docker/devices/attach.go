@@ -97,8 +97,7 @@ func (d *Devices) enforce(c engine.Container, found engine.Attachment, config *c
 		}
 		config.Env = append(config.Env, mpsEnv(pipe, parts)...)
 		// MPS's clients talk to it through its pipes and shared memory.
-		host.Mounts = append(host.Mounts,
-			mount.Mount{Type: mount.TypeBind, Source: pipe, Target: pipe},
+		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeBind, Source: pipe, Target: pipe},
 			mount.Mount{Type: mount.TypeBind, Source: "/dev/shm", Target: "/dev/shm"})
 		host.ShmSize = 0
 	}

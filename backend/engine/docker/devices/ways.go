@@ -34,14 +34,10 @@ type Devices struct {
 
 // Config describes how to attach devices.
 type Config struct {
-	// Instance is the value of [LabelTrial] of containers that are ours.
-	Instance string
-	// Way is the one that a person has decided on; empty: the best that works.
-	Way engine.AttachWay
-	// MPS is the pipe directory of CUDA's MPS; empty: CUDA_MPS_PIPE_DIRECTORY, else CUDA's default.
-	MPS string
-	// Guest returns the path of a program for a Go architecture name. Without arguments it ends at once.
-	Guest func(arch string) (path string, err error)
+	Instance string                                     // value of [LabelTrial] of our containers
+	Way      engine.AttachWay                           // chosen by a person; empty: the best that works
+	MPS      string                                     // CUDA's MPS pipe directory; empty: where CUDA looks
+	Guest    func(arch string) (path string, err error) // a program for a Go architecture name that ends at once
 }
 
 // New returns the devices of a daemon.

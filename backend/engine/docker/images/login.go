@@ -32,8 +32,7 @@ func loginHeader(ctx context.Context, dir, domain string) (string, error) {
 	kept, err := config.Load(dir)
 	if err != nil {
 		return "", session.WrapError(err, session.CodePullForbidden,
-			"Docker's configuration "+kept.Filename+" cannot be read.",
-			"Mend it, or remove it and log in again.")
+			"Docker's configuration "+kept.Filename+" cannot be read.", "Mend it, or remove it and log in again.")
 	}
 	server := domain
 	if domain == hubDomain {

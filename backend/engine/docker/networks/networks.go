@@ -151,8 +151,7 @@ func (ns *Networks) SweepNetworks(ctx context.Context, states []engine.State) er
 func (ns *Networks) NetworkWarnings(facts *daemon.Facts) []session.Warning {
 	switch {
 	case facts.Here && unfiltered(ns.daemon.Host()):
-		return []session.Warning{{Code: session.CodeNoFilter,
-			Title: "Sessions are not kept apart", At: time.Now(),
+		return []session.Warning{{Code: session.CodeNoFilter, Title: "Sessions are not kept apart", At: time.Now(),
 			Text: "This Docker was told to leave the packet filter alone (iptables is off), so a server in one " +
 				"session is reached from every other session of the machine, also of other people."}}
 	case ns.together.Load():

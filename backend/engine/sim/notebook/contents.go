@@ -156,8 +156,7 @@ func (s *server) unchanged(ctx context.Context, at session.FilePath, version str
 			fmt.Sprintf("There is something called %q already.", path.Base(string(at))), "Choose another name.")
 	case info.Version != version:
 		return session.NewError(session.CodeFileChanged,
-			fmt.Sprintf("%q has changed meanwhile.", path.Base(string(at))),
-			"Read it again, or replace it.")
+			fmt.Sprintf("%q has changed meanwhile.", path.Base(string(at))), "Read it again, or replace it.")
 	}
 	return nil
 }

@@ -14,18 +14,16 @@ import (
 
 // World is what the processes of one simulated container share.
 type World struct {
-	FS       *FS
-	Hostname string
-	User     string
-	CPUs     int
-	Memory   int64 // limit in bytes
-	GPUs     GPUs  // nil: none
-	Started  time.Time
-	Clock    *pace.Clock // nil: the one on the wall
-	// Servers are programs of the image that serve pages, by name; a nil handler is missing in this build.
-	Servers map[string]http.Handler
-	// OutOfMemory is called, without a lock, when a process was killed because it exceeded the memory limit.
-	OutOfMemory func()
+	FS          *FS
+	Hostname    string
+	User        string
+	CPUs        int
+	Memory      int64 // limit in bytes
+	GPUs        GPUs  // nil: none
+	Started     time.Time
+	Clock       *pace.Clock             // nil: the one on the wall
+	Servers     map[string]http.Handler // programs of the image that serve pages; nil: missing in this build
+	OutOfMemory func()                  // called, without a lock, when a process exceeded Memory
 
 	mu    sync.Mutex // guards what follows
 	next  int

@@ -39,8 +39,7 @@ type Config struct {
 	CPUs     int       // 0: 8
 	Memory   gpu.Bytes // 0: 16 GiB
 	Instance string    // value of the instance label; other containers are not listed
-	// Commands runs the commands of containers; otherwise they end only on demand.
-	Commands bool
+	Commands bool      // run the commands of containers; otherwise they end only on demand
 }
 
 // New returns an engine in dir that has [enginetest.ImageMinimal] and no containers. It closes with the test.
@@ -180,12 +179,11 @@ func (e *Engine) RemoveNetwork(ctx context.Context, name string) error {
 // PullScript describes a pull: Steps are reported, Pace apart; then it waits for Hold to be closed, if set; then it
 // fails with Err or succeeds.
 type PullScript struct {
-	Steps []session.Pull
-	Pace  time.Duration
-	Hold  <-chan struct{}
-	Err   error
-	// Private images need a login.
-	Private bool
+	Steps   []session.Pull
+	Pace    time.Duration
+	Hold    <-chan struct{}
+	Err     error
+	Private bool // it needs a login
 }
 
 func (e *Engine) Publish(ref string, script PullScript) {
