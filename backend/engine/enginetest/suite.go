@@ -27,7 +27,7 @@ type Options struct {
 	Evict      func(t *testing.T, ref string)
 	HomeExists func(t *testing.T, c engine.Container) bool // whether the home of a container exists
 	Serve      []string                                    // serves [ServePort] on every address of its container
-	Guest      bool                                        // guests speak the link protocol; else such cases are skipped
+	Guest      bool                                        // guests speak the link protocol, which cases need
 	DropGuest  func(t *testing.T, id string)               // breaks a guest's connection from its side; nil: not tested
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -268,10 +269,7 @@ func (s *suite) wantListed(name string, want bool) {
 	s.Helper()
 	states, err := s.engine.List(s.ctx)
 	s.ok(err)
-	found := false
-	for _, state := range states {
-		found = found || state.Name == name
-	}
+	found := slices.ContainsFunc(states, func(state engine.State) bool { return state.Name == name })
 	if found != want {
 		s.Errorf("%s is listed: %v, want %v", name, found, want)
 	}

@@ -5,7 +5,7 @@ import (
 	"io"
 	"os"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"mvdan.cc/sh/v3/interp"
 )
@@ -17,9 +17,7 @@ type Job struct {
 	stderr *os.File
 	cancel context.CancelFunc
 	done   chan struct{}
-
-	mu   sync.Mutex // guards code
-	code int
+	code   atomic.Int64
 }
 
 // JobConfig describes a job. Set either Argv or Script.
@@ -61,11 +59,7 @@ func Start(w *World, config JobConfig) (*Job, error) {
 	go func() {
 		code := s.Run(ctx, script, "sh")
 		w.End(process)
-		j.mu.Lock()
-		if j.code == 0 {
-			j.code = code
-		}
-		j.mu.Unlock()
+		j.code.CompareAndSwap(0, int64(code)) // that of a signal stays
 		hangUp()
 		close(j.done)
 	}()
@@ -112,20 +106,14 @@ func (j *Job) Signal(number int) error {
 	case 0, 17, 18, 23, 28: // none, CHLD, CONT, URG, WINCH
 		return nil
 	}
-	j.mu.Lock()
-	if j.code == 0 {
-		j.code = 128 + number
-	}
-	j.mu.Unlock()
+	j.code.CompareAndSwap(0, int64(128+number))
 	j.cancel()
 	return nil
 }
 
 func (j *Job) Wait() int {
 	<-j.done
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.code
+	return int(j.code.Load())
 }
 
 func (j *Job) Kill() {

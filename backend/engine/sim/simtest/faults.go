@@ -61,11 +61,13 @@ type Gate struct {
 	call     Call
 	entered  chan struct{}
 	released chan struct{}
+	release  func() // closes released
 }
 
 // Block makes every call of a method hang at its beginning until the gate is released or the call's context ends.
 func (f *faults) Block(call Call) *Gate {
 	g := &Gate{faults: f, call: call, entered: make(chan struct{}, 1024), released: make(chan struct{})}
+	g.release = sync.OnceFunc(func() { close(g.released) })
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.gates[call] = g
@@ -82,11 +84,7 @@ func (g *Gate) Release() {
 	if g.faults.gates[g.call] == g {
 		delete(g.faults.gates, g.call)
 	}
-	select {
-	case <-g.released:
-	default:
-		close(g.released)
-	}
+	g.release()
 }
 
 // Fail makes the next calls of a method fail at their beginning, one for each error. nil lets one call through.
