@@ -36,7 +36,7 @@ func main() {
 		case nvml.ChildCommand:
 			os.Exit(nvml.ChildMain(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
 		case workCommand:
-			end(work(os.Args[2:], os.Stdout))
+			end(measure.Run(func() { work(os.Args[2:], os.Stdout) }))
 		}
 	}
 	var o options

@@ -230,20 +230,14 @@ const period = 100 * time.Millisecond
 
 // work loads the device until stdin ends. It answers "mark" with its work since the last line, and "take N" with its
 // memory after allocating N bytes more.
-func work(args []string, out io.Writer) error {
+func work(args []string, out io.Writer) {
 	flags := flag.NewFlagSet(workCommand, flag.ContinueOnError)
 	device := flags.String("device", "", "UUID")
 	duty := flags.Int("duty", 0, "percent of the time that the device is to be busy")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
+	measure.OK(flags.Parse(args))
 	runtime.LockOSThread() // CUDA's context belongs to a thread
-	if err := openCUDA(*device); err != nil {
-		return err
-	}
-	if _, err := fmt.Fprintln(out, "ready"); err != nil {
-		return err
-	}
+	measure.OK(openCUDA(*device))
+	measure.Get(fmt.Fprintln(out, "ready"))
 	lines := make(chan string)
 	go func() {
 		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
@@ -258,41 +252,25 @@ func work(args []string, out io.Writer) error {
 		select {
 		case line, ok := <-lines:
 			if !ok {
-				return nil
+				return
 			}
-			if err := answer(line, &done, out); err != nil {
-				return err
-			}
+			answer(line, &done, out)
 		case <-tick.C:
-			if *duty == 0 {
-				continue
+			if *duty > 0 {
+				done.BusyMs += measure.Get(spin(period*time.Duration(*duty)/100)).Seconds() * 1000
+				done.Kernels++
 			}
-			busy, err := spin(period * time.Duration(*duty) / 100)
-			if err != nil {
-				return err
-			}
-			done.BusyMs += busy.Seconds() * 1000
-			done.Kernels++
 		}
 	}
 }
 
-func answer(line string, done *result, out io.Writer) error {
+func answer(line string, done *result, out io.Writer) {
 	if amount, ok := strings.CutPrefix(line, "take "); ok {
-		n, err := strconv.ParseInt(amount, 10, 64)
-		if err != nil {
-			return err
-		}
-		if n > 0 {
-			if err := take(n); err != nil {
-				return err
-			}
+		if n := measure.Get(strconv.ParseInt(amount, 10, 64)); n > 0 {
+			measure.OK(take(n))
 			done.Allocated += n
 		}
 	}
-	if err := json.NewEncoder(out).Encode(*done); err != nil {
-		return err
-	}
+	measure.OK(json.NewEncoder(out).Encode(*done))
 	done.BusyMs, done.Kernels = 0, 0
-	return nil
 }

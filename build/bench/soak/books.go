@@ -10,6 +10,7 @@ import (
 	"slipway/backend/place"
 	"slipway/backend/session"
 	"slipway/backend/store"
+	"slipway/build/bench/measure"
 	"slipway/gpu"
 )
 
@@ -21,25 +22,23 @@ func judgeBooks(home place.Home) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, books.Close()) }()
-	problems, err := books.Check()
-	if err != nil {
-		return err
-	}
 	var errs []error
-	for _, problem := range problems {
-		errs = append(errs, fmt.Errorf("%s: %s", home.Dir, problem))
-	}
-	var state gpu.State
-	if _, err := books.Account("gpu/state", &state); err != nil {
-		return err
-	}
-	errs = append(errs, gpu.NewAccounts(state).Check()...)
-	return errors.Join(append(errs, judgeCharges(books))...)
+	err = measure.Run(func() {
+		for _, problem := range measure.Get(books.Check()) {
+			errs = append(errs, fmt.Errorf("%s: %s", home.Dir, problem))
+		}
+		var state gpu.State
+		measure.Get(books.Account("gpu/state", &state))
+		errs = append(errs, gpu.NewAccounts(state).Check()...)
+		errs = append(errs, judgeCharges(books)...)
+	})
+	return errors.Join(append(errs, err)...)
 }
 
-func judgeCharges(books *store.Store) error {
+// judgeCharges compares what sessions had with what they are charged.
+func judgeCharges(books *store.Store) (errs []error) {
 	charged := map[string]gpu.Counters{}
-	err := books.EachAccount("gpu/row/", "gpu/row0", func(_ string, data []byte) error {
+	measure.OK(books.EachAccount("gpu/row/", "gpu/row0", func(_ string, data []byte) error {
 		var row gpu.Row
 		if err := json.Unmarshal(data, &row); err != nil {
 			return err
@@ -48,15 +47,8 @@ func judgeCharges(books *store.Store) error {
 		sum.Add(row.Counters)
 		charged[row.Session] = sum
 		return nil
-	})
-	if err != nil {
-		return err
-	}
-	ended, err := books.List(session.Filter{Finished: true})
-	if err != nil {
-		return err
-	}
-	var errs []error
+	}))
+	ended := measure.Get(books.List(session.Filter{Finished: true}))
 	held := 0
 	for _, s := range ended {
 		var share gpu.Share
@@ -75,7 +67,7 @@ func judgeCharges(books *store.Store) error {
 		}
 	}
 	fmt.Printf("%d sessions have ended, %d of them held devices\n", len(ended), held)
-	return errors.Join(errs...)
+	return errs
 }
 
 // judgeLogs fails if a log has warnings or errors.
