@@ -60,11 +60,6 @@ func (p *plainly) fetch(name, to string) {
 	measure.OK(writeDown(to, 0, body))
 }
 
-// bring uploads a file.
-func (p *plainly) bring(from, name string) {
-	measure.OK(p.do(http.MethodPut, name, measure.Get(os.Open(from))).Close())
-}
-
 // do makes a request and returns the body of the answer. file is the body of the request, which closes it.
 func (p *plainly) do(method, name string, file *os.File) io.ReadCloser {
 	req := measure.Get(http.NewRequestWithContext(p.ctx, method, p.url+"/"+name, nil))

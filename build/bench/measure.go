@@ -256,11 +256,7 @@ func (b *bench) cpuTicks() int64 {
 	return measure.Get(strconv.ParseInt(fields[11], 10, 64)) + measure.Get(strconv.ParseInt(fields[12], 10, 64))
 }
 
-// memory is a figure of the program in bytes: VmRSS now, or VmHWM, the peak since [bench.forgetPeak].
+// memory is a figure of the program in bytes: VmRSS now, or VmHWM, the peak since clear_refs was written.
 func (b *bench) memory(which string) int64 {
 	return measure.Get(measure.Memory(b.command.Process.Pid, which))
-}
-
-func (b *bench) forgetPeak() {
-	measure.OK(os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", b.command.Process.Pid), []byte("5"), 0))
 }

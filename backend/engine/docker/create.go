@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path"
-	"strconv"
 	"strings"
 
 	"github.com/containerd/errdefs"
@@ -247,7 +247,7 @@ func hostConfig(c engine.Container, facts *daemon.Facts) *container.HostConfig {
 		OomScoreAdj: 500, // the kernel kills sessions before daemons
 		Init:        new(bool),
 		Resources: container.Resources{
-			CpusetCpus: cpuList(c.CPUs),
+			CpusetCpus: strings.Trim(strings.ReplaceAll(fmt.Sprint(c.CPUs), " ", ","), "[]"),
 			NanoCPUs:   int64(len(c.CPUs)) * 1e9,
 			Memory:     int64(c.Memory),
 			MemorySwap: int64(c.Memory),
@@ -266,14 +266,6 @@ func hostConfig(c engine.Container, facts *daemon.Facts) *container.HostConfig {
 		h.SecurityOpt = append(h.SecurityOpt, "label=disable") // or it could not reach the link
 	}
 	return h
-}
-
-func cpuList(cpus []int) string {
-	numbers := make([]string, len(cpus))
-	for i, cpu := range cpus {
-		numbers[i] = strconv.Itoa(cpu)
-	}
-	return strings.Join(numbers, ",")
 }
 
 // mounts lists the guest's own files, the home and the spool, then the mounts of the session.

@@ -38,11 +38,11 @@ func (e *Engine) Guest(ctx context.Context, id string) (net.Conn, error) {
 	cause := context.Cause(waiting)
 	stop(nil)
 	<-watched
-	var failed *session.Error
+	failed, ended := errors.AsType[*session.Error](cause)
 	switch {
 	case err == nil:
 		return conn, nil
-	case ctx.Err() == nil && errors.As(cause, &failed):
+	case ctx.Err() == nil && ended:
 		return nil, failed
 	}
 	return nil, daemon.Failure(ctx, err)

@@ -119,16 +119,11 @@ func (d dialer) Dial(ctx context.Context, _ bool) (net.Conn, error) {
 	return (&tls.Dialer{Config: d.config}).DialContext(ctx, "tcp", d.address)
 }
 
-func clientTLS(s settings) *tls.Config {
-	pem := measure.Get(os.ReadFile(filepath.Join(s.Folder, "cert")))
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(pem)
-	return &tls.Config{RootCAs: roots, ServerName: "bench", MinVersion: tls.VersionTLS13}
-}
-
 // runNear listens on the two ports and forwards connections.
 func runNear(ctx context.Context, s settings) {
-	config := clientTLS(s)
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(measure.Get(os.ReadFile(filepath.Join(s.Folder, "cert"))))
+	config := &tls.Config{RootCAs: roots, ServerName: "bench", MinVersion: tls.VersionTLS13}
 	address := net.JoinHostPort(s.FarHost, farPort)
 	var open func(tunnel.Class) (net.Conn, error)
 	if s.Kind == "tls" {

@@ -23,11 +23,10 @@ var errSilent = errors.New("the daemon did not answer in time")
 // Failure makes a [session.Error] of err by its class; reasons.go has the cases that Docker tells only by text. A
 // [session.Error] stays as it is.
 func Failure(ctx context.Context, err error) error {
-	var failed *session.Error
-	switch {
+	switch _, known := errors.AsType[*session.Error](err); {
 	case err == nil:
 		return nil
-	case errors.As(err, &failed):
+	case known:
 		return err
 	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), errSilent):
 		return Ended(ctx, err)
@@ -74,9 +73,9 @@ func Ended(ctx context.Context, err error) error {
 
 // Silent reports whether the daemon was not reached or closed the connection.
 func Silent(ctx context.Context, err error) bool {
-	var network net.Error
-	return client.IsErrConnectionFailed(err) || errdefs.IsUnavailable(err) ||
-		errors.Is(context.Cause(ctx), errSilent) || errors.As(err, &network) ||
+	_, network := errors.AsType[net.Error](err)
+	return network || client.IsErrConnectionFailed(err) || errdefs.IsUnavailable(err) ||
+		errors.Is(context.Cause(ctx), errSilent) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }

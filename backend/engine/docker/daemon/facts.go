@@ -53,9 +53,10 @@ func (d *Daemon) AskFacts(ctx context.Context) (*Facts, error) {
 	if err != nil {
 		return nil, Failure(ctx, err)
 	}
-	host, _ := os.Hostname() //nolint:errcheck // no name, no match
-	f := readFacts(said, d.API.ClientVersion(), d.API.DaemonHost(), machine{name: host, kernel: kernelRelease()},
-		time.Now())
+	host, _ := os.Hostname()                                //nolint:errcheck // no name, no match
+	release, _ := os.ReadFile("/proc/sys/kernel/osrelease") //nolint:errcheck // likewise
+	local := machine{name: host, kernel: strings.TrimSpace(string(release))}
+	f := readFacts(said, d.API.ClientVersion(), d.API.DaemonHost(), local, time.Now())
 	d.mu.Lock()
 	d.facts = f
 	d.mu.Unlock()
@@ -158,13 +159,4 @@ func OwnLabels(labels map[string]string) map[string]string {
 		}
 	}
 	return kept
-}
-
-// kernelRelease is what uname -r prints, "" if it cannot be read.
-func kernelRelease() string {
-	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(release))
 }

@@ -63,12 +63,6 @@ func (d *Devices) cached(of string, now time.Time) (found engine.Attachment, err
 	return found, err, true
 }
 
-func (d *Devices) cache(of string, found engine.Attachment, why *session.Error, now time.Time) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.of, d.found, d.tried, d.at = of, &found, why, now
-}
-
 func (d *Devices) forget() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -120,7 +114,9 @@ func (d *Devices) attachment(ctx context.Context, ids []string) (engine.Attachme
 		return engine.Attachment{}, err
 	}
 	found.MPS = d.mpsRuns()
-	d.cache(facts.ID, found, why, time.Now())
+	d.mu.Lock()
+	d.of, d.found, d.tried, d.at = facts.ID, &found, why, time.Now()
+	d.mu.Unlock()
 	if why != nil {
 		return found, why
 	}

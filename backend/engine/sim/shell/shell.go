@@ -129,13 +129,13 @@ func parse(script, name string) (*syntax.File, error) {
 }
 
 func (s *Shell) finish(ctx context.Context, err error) int {
-	var status interp.ExitStatus
+	status, exited := errors.AsType[interp.ExitStatus](err)
 	switch {
 	case err == nil:
 		return 0
 	case ctx.Err() != nil:
 		return 130
-	case errors.As(err, &status):
+	case exited:
 		return int(status)
 	}
 	fmt.Fprintf(s.config.Stderr, "shell: %v\n", err) //nolint:errcheck // nobody is left to tell

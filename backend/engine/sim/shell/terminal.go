@@ -281,8 +281,7 @@ func (s *Shell) interrupted() int {
 	if err == nil {
 		err = s.runner.Run(context.Background(), file.Stmts[0])
 	}
-	var status interp.ExitStatus
-	if !errors.As(err, &status) || status != code {
+	if status, _ := errors.AsType[interp.ExitStatus](err); status != code {
 		return 1
 	}
 	return code
