@@ -136,7 +136,7 @@ func decode(stream io.Reader, pass func(message) (more bool)) error {
 	}
 }
 
-// pullFailure says why a pull failed. The registry's answer is mostly known as text, see reasons.go.
+// pullFailure says why a pull failed. The registry's answer is mostly known as text, see [daemon.ReasonOf].
 func pullFailure(ctx context.Context, ref string, err error) error {
 	if err == nil {
 		return nil

@@ -11,14 +11,9 @@ import (
 )
 
 func main() {
-	verb, number := "", 0
-	if len(os.Args) > 1 {
-		verb = os.Args[1]
-	}
-	if len(os.Args) > 2 {
-		number, _ = strconv.Atoi(os.Args[2])
-	}
-	switch verb {
+	args := append(os.Args[1:], "", "")
+	number, _ := strconv.Atoi(args[1])
+	switch args[0] {
 	case "exit":
 		os.Exit(number)
 	case "wait":
