@@ -34,12 +34,7 @@ func metric(printed, unit string) float64 {
 	return 0
 }
 
-type benchmark struct {
-	pkg, name string
-	times     int
-	figures   []figure
-}
-
+// figure is one metric of a benchmark.
 type figure struct {
 	unit, what string
 	value      string  // how it is written
@@ -48,9 +43,9 @@ type figure struct {
 }
 
 // tell runs a benchmark and reports its figures.
-func (b *bench) tell(m benchmark) {
-	printed := b.gotest(m.pkg, nil, "-run=^$", "-bench=^"+m.name+"$", fmt.Sprintf("-benchtime=%dx", m.times))
-	for _, f := range m.figures {
+func (b *bench) tell(pkg, name string, times int, figures ...figure) {
+	printed := b.gotest(pkg, nil, "-run=^$", "-bench=^"+name+"$", fmt.Sprintf("-benchtime=%dx", times))
+	for _, f := range figures {
 		value := metric(printed, f.unit)
 		b.add(row{what: f.what, value: fmt.Sprintf(f.value, value), limit: f.limit, kept: f.limit == "" ||
 			value < f.most || value == f.most && strings.Contains(f.limit, "≤")})
@@ -58,15 +53,15 @@ func (b *bench) tell(m benchmark) {
 }
 
 func (b *bench) measurePlan() {
-	b.tell(benchmark{"./backend/scheduler", "BenchmarkPlan", 1000, []figure{
-		{"median-ms", "a plan for 1,000 waiting sessions and 8 devices", "p50 %.2f ms", "p50 < 5 ms", 5}}})
+	b.tell("./backend/scheduler", "BenchmarkPlan", 1000,
+		figure{"median-ms", "a plan for 1,000 waiting sessions and 8 devices", "p50 %.2f ms", "p50 < 5 ms", 5})
 }
 
 // measureWindow opens the real window on a machine with 10,000 finished sessions.
 func (b *bench) measureWindow() {
 	const ms, soon, loaded = "p50 %.0f ms", "p50 < 300 ms", "p50 < 1000 ms"
 	const picture = "to the still picture of the shell"
-	m := benchmark{"./app", "BenchmarkWindowWithTenThousandFinishedSessions", b.o.windows, []figure{
+	figures := []figure{
 		{"start-ms", "the window, from the start of the program to its first picture", ms, "", 0},
 		{"picture-ms", "its first page, with 10,000 finished sessions, " + picture, ms, soon, 300},
 		{"shell-ms", "to the shell in its place", ms, "", 0},
@@ -75,17 +70,17 @@ func (b *bench) measureWindow() {
 		{"finished-shell-ms", "to the shell in its place", ms, "", 0},
 		{"finished-data-ms", "to the newest of them", ms, loaded, 1000},
 		{"finished-all-ms", "to all 10,000, ready to be filtered", ms, "", 0},
-	}}
-	for i := range m.figures {
-		m.figures[i].what += fmt.Sprintf(", %d times", b.o.windows)
 	}
-	b.tell(m)
+	for i := range figures {
+		figures[i].what += fmt.Sprintf(", %d times", b.o.windows)
+	}
+	b.tell("./app", "BenchmarkWindowWithTenThousandFinishedSessions", b.o.windows, figures...)
 }
 
 // measureSampler samples 100 real containers and 8 simulated devices.
 func (b *bench) measureSampler() {
-	b.tell(benchmark{"./backend/agent", "BenchmarkSamplerWithContainers", 30, []figure{
-		{"%core", "sampling 100 containers and 8 simulated devices every 2 s", "%.2f %% of a core", "≤ 0.5 %", 0.5}}})
+	b.tell("./backend/agent", "BenchmarkSamplerWithContainers", 30, figure{"%core",
+		"sampling 100 containers and 8 simulated devices every 2 s", "%.2f %% of a core", "≤ 0.5 %", 0.5})
 }
 
 var whatDied = regexp.MustCompile(`deaths: (.*)`)

@@ -45,7 +45,7 @@ const directive = "//rpc:method "
 
 // readMethods reads the methods of Agent's parts, in order, and of Admin.
 func readMethods(dir string) ([]*method, error) {
-	r := reader{faces: map[string]*ast.InterfaceType{}, structs: map[string]*ast.StructType{}}
+	r := reader{}
 	files, err := generated.Parse(dir)
 	if err != nil {
 		return nil, err
@@ -53,27 +53,22 @@ func readMethods(dir string) ([]*method, error) {
 	for _, file := range files {
 		for n := range ast.Preorder(file) {
 			if typ, ok := n.(*ast.TypeSpec); ok {
-				switch of := typ.Type.(type) {
-				case *ast.InterfaceType:
-					r.faces[typ.Name.Name] = of
-				case *ast.StructType:
-					r.structs[typ.Name.Name] = of
-				}
+				r[typ.Name.Name] = typ.Type
 			}
 		}
 	}
-	agent := r.structs["Agent"]
-	if agent == nil {
+	agent, ok := r["Agent"].(*ast.StructType)
+	if !ok {
 		return nil, errors.New("there is no struct Agent in package session")
 	}
-	faces := []string{"Admin"}
-	for _, part := range slices.Backward(agent.Fields.List) {
+	var faces []string
+	for _, part := range agent.Fields.List {
 		if of, embedded := part.Type.(*ast.Ident); embedded && len(part.Names) == 0 {
-			faces = slices.Insert(faces, 0, of.Name)
+			faces = append(faces, of.Name)
 		}
 	}
 	var all []*method
-	for _, face := range faces {
+	for _, face := range append(faces, "Admin") {
 		of, err := r.read(face)
 		if err != nil {
 			return nil, err
@@ -91,14 +86,12 @@ func readMethods(dir string) ([]*method, error) {
 	return all, nil
 }
 
-type reader struct {
-	faces   map[string]*ast.InterfaceType
-	structs map[string]*ast.StructType
-}
+// reader has the types of package session by name.
+type reader map[string]ast.Expr
 
-func (r *reader) read(name string) ([]*method, error) {
-	face := r.faces[name]
-	if face == nil {
+func (r reader) read(name string) ([]*method, error) {
+	face, ok := r[name].(*ast.InterfaceType)
+	if !ok {
 		return nil, fmt.Errorf("there is no interface %s in package session", name)
 	}
 	var all []*method
@@ -120,7 +113,7 @@ func (r *reader) read(name string) ([]*method, error) {
 	return all, nil
 }
 
-func (r *reader) method(m *method, entry *ast.Field) error {
+func (r reader) method(m *method, entry *ast.Field) error {
 	of := entry.Type.(*ast.FuncType)
 	for _, p := range of.Params.List[1:] {
 		typ := qualified(p.Type)
@@ -150,7 +143,7 @@ func (r *reader) method(m *method, entry *ast.Field) error {
 	}
 	sent := m.Sent()
 	if len(sent) == 1 && args == "" {
-		m.IsAlone = r.structs[strings.TrimPrefix(sent[0].Type, "session.")] != nil
+		_, m.IsAlone = r[strings.TrimPrefix(sent[0].Type, "session.")].(*ast.StructType)
 	}
 	return m.nameArgs(args)
 }

@@ -91,8 +91,8 @@ func (d *Devices) attachment(ctx context.Context, ids []string) (engine.Attachme
 		return engine.Attachment{}, err
 	}
 	if d.config.Way != "" {
-		return engine.Attachment{Way: d.config.Way, HardLimit: d.config.Way == engine.AttachCDI &&
-			hardLimit(facts), MPS: d.mpsRuns()}, nil
+		hard := d.config.Way == engine.AttachCDI && hardLimit(facts)
+		return engine.Attachment{Way: d.config.Way, HardLimit: hard, MPS: d.mpsRuns()}, nil
 	}
 	if found, err, ok := d.cached(facts.ID, time.Now()); ok {
 		return found, err
