@@ -233,8 +233,7 @@ type Pin struct {
 	Inode  uint64 `json:"inode"`
 }
 
-// Cluster lets the kernels of one session reach each other by ssh. The keys are made for the session and shared by its
-// kernels.
+// Cluster lets the kernels of one session reach each other by ssh, with keys made for the session.
 type Cluster struct {
 	Self    string   `json:"self"`    // host name of this kernel, one of Hosts
 	Hosts   []string `json:"hosts"`   // of all kernels: main1, sub1 …
@@ -243,8 +242,7 @@ type Cluster struct {
 	UserKey string   `json:"userKey"` // private key of the work user, PEM
 }
 
-// ExitUnsafe is the exit code of a guest that does not work in its image because of a link there. The last line of the
-// log says which.
+// ExitUnsafe is the exit code of a guest that a link of its image leads away. The log's last line says which.
 const ExitUnsafe = 123
 
 // State is the state of one container.

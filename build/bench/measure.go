@@ -33,8 +33,7 @@ func (b *bench) measureStart() {
 	b.add(against("asked → first prompt byte", whole, "docker run -it", theirs, "", 0))
 }
 
-// startOnce launches a session, opens a shell and ends it. It returns the time to the first byte since the answer and
-// since the request.
+// startOnce launches a session and opens a shell. It returns the times to the first byte since answer and request.
 func (b *bench) startOnce() (accepted, asked time.Duration) {
 	events := b.follow()
 	defer events.Close()

@@ -94,8 +94,7 @@ func (ks *kernels) path(name string) (string, error) {
 	return filepath.Join(ks.dir, "kernels", name), nil
 }
 
-// prepare writes the files of a container and listens for its guest. It can be repeated. fresh reports whether the
-// directory is new.
+// prepare writes a container's files and listens for its guest, again if need be. fresh: its directory is new.
 func (ks *kernels) prepare(name string, files delivery) (k *kernel, fresh bool, err error) {
 	dir, err := ks.path(name)
 	if err != nil {

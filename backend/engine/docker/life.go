@@ -60,8 +60,7 @@ func (e *Engine) Remove(ctx context.Context, id string) error {
 	return e.kernels.discard(state.Name)
 }
 
-// removeLeftovers removes the volumes and files of a container that is gone. Those unknown to this process go with the
-// first List.
+// removeLeftovers removes what a removed container left behind. List removes what this process does not know.
 func (e *Engine) removeLeftovers(ctx context.Context, id string) error {
 	k := e.kernels.of(id)
 	if k == nil {

@@ -16,8 +16,7 @@ import (
 	"slipway/backend/session"
 )
 
-// List returns our containers, running or not. The first List also removes files, homes and spools of containers that
-// are gone.
+// List returns our containers, running or not. The first List also removes what removed containers left behind.
 func (e *Engine) List(ctx context.Context) ([]engine.State, error) {
 	ctx, cancel := e.daemon.Brief(ctx)
 	defer cancel()
@@ -78,8 +77,7 @@ func (e *Engine) inspectAll(ctx context.Context, found []container.Summary) ([]e
 	})
 }
 
-// sweep removes files and volumes of containers that are gone, left by a killed process. It keeps those this process
-// uses.
+// sweep removes files and volumes of removed containers, left by a killed process, but none in use here.
 func (e *Engine) sweep(ctx context.Context, states []engine.State) {
 	used := map[string]bool{}
 	for _, s := range states {

@@ -64,8 +64,7 @@ func (s *images) resolve(ref string) (session.Image, bool) {
 	return session.Image{}, false
 }
 
-// keep adds an image, or adds names to one that exists. Other images lose these names, and vanish with their last one.
-// It needs mu.
+// keep adds an image, or names to an existing one. Other images lose these names; without any they go. It needs mu.
 func (s *images) keep(image session.Image) {
 	kept := []session.Image{}
 	for _, other := range s.here {

@@ -41,8 +41,7 @@ func Namespaces(ctx context.Context, near, far string) (ends [2]int) {
 	return ends
 }
 
-// chooseCubic makes cubic the default of a namespace, so that results are comparable. Namespaces may choose only
-// allowed algorithms.
+// chooseCubic makes cubic the default of a namespace, which may choose only allowed algorithms.
 func chooseCubic(ctx context.Context, name string) {
 	const settings = "/proc/sys/net/ipv4/"
 	allowed := measure.Get(os.ReadFile(settings + "tcp_allowed_congestion_control"))

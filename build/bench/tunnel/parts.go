@@ -57,8 +57,7 @@ func runPath(ctx context.Context, s settings) {
 	measure.OK(link.Run(ctx, ends, s.Up, s.Down))
 }
 
-// runTarget answers forwarded connections. Their first byte says whether the rest is echoed (e), swallowed (s) or a
-// flood of bytes is sent (g).
+// runTarget echoes (e), swallows (s) or floods (g) each connection, as its first byte says.
 func runTarget(ctx context.Context, s settings) {
 	listener := measure.Get(net.Listen("tcp", ":"+targetPort))
 	control := measure.Get(net.Listen("unix", s.control()))

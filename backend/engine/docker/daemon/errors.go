@@ -21,8 +21,7 @@ import (
 // errSilent is the cause of a context that ended because the daemon did not answer in time.
 var errSilent = errors.New("the daemon did not answer in time")
 
-// Failure makes a [session.Error] of err by its class, or by [ReasonOf] where it has none. A
-// [session.Error] stays as it is.
+// Failure makes a [session.Error] of err by its class, else by [ReasonOf]. A [session.Error] stays as it is.
 func Failure(ctx context.Context, err error) error {
 	switch _, known := errors.AsType[*session.Error](err); {
 	case err == nil:
@@ -121,8 +120,7 @@ func IsGone(err error) bool {
 	return session.CodeOf(err) == session.CodeNoContainer
 }
 
-// Reason is what a failure is about where Docker answers 500 or sends an error inside a stream. Only this file looks at
-// such texts.
+// Reason is what a failure is about where Docker answers 500 or sends an error inside a stream.
 type Reason int
 
 // The reasons.
@@ -163,8 +161,7 @@ func (w Wordings[T]) Of(text string) (means T) {
 	return means
 }
 
-// reasonTexts follow moby's distribution/errors.go and registry/errors.go, the registry API's error codes, and Go's
-// net.
+// reasonTexts follow moby's distribution and registry/errors.go, the registry API's error codes, and Go's net.
 var reasonTexts = Wordings[Reason]{
 	When(`(?i)no space left on device|disk quota exceeded`, ReasonNoSpace),
 	When(`(?i)non-overlapping IPv4 address pool|predefined address pools have been fully subnetted`, ReasonNoAddresses),

@@ -21,8 +21,7 @@ import (
 // nvidiaRuntime is the name of the toolkit's runtime in Docker.
 const nvidiaRuntime = "nvidia"
 
-// Variables that the NVIDIA toolkit and MPS read from a container's environment. void attaches no device, whatever the
-// image asks for.
+// Variables of the NVIDIA toolkit and MPS. void attaches no device, whatever the image asks for.
 const (
 	envVisible   = "NVIDIA_VISIBLE_DEVICES"
 	envDriver    = "NVIDIA_DRIVER_CAPABILITIES"

@@ -34,8 +34,7 @@ func IsTrialImage(name string) bool {
 	return name == trialImage || strings.HasPrefix(name, trialRepository+"@")
 }
 
-// trial starts a container with devices that ends at once. failed is why the way does not work; err is a daemon that
-// does not answer or a ctx that ended.
+// trial starts a container with devices that ends at once. failed is why the way fails, err any other failure.
 func (d *Devices) trial(ctx context.Context, facts *daemon.Facts, way engine.AttachWay,
 	ids []string) (failed *session.Error, err error) {
 	if err := d.ensureTrialImage(ctx); err != nil {

@@ -96,8 +96,7 @@ func (s *Store) nearest(ctx context.Context, layers []session.ImageLayer) (prese
 	return present, id, nil
 }
 
-// ExportImage calls fn once for each wanted part. Older daemons name the layers only at the end of the archive, so that
-// it is read twice.
+// ExportImage calls fn for each wanted part. Older daemons name the layers last, so it reads the archive twice.
 func (s *Store) ExportImage(ctx context.Context, id string, want func(part string) bool,
 	fn func(part string, content io.Reader) error) error {
 	said, err := s.daemon.API.ImageInspect(ctx, id)

@@ -17,8 +17,7 @@ import (
 	"slipway/gpu"
 )
 
-// Pull fetches an image. It also fails with engine_call_invalid for an invalid name, engine_pull_forbidden and
-// engine_create_unsupported.
+// Pull also fails with engine_call_invalid for an invalid name, engine_pull_forbidden and engine_create_unsupported.
 func (s *Store) Pull(ctx context.Context, ref string, logins bool,
 	progress func(session.Pull)) (private bool, err error) {
 	named, err := reference.ParseNormalizedNamed(ref)
@@ -72,8 +71,7 @@ func (e *streamError) Error() string { return e.text }
 // reportEvery limits the progress reports of a quick pull.
 const reportEvery = 200 * time.Millisecond
 
-// follow reads the stream to its end and reports progress from this goroutine only, also while nothing arrives, so that
-// the rate falls to 0.
+// follow reports progress, from this goroutine only, until the stream ends, also while nothing arrives.
 func follow(stream io.Reader, progress func(session.Pull)) error {
 	messages, done := make(chan message), make(chan struct{})
 	failed := make(chan error, 1)

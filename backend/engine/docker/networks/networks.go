@@ -66,8 +66,7 @@ func (ns *Networks) CreateNetwork(ctx context.Context, n engine.Network) error {
 	return daemon.Failure(ctx, err)
 }
 
-// makeNetwork creates a network. If the machine cannot isolate its containers from each other, it still isolates them
-// from other networks.
+// makeNetwork creates a network. If it cannot isolate its containers from each other, it still isolates the network.
 func (ns *Networks) makeNetwork(ctx context.Context, n engine.Network) error {
 	options := network.CreateOptions{Driver: "bridge", Labels: n.Labels}
 	if !n.Apart {

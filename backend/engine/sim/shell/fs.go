@@ -64,8 +64,7 @@ func (f *FS) Close() error {
 	return errors.Join(errs...)
 }
 
-// Clean returns p as an absolute path with slashes. The interpreter makes paths of the host, perhaps with volumes and
-// backslashes.
+// Clean returns p as an absolute path with slashes, without the volume and backslashes of a host.
 func Clean(p string) string {
 	return path.Clean("/" + filepath.ToSlash(strings.TrimPrefix(p, filepath.VolumeName(p))))
 }

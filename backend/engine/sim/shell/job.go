@@ -99,8 +99,7 @@ func stream(file *os.File) io.Reader {
 	return file
 }
 
-// Signal ends the job with 128 and the signal's number, like most programs. Signal 0 and signals that are ignored by
-// default do nothing.
+// Signal ends the job with 128 and the number, unless the signal is 0 or ignored by default.
 func (j *Job) Signal(number int) error {
 	switch number {
 	case 0, 17, 18, 23, 28: // none, CHLD, CONT, URG, WINCH

@@ -287,8 +287,7 @@ func (s *Shell) interrupted() int {
 	return code
 }
 
-// complete completes the word before the cursor on Tab, to a command at the beginning, else to a file, or lists the
-// candidates.
+// complete completes the word before the cursor on Tab to a command or a file, or lists the candidates.
 func (t *Terminal) complete(line string, at int, key rune) (completed string, cursor int, ok bool) {
 	if key != '\t' {
 		return "", 0, false

@@ -17,8 +17,7 @@ const (
 	trainModel    = "model.safetensors"
 )
 
-// train simulates training: it loads the session's devices, or its CPUs, prints a falling loss, and writes a model and
-// its metrics.
+// train simulates training: it loads GPUs or CPUs, prints a falling loss, and writes a model and its metrics.
 func train(c *command) int {
 	epochs, errEpochs := c.number("epochs", 10)
 	length, errLength := duration(cmp.Or(c.flags["seconds-per-epoch"], "3"))

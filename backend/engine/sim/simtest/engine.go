@@ -176,8 +176,7 @@ func (e *Engine) RemoveNetwork(ctx context.Context, name string) error {
 	return do(ctx, e.faults, CallRemoveNetwork, func() error { return e.Sim.RemoveNetwork(ctx, name) })
 }
 
-// PullScript describes a pull: Steps are reported, Pace apart; then it waits for Hold to be closed, if set; then it
-// fails with Err or succeeds.
+// PullScript describes a pull: Steps, Pace apart; a wait for Hold to be closed, if set; then Err or success.
 type PullScript struct {
 	Steps   []session.Pull
 	Pace    time.Duration

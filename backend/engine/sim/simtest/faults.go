@@ -103,8 +103,7 @@ func (f *faults) FailAfter(call Call, err error) {
 	f.orders[call] = append(f.orders[call], order{err: err, after: true})
 }
 
-// SetDown makes every call fail with [Unavailable] and breaks every Watch until it is called with false. Containers and
-// guest connections continue.
+// SetDown makes every call fail with [Unavailable] and breaks every Watch, until it is called with false.
 func (f *faults) SetDown(down bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
