@@ -29,7 +29,7 @@ import (
 
 type figure struct {
 	name string
-	now  int    // as counted, or as the file says
+	now  int
 	goal int    // what it must become at most
 	what string // where the count is found
 }
@@ -60,14 +60,9 @@ func run(update bool) error {
 	}
 	counted := tree.figures()
 	var worse []error
-	for i := range counted {
-		f := &counted[i]
-		before, known := old[f.name]
-		if !known {
-			continue
-		}
-		if f.now > before.now {
-			worse = append(worse, fmt.Errorf("%s: %d, at most %d: %s", f.name, f.now, before.now, f.what))
+	for _, f := range counted {
+		if before, known := old[f.name]; known && f.now > before {
+			worse = append(worse, fmt.Errorf("%s: %d, at most %d: %s", f.name, f.now, before, f.what))
 		}
 	}
 	if err := errors.Join(worse...); err != nil {
@@ -92,8 +87,8 @@ func table(figures []figure) string {
 }
 
 // load reads the file; without a file there are no figures.
-func load(path string) (map[string]figure, error) {
-	known := map[string]figure{}
+func load(path string) (map[string]int, error) {
+	known := map[string]int{}
 	text, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return known, nil
@@ -108,7 +103,7 @@ func load(path string) (map[string]figure, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		known[name] = figure{name: name, now: now}
+		known[name] = now
 	}
 	return known, err
 }

@@ -44,15 +44,12 @@ func openLog(path string, clock *pace.Clock) (*logFile, error) {
 func (l *logFile) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	rest := p
-	for {
-		line, after, complete := bytes.Cut(rest, []byte{'\n'})
-		l.partial = append(l.partial, line...)
-		if !complete {
-			break
+	for line := range bytes.Lines(p) {
+		text, ended := bytes.CutSuffix(line, []byte{'\n'})
+		l.partial = append(l.partial, text...)
+		if ended {
+			l.put()
 		}
-		rest = after
-		l.put()
 	}
 	return len(p), nil
 }

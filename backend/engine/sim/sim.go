@@ -55,9 +55,7 @@ func Open(config Config) (*Sim, error) {
 	if config.Catalogue == nil {
 		config.Catalogue = Catalogue()
 	}
-	if config.Log == nil {
-		config.Log = slog.New(slog.DiscardHandler)
-	}
+	config.Log = cmp.Or(config.Log, slog.New(slog.DiscardHandler))
 	if err := os.MkdirAll(filepath.Join(config.Dir, "containers"), 0o700); err != nil {
 		return nil, session.WrapError(err, session.CodeDiskFull,
 			fmt.Sprintf("The folder %s cannot be made.", config.Dir),

@@ -2,6 +2,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -41,10 +42,7 @@ func Open(host string, log *slog.Logger) (*Daemon, error) {
 			"The address of the Docker daemon, "+endpoint.host+", cannot be used.",
 			"Check DOCKER_HOST and `docker context ls`.")
 	}
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
-	return &Daemon{API: api, Log: log, answerTime: answerTime}, nil
+	return &Daemon{API: api, Log: cmp.Or(log, slog.New(slog.DiscardHandler)), answerTime: answerTime}, nil
 }
 
 func (d *Daemon) Host() string { return d.API.DaemonHost() }

@@ -121,8 +121,7 @@ func (s *server) replace(ctx context.Context, at session.FilePath, version strin
 	if err == nil {
 		err = s.unchanged(ctx, at, version)
 	}
-	var large *http.MaxBytesError
-	if errors.As(err, &large) {
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
 		return info, tooLarge()
 	}
 	if err != nil {

@@ -3,6 +3,7 @@ package shell
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,11 +32,7 @@ func (w *World) granted(ctx context.Context) ([]measured, []gpu.ProcessSample, e
 	all := make([]measured, len(devices))
 	for i, d := range devices {
 		all[i].Device = d
-		for _, s := range sample.Devices {
-			if s.UUID == d.UUID {
-				all[i].now = s
-			}
-		}
+		all[i].now, _ = sample.Device(d.UUID)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -71,14 +68,9 @@ func (w *World) compute(p *Process) (end func()) {
 // table is the process table with programs on the devices that are not commands, such as a notebook's kernel.
 func (c *command) table() []Process {
 	table := c.world.Processes()
-	known := map[int]bool{}
-	for _, p := range table {
-		known[p.PID] = true
-	}
 	_, onGPUs, _ := c.world.granted(c.ctx) // nvidia-smi says why they cannot be read
 	for _, p := range onGPUs {
-		if !known[p.PID] {
-			known[p.PID] = true
+		if !slices.ContainsFunc(table, func(known Process) bool { return known.PID == p.PID }) {
 			table = append(table, Process{PID: p.PID, Command: p.Name + " -m ipykernel_launcher", TTY: "?",
 				Started: c.world.Started, memory: baseMemory})
 		}

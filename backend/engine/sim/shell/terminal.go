@@ -277,7 +277,7 @@ func (s *Shell) line(ctx context.Context, text string, stdin *os.File) (code int
 // interrupted sets $? after Ctrl-C.
 func (s *Shell) interrupted() int {
 	const code = 130
-	file, err := syntax.NewParser().Parse(strings.NewReader("(exit 130)"), "")
+	file, err := parse("(exit 130)", "")
 	if err == nil {
 		err = s.runner.Run(context.Background(), file.Stmts[0])
 	}
