@@ -78,7 +78,7 @@ func (s *containers) begin(id string) error {
 	}
 	l := &life{world: world, gone: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancel(s.ctx)
-	procs := &processes{world: world, env: environment(spec), user: strconv.Itoa(spec.Guest.UID)}
+	procs := &processes{world: world, env: environment(spec)}
 	l.guest = guest.New(guest.Config{Processes: procs, SpoolDir: spools, Log: c.log})
 	s.mu.Lock()
 	c.life = l

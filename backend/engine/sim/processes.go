@@ -25,7 +25,6 @@ import (
 type processes struct {
 	world *shell.World
 	env   []string
-	user  string // number of the user
 	ttys  atomic.Int64
 }
 
