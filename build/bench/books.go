@@ -83,13 +83,11 @@ func (b *bench) measureSampler() {
 		"sampling 100 containers and 8 simulated devices every 2 s", "%.2f %% of a core", "≤ 0.5 %", 0.5})
 }
 
-var whatDied = regexp.MustCompile(`deaths: (.*)`)
-
 // measureDeaths kills the program again and again while sessions share a made-up device, and checks its accounts.
 func (b *bench) measureDeaths() {
 	printed := b.gotest("./backend/cli", []string{"SLIPWAY_TEST_DEATHS=" + strconv.Itoa(b.o.deaths)}, "-v",
 		"-run=^TestNothingIsLostOrDoubledWhereverTheProgramIsKilled$")
-	told := whatDied.FindStringSubmatch(printed)
+	told := regexp.MustCompile(`deaths: (.*)`).FindStringSubmatch(printed)
 	if told == nil {
 		measure.Fail("the test of deaths sums nothing up:\n%s", printed)
 	}

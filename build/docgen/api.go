@@ -11,9 +11,6 @@ import (
 	"slipway/backend/api/route"
 )
 
-// fewest is the least number of requests with a heading of their own.
-const fewest = 3
-
 type requests struct {
 	Title  string
 	Routes []route.Description
@@ -28,7 +25,7 @@ func groups() (all []requests) {
 	}
 	for _, one := range route.All() {
 		switch routes := of[group(one)]; {
-		case len(routes) < fewest:
+		case len(routes) < 3: // too few for a heading of their own
 			others.Routes = append(others.Routes, one)
 		case routes[0].Name == one.Name:
 			all = append(all, requests{"/" + group(one), routes})

@@ -99,9 +99,6 @@ func (e *Engine) exit(ctx context.Context, id string) error {
 	}
 }
 
-// guestSays begins the guest's own lines in the log.
-const guestSays = "slipway-guest: "
-
 // whyExited recognises a guest that refuses its image.
 func (e *Engine) whyExited(ctx context.Context, id string, code int) error {
 	if code != engine.ExitUnsafe {
@@ -113,7 +110,7 @@ func (e *Engine) whyExited(ctx context.Context, id string, code int) error {
 	}
 	defer log.Close()                               //nolint:errcheck // only read
 	line, _ := io.ReadAll(io.LimitReader(log, 512)) //nolint:errcheck // what was read counts
-	reason, ok := strings.CutPrefix(strings.TrimSpace(string(line)), guestSays)
+	reason, ok := strings.CutPrefix(strings.TrimSpace(string(line)), "slipway-guest: ")
 	if !ok || strings.ContainsFunc(reason, unicode.IsControl) {
 		return errExited
 	}

@@ -149,9 +149,6 @@ func stateTime(text string) time.Time {
 var watched = []events.Action{events.ActionCreate, events.ActionStart, events.ActionDie, events.ActionOOM,
 	events.ActionDestroy, events.ActionRename}
 
-// overlap is how long before the last List a Watch begins, so that it misses nothing.
-const overlap = 2 * time.Second
-
 // Watch calls fn for each container of ours that changes, from shortly before the last List, so that a caller that
 // lists and then watches misses nothing. A removed container is reported once more, as Gone.
 func (e *Engine) Watch(ctx context.Context, fn func(engine.State)) error {
@@ -169,7 +166,7 @@ func (e *Engine) Watch(ctx context.Context, fn func(engine.State)) error {
 	e.mu.Unlock()
 	options := events.ListOptions{Filters: selection}
 	if !since.IsZero() && time.Since(since) < time.Minute {
-		options.Since = since.Add(-overlap).Format(time.RFC3339Nano)
+		options.Since = since.Add(-2 * time.Second).Format(time.RFC3339Nano) // so that it misses nothing
 	}
 	listening, stop := context.WithCancel(ctx)
 	defer stop()

@@ -57,7 +57,9 @@ func (s *containers) Create(ctx context.Context, c engine.Container) (string, er
 	if err := s.pause(ctx, createTime); err != nil {
 		return "", err
 	}
-	id = newID()
+	var raw [32]byte
+	_, _ = rand.Read(raw[:])        // never fails: see the documentation of crypto/rand
+	id = hex.EncodeToString(raw[:]) // like Docker's
 	log, err := s.prepare(id, c)
 	if err != nil {
 		err = session.WrapError(err, session.CodeDiskFull, "The files of the session cannot be written.",
@@ -76,12 +78,6 @@ func (s *containers) Create(ctx context.Context, c engine.Container) (string, er
 	s.touch(made)
 	s.mu.Unlock()
 	return id, s.save()
-}
-
-func newID() string {
-	var raw [32]byte
-	_, _ = rand.Read(raw[:]) // never fails: see the documentation of crypto/rand
-	return hex.EncodeToString(raw[:])
 }
 
 // named returns the container with the name and labels of c. It needs mu.

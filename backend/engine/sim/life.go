@@ -32,9 +32,6 @@ type life struct {
 	gone   chan struct{}   // closed when all of it has ended
 }
 
-// endGrace is how long terminals and services of a container have to end.
-const endGrace = 2 * time.Second
-
 // adopt resumes the containers that ran when the last process ended.
 func (s *containers) adopt() error {
 	for _, id := range slices.Sorted(maps.Keys(s.byID)) {
@@ -141,7 +138,7 @@ func environment(spec engine.Container) []string {
 func (s *containers) live(id string, c *container, l *life) {
 	defer close(l.gone)
 	defer func() {
-		ctx, cancel := context.WithTimeout(context.Background(), endGrace)
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second) // for its programs
 		defer cancel()
 		if err := errors.Join(l.guest.Close(ctx), l.world.FS.Close()); err != nil {
 			s.config.Log.Warn("a simulated container did not end cleanly", "container", id, "error", err)

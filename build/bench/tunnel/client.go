@@ -23,9 +23,6 @@ type outcome struct {
 	Echo []float64 // milliseconds
 }
 
-// echoes is the number of connections that measure echoes at a time.
-const echoes = 4
-
 func runClient(ctx context.Context, s settings) {
 	var out outcome
 	switch s.Mode {
@@ -67,7 +64,7 @@ func transfer(s settings) (out outcome) {
 	var all sync.WaitGroup
 	var mu sync.Mutex // guards failed and out.Echo
 	var failed error
-	for range echoes {
+	for range 4 { // connections that measure echoes at the same time
 		all.Go(func() {
 			var times []float64
 			err := measure.Run(func() { times = echo(s, start.Add(s.Time)) })

@@ -12,8 +12,8 @@ var (
 	noCDI = &reason{"This Docker does not hand in devices by CDI.",
 		`Update Docker to 28.2 or newer; for 25 to 28.1 put {"features": {"cdi": true}} into ` +
 			`/etc/docker/daemon.json and restart it.`}
-	noSpec = &reason{"No CDI specification names NVIDIA devices of this machine.", "Install nvidia-container-toolkit, " +
-		"then run `sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml`."}
+	noSpec = &reason{"No CDI specification names NVIDIA devices of this machine.",
+		"Install nvidia-container-toolkit, then run `sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml`."}
 	unknownDevice = &reason{"The CDI specification does not name the device that was granted.",
 		"Run `sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml`, and again after every change of driver, " +
 			"devices or MIG instances."}

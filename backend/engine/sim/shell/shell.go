@@ -236,8 +236,7 @@ func utilityName(program string) string {
 }
 
 func hint(name string) string {
-	switch name {
-	case "python", "python3", "ipython":
+	if slices.Contains([]string{"python", "python3", "ipython"}, name) {
 		return "terminals of simulated sessions have no Python; open JupyterLab to run some"
 	}
 	return `this session is simulated: "help" lists the commands that it has`

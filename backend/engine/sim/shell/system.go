@@ -173,8 +173,6 @@ func kill(c *command) int {
 	return code
 }
 
-const topEvery = 2 * time.Second
-
 // top shows the processes, busiest first, until q is pressed; without a terminal it prints them once.
 func top(c *command) int {
 	terminal := c.shell.config.Terminal
@@ -195,7 +193,7 @@ func top(c *command) int {
 			lines[i] = string([]rune(line)[:min(len([]rune(line)), cols)])
 		}
 		c.printf("\x1b[H%s\x1b[K\x1b[J", strings.Join(lines, "\x1b[K\n"))
-		timer := c.world.Clock.Timer(topEvery)
+		timer := c.world.Clock.Timer(2 * time.Second)
 		select {
 		case key, ok := <-keys:
 			timer.Stop()

@@ -14,14 +14,9 @@ import (
 	"time"
 )
 
-// maxLine limits the lines of text utilities, in bytes.
-const maxLine = 16 << 20
-
-const followEvery = 200 * time.Millisecond
-
 func lines(r io.Reader) *bufio.Scanner {
 	scanner := bufio.NewScanner(r)
-	scanner.Buffer(make([]byte, 0, 64<<10), maxLine)
+	scanner.Buffer(make([]byte, 0, 64<<10), maxHeld)
 	return scanner
 }
 
@@ -87,7 +82,7 @@ func (c *command) follow(p string) int {
 	if err != nil {
 		return c.fail("%s", errText(err))
 	}
-	for offset := info.Size(); c.pause(followEvery); {
+	for offset := info.Size(); c.pause(200 * time.Millisecond); {
 		opened, err := c.world.FS.Open(p, os.O_RDONLY, 0)
 		if err != nil {
 			continue
