@@ -72,7 +72,7 @@ func (e *Engine) mine() filters.Args {
 
 // inspectAll inspects containers and leaves out those that are gone.
 func (e *Engine) inspectAll(ctx context.Context, found []container.Summary) ([]engine.State, error) {
-	return daemon.Each(found, session.CodeNoContainer, func(c container.Summary) (engine.State, error) {
+	return daemon.Each(found, daemon.IsGone, func(c container.Summary) (engine.State, error) {
 		return e.Inspect(ctx, c.ID)
 	})
 }

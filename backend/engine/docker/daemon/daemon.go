@@ -62,9 +62,9 @@ func Within(ctx context.Context, limit time.Duration) (context.Context, context.
 // requests is how many requests run at once.
 const requests = 8
 
-// Each calls fn for all items, [requests] at a time, and returns the results in order, without those whose error has
-// the code gone. It fails if another error occurred.
-func Each[In, Out any](items []In, gone session.Code, fn func(In) (Out, error)) ([]Out, error) {
+// Each calls fn for all items, [requests] at a time, and returns the results in order, without those of items that are
+// gone. It fails if another error occurred.
+func Each[In, Out any](items []In, gone func(error) bool, fn func(In) (Out, error)) ([]Out, error) {
 	results, errs := make([]Out, len(items)), make([]error, len(items))
 	var group sync.WaitGroup
 	turns := make(chan struct{}, requests)
@@ -81,7 +81,7 @@ func Each[In, Out any](items []In, gone session.Code, fn func(In) (Out, error)) 
 		switch {
 		case err == nil:
 			found = append(found, results[i])
-		case session.CodeOf(err) != gone:
+		case !gone(err):
 			return nil, err
 		}
 	}

@@ -43,7 +43,8 @@ func (s *Store) Images(ctx context.Context) ([]session.Image, error) {
 		return nil, daemon.Failure(ctx, err)
 	}
 	found = slices.DeleteFunc(found, func(i image.Summary) bool { return len(s.names(i.RepoTags, i.RepoDigests)) == 0 })
-	return daemon.Each(found, session.CodeNoImage, func(i image.Summary) (session.Image, error) {
+	gone := func(err error) bool { return session.CodeOf(err) == session.CodeNoImage }
+	return daemon.Each(found, gone, func(i image.Summary) (session.Image, error) {
 		return s.listed(ctx, i)
 	})
 }

@@ -11,7 +11,6 @@ import (
 
 	"slipway/backend/engine"
 	"slipway/backend/engine/docker/daemon"
-	"slipway/backend/session"
 	"slipway/gpu"
 )
 
@@ -40,7 +39,7 @@ func (r *Reader) Stats(ctx context.Context, ids []string) (map[string]engine.Sta
 	}
 	samples := make(map[string]engine.Stats, len(ids))
 	unknown := r.gauges.sample(ids, samples)
-	asked, err := daemon.Each(unknown, session.CodeNoContainer, func(id string) (sampled, error) {
+	asked, err := daemon.Each(unknown, daemon.IsGone, func(id string) (sampled, error) {
 		stats, err := r.sampleAsked(ctx, id, facts.Here)
 		return sampled{id, stats}, err
 	})
