@@ -1,4 +1,3 @@
-// Package archtest holds the rules of this module's architecture as tests: who may import whom, which packages are
-// pure, how long files and functions may be, and what never stands in the tree. A package without a line in the table
-// fails, so that a new one is a decision and not an accident. Each failure says what to do about it.
+// Package archtest tests the rules of this module's architecture: imports, purity, the length of files and functions,
+// and what must not be in the tree. A new package needs a line in the table. Each failure says what to do.
 package archtest

@@ -12,7 +12,7 @@ import (
 	"slipway/build/bench/measure"
 )
 
-// gotest runs one test or benchmark of the module and returns what it printed.
+// gotest runs one test or benchmark of the module and returns its output.
 func (b *bench) gotest(pkg string, env []string, args ...string) string {
 	command := exec.CommandContext(b.ctx, "go", append([]string{"test", "-count=1", "-timeout=2h", pkg}, args...)...)
 	command.Env = append(os.Environ(), env...)
@@ -24,7 +24,7 @@ func (b *bench) gotest(pkg string, env []string, args ...string) string {
 	return string(printed)
 }
 
-// metric reads a number from what a benchmark printed, by its unit.
+// metric reads a number from a benchmark's output, by its unit.
 func metric(printed, unit string) float64 {
 	fields := strings.Fields(printed)
 	if i := slices.Index(fields, unit); i > 0 {
@@ -32,13 +32,6 @@ func metric(printed, unit string) float64 {
 	}
 	measure.Fail("no %s in\n%s", unit, printed)
 	return 0
-}
-
-// benchmark is a Go benchmark of the module with its figures.
-type benchmark struct {
-	pkg, name string
-	times     int
-	figures   []figure
 }
 
 // figure is one metric of a benchmark.
@@ -49,27 +42,26 @@ type figure struct {
 	most       float64 // what the limit says
 }
 
-// tell runs a benchmark and tells its figures.
-func (b *bench) tell(m benchmark) {
-	printed := b.gotest(m.pkg, nil, "-run=^$", "-bench=^"+m.name+"$", fmt.Sprintf("-benchtime=%dx", m.times))
-	for _, f := range m.figures {
+// tell runs a benchmark and reports its figures.
+func (b *bench) tell(pkg, name string, times int, figures ...figure) {
+	printed := b.gotest(pkg, nil, "-run=^$", "-bench=^"+name+"$", fmt.Sprintf("-benchtime=%dx", times))
+	for _, f := range figures {
 		value := metric(printed, f.unit)
 		b.add(row{what: f.what, value: fmt.Sprintf(f.value, value), limit: f.limit, kept: f.limit == "" ||
 			value < f.most || value == f.most && strings.Contains(f.limit, "≤")})
 	}
 }
 
-// measurePlan plans a queue of 1,000 for 8 devices.
 func (b *bench) measurePlan() {
-	b.tell(benchmark{"./backend/scheduler", "BenchmarkPlan", 1000, []figure{
-		{"median-ms", "a plan for 1,000 waiting sessions and 8 devices", "p50 %.2f ms", "p50 < 5 ms", 5}}})
+	b.tell("./backend/scheduler", "BenchmarkPlan", 1000,
+		figure{"median-ms", "a plan for 1,000 waiting sessions and 8 devices", "p50 %.2f ms", "p50 < 5 ms", 5})
 }
 
-// measureWindow opens the real window on a machine where 10,000 sessions have ended.
+// measureWindow opens the real window on a machine with 10,000 finished sessions.
 func (b *bench) measureWindow() {
 	const ms, soon, loaded = "p50 %.0f ms", "p50 < 300 ms", "p50 < 1000 ms"
 	const picture = "to the still picture of the shell"
-	m := benchmark{"./app", "BenchmarkWindowWithTenThousandFinishedSessions", b.o.windows, []figure{
+	figures := []figure{
 		{"start-ms", "the window, from the start of the program to its first picture", ms, "", 0},
 		{"picture-ms", "its first page, with 10,000 finished sessions, " + picture, ms, soon, 300},
 		{"shell-ms", "to the shell in its place", ms, "", 0},
@@ -78,28 +70,24 @@ func (b *bench) measureWindow() {
 		{"finished-shell-ms", "to the shell in its place", ms, "", 0},
 		{"finished-data-ms", "to the newest of them", ms, loaded, 1000},
 		{"finished-all-ms", "to all 10,000, ready to be filtered", ms, "", 0},
-	}}
-	for i := range m.figures {
-		m.figures[i].what += fmt.Sprintf(", %d times", b.o.windows)
 	}
-	b.tell(m)
+	for i := range figures {
+		figures[i].what += fmt.Sprintf(", %d times", b.o.windows)
+	}
+	b.tell("./app", "BenchmarkWindowWithTenThousandFinishedSessions", b.o.windows, figures...)
 }
 
-// measureSampler watches 100 real containers and 8 simulated devices.
+// measureSampler samples 100 real containers and 8 simulated devices.
 func (b *bench) measureSampler() {
-	b.tell(benchmark{"./backend/agent", "BenchmarkSamplerWithContainers", 30, []figure{
-		{"%core", "sampling 100 containers and 8 simulated devices every 2 s", "%.2f %% of a core", "≤ 0.5 %", 0.5}}})
+	b.tell("./backend/agent", "BenchmarkSamplerWithContainers", 30, figure{"%core",
+		"sampling 100 containers and 8 simulated devices every 2 s", "%.2f %% of a core", "≤ 0.5 %", 0.5})
 }
 
-// whatDied is the line in which the test of deaths sums up.
-var whatDied = regexp.MustCompile(`deaths: (.*)`)
-
-// measureDeaths kills the program again and again under sessions that share a made-up device, and compares its books
-// with what really happened.
+// measureDeaths kills the program again and again while sessions share a made-up device, and checks its accounts.
 func (b *bench) measureDeaths() {
 	printed := b.gotest("./backend/cli", []string{"SLIPWAY_TEST_DEATHS=" + strconv.Itoa(b.o.deaths)}, "-v",
 		"-run=^TestNothingIsLostOrDoubledWhereverTheProgramIsKilled$")
-	told := whatDied.FindStringSubmatch(printed)
+	told := regexp.MustCompile(`deaths: (.*)`).FindStringSubmatch(printed)
 	if told == nil {
 		measure.Fail("the test of deaths sums nothing up:\n%s", printed)
 	}

@@ -25,19 +25,13 @@ import (
 )
 
 const (
-	// copiedBytes is the size of the file that is brought and fetched.
-	copiedBytes = 1 << 30
-	// pieceBytes is how much the user interface sends in one request.
-	pieceBytes = 64 << 20
-	// copiedName is what the file is called in the folder.
-	copiedName = "large.bin"
-	// listedFiles is how many entries the listed folder has.
-	listedFiles = 10_000
-	// mostGrown is by how much the program may grow while it copies.
-	mostGrown = 64 << 20
+	copiedBytes = 1 << 30     // size of the copied file
+	pieceBytes  = 64 << 20    // one upload request of the user interface
+	copiedName  = "large.bin" // the file in the folder
+	listedFiles = 10_000      // entries in the listed folder
+	mostGrown   = 64 << 20    // memory that the program may gain while it copies
 )
 
-// carrier copies one file in several ways.
 type carrier struct {
 	*bench
 	dir    string // of our own
@@ -49,14 +43,14 @@ type carrier struct {
 	back   string // the copy that is fetched
 }
 
-// measureFiles brings a large file to a folder and fetches it, as the user interface and the command line do, beside cp
-// and a bare connection on the loopback, and lists a folder with many entries.
+// measureFiles uploads and downloads a large file like the user interface and the command line, beside cp and a bare
+// loopback connection, and lists a large folder.
 func (b *bench) measureFiles() {
 	dir := measure.Get(os.MkdirTemp("", "slipway-bench-files-"))
 	defer os.RemoveAll(dir)
 	c := &carrier{bench: b, dir: dir, source: filepath.Join(dir, "source.bin"), back: filepath.Join(dir, "back.bin")}
 	c.sum = makeNoise(c.source)
-	// The folder is a directory of this machine, so that what came of it can be looked at.
+	// The folder is a directory of this machine, so that its content can be checked.
 	c.folder = c.link("bench-files", "folder")
 	c.there, c.far = filepath.Join(dir, "folder", copiedName), "folder:"+c.folder.Name+"/"+copiedName
 	c.cut()
@@ -64,7 +58,7 @@ func (b *bench) measureFiles() {
 	c.list()
 }
 
-// link makes a directory, and a folder that is it.
+// link makes a directory and a folder of it.
 func (c *carrier) link(name, dir string) api.Folder {
 	path := filepath.Join(c.dir, dir)
 	measure.OK(os.Mkdir(path, 0o700))
@@ -72,7 +66,7 @@ func (c *carrier) link(name, dir string) api.Folder {
 		FolderRequest: session.FolderRequest{Name: name, Path: path}}).Ask(c.ctx, c))
 }
 
-// makeNoise makes a file of copiedBytes that nothing can make smaller, and returns its SHA-256.
+// makeNoise makes an incompressible file of copiedBytes and returns its SHA-256.
 func makeNoise(name string) string {
 	file := measure.Get(os.Create(name))
 	defer file.Close()
@@ -82,12 +76,11 @@ func makeNoise(name string) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// copied is a route to the file in the folder.
 func copied[In, Out any](c *carrier, at route.Route[In, Out]) route.Route[In, Out] {
 	return at.At(string(c.folder.ID)).With("path", copiedName)
 }
 
-// transfer makes a request whose body or answer is long. The caller closes that.
+// transfer makes a request with a long body or answer. The caller closes the answer.
 func transfer[In, Out any](c *carrier, at route.Route[In, Out], header http.Header, body io.Reader) io.ReadCloser {
 	patient := *c.Client
 	patient.HTTP = &http.Client{Transport: c.HTTP.Transport}
@@ -96,7 +89,7 @@ func transfer[In, Out any](c *carrier, at route.Route[In, Out], header http.Head
 	return answer.Body
 }
 
-// upload brings the file from an offset on in pieces, as a page does, and stops after so many bytes.
+// upload uploads the file from an offset to another in pieces.
 func (c *carrier) upload(key string, from, most int64) {
 	file := measure.Get(os.Open(c.source))
 	defer file.Close()
@@ -107,13 +100,13 @@ func (c *carrier) upload(key string, from, most int64) {
 	}
 }
 
-// finish makes the file of an upload appear; it compares a checksum where one is given.
+// finish completes an upload; it compares a checksum if sum is set.
 func (c *carrier) finish(key, sum string) {
 	measure.Get(copied(c, route.FolderFiles().UploadFinish).With("key", key).Body(api.FinishRequest{
 		Finish: session.Finish{Size: copiedBytes, SHA256: sum, Conflict: "replace"}}).Ask(c.ctx, c))
 }
 
-// download fetches the file from an offset on and writes it down.
+// download downloads the file from an offset.
 func (c *carrier) download(from int64) {
 	body := transfer(c, copied(c, route.FolderFiles().Read),
 		http.Header{"Range": {fmt.Sprintf("bytes=%d-", from)}}, nil)
@@ -121,7 +114,6 @@ func (c *carrier) download(from int64) {
 	measure.OK(writeDown(c.back, from, body))
 }
 
-// cli runs the program as a person does.
 func (c *carrier) cli(args ...string) *exec.Cmd {
 	command := exec.CommandContext(c.ctx, c.o.binary, args...)
 	command.Env = c.env
@@ -134,7 +126,7 @@ func (c *carrier) cliCopy(from, to string) {
 	}
 }
 
-// plainCopy is cp, and the wait for the disk that every copy of ours ends with.
+// plainCopy is cp with a sync, which all our copies do.
 func (c *carrier) plainCopy() {
 	if said, err := exec.CommandContext(c.ctx, "cp", c.source, c.back).CombinedOutput(); err != nil {
 		measure.Fail("cp: %w: %s", err, said)
@@ -143,7 +135,7 @@ func (c *carrier) plainCopy() {
 	measure.OK(file.Sync(), file.Close())
 }
 
-// loopback sends as many bytes through a bare connection.
+// loopback sends as many bytes over a bare connection.
 func loopback(ctx context.Context) {
 	listener := measure.Get((&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0"))
 	defer listener.Close()
@@ -173,7 +165,6 @@ func loopback(ctx context.Context) {
 	}
 }
 
-// way is one way to copy the file.
 type way struct {
 	name string
 	made string // what is there afterwards; empty: nothing
@@ -181,7 +172,7 @@ type way struct {
 	took samples
 }
 
-// The ways that Slipway's are compared with come first.
+// The ways to compare with come first.
 const (
 	wayCP = iota
 	wayBare
@@ -190,7 +181,7 @@ const (
 	waysCompared
 )
 
-// compare copies in every way, one after another, so many times over.
+// compare copies in every way in turn.
 func (c *carrier) compare() {
 	plain := startPlainly(c.ctx, c.dir)
 	defer plain.web.Close()
@@ -198,7 +189,9 @@ func (c *carrier) compare() {
 		wayCP:      {name: "cp", made: c.back, run: c.plainCopy},
 		wayBare:    {name: "a bare connection", run: func() { loopback(c.ctx) }},
 		wayFetched: {name: "plain HTTP", made: c.back, run: func() { plain.fetch(filepath.Base(c.source), c.back) }},
-		wayBrought: {name: "plain HTTP", made: c.back, run: func() { plain.bring(c.source, filepath.Base(c.back)) }},
+		wayBrought: {name: "plain HTTP", made: c.back, run: func() {
+			measure.OK(plain.do(http.MethodPut, filepath.Base(c.back), measure.Get(os.Open(c.source))).Close())
+		}},
 		{name: "1 GiB to a folder, as the user interface sends it", made: c.there, run: func() {
 			c.upload("bench", 0, copiedBytes)
 			c.finish("bench", "")
@@ -210,7 +203,7 @@ func (c *carrier) compare() {
 			run: func() { c.cliCopy(c.far, c.back) }},
 	}
 	before := c.memory("VmRSS")
-	c.forgetPeak()
+	measure.OK(os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", c.command.Process.Pid), []byte("5"), 0)) // the peak
 	for range c.o.copies {
 		for _, w := range ways {
 			measure.OK(os.RemoveAll(w.made)) // every way makes a fresh file
@@ -236,8 +229,7 @@ func (c *carrier) compare() {
 		float64(before)/1e6, float64(c.memory("VmHWM"))/1e6)
 }
 
-// addRate compares Slipway's way with the slowest of those that do no more than copy: cp, the least program that does
-// it, and a bare connection, where 0 is none.
+// addRate compares with the slowest of those that only copy: cp, a minimal server, and a bare connection; 0 is none.
 func (b *bench) addRate(what string, took, cp time.Duration, least string, plain, bare time.Duration) {
 	x, limit := ratio(max(cp, plain, bare), took), "≥ 0.7 of the lowest rate"
 	if bare == 0 {
@@ -249,7 +241,7 @@ func (b *bench) addRate(what string, took, cp time.Duration, least string, plain
 		x >= 0.7})
 }
 
-// addGrowth tells by how much the program grew, in MB.
+// addGrowth reports the growth of the program's memory, in MB.
 func (b *bench) addGrowth(what string, before, peak float64) {
 	b.add(row{what, fmt.Sprintf("%.1f MB at most", peak), fmt.Sprintf("before: %.1f MB", before), "",
 		fmt.Sprintf("grows < %d MiB", mostGrown>>20), peak-before < mostGrown/1e6})
@@ -259,7 +251,7 @@ func rate(took time.Duration) string {
 	return fmt.Sprintf("%.0f MB/s", copiedBytes/1e6/took.Seconds())
 }
 
-// same fails where a copy is not what was copied.
+// same fails if a copy differs from the source.
 func (c *carrier) same(name string) {
 	file := measure.Get(os.Open(name))
 	defer file.Close()
@@ -270,7 +262,7 @@ func (c *carrier) same(name string) {
 	}
 }
 
-// cut breaks off each way half way and goes on. What had come must not be sent again.
+// cut interrupts each way halfway and resumes it. Nothing may be sent twice.
 func (c *carrier) cut() {
 	const half = copiedBytes / 2
 	c.upload("cut", 0, half)
@@ -294,8 +286,7 @@ func (c *carrier) cut() {
 	measure.OK(os.Remove(c.back), os.Remove(c.there))
 }
 
-// killed kills slipway cp half way and runs it again. The second must go on with the part of the first, which becomes
-// the file itself.
+// killed kills slipway cp halfway and runs it again. The second must resume the partial file of the first.
 func (c *carrier) killed(where, made, from, to string) {
 	command := c.cli("cp", "-f", from, to)
 	measure.OK(command.Start())
@@ -318,7 +309,6 @@ func (c *carrier) killed(where, made, from, to string) {
 	c.same(made)
 }
 
-// list reads a folder with many entries to its end.
 func (c *carrier) list() {
 	folder := c.link("bench-many", "many")
 	for i := range listedFiles {
@@ -342,4 +332,37 @@ func (c *carrier) list() {
 	}
 	c.add(row{fmt.Sprintf("a folder with %d entries, listed to its last byte", listedFiles), times.text(), "", "",
 		"p50 < 300 ms", times.median() < 300*time.Millisecond})
+}
+
+// measureBrowser uploads and downloads a large file in Chromium, beside cp and a minimal HTTP server, and lists and
+// scrolls a large folder. frontend/e2e/browser.figures.ts drives the browser.
+func (b *bench) measureBrowser() {
+	dir := measure.Get(os.MkdirTemp("", "slipway-bench-browser-"))
+	defer os.RemoveAll(dir)
+	makeNoise(filepath.Join(dir, copiedName))
+	plain := startPlainly(b.ctx, dir)
+	defer plain.web.Close()
+	command := exec.CommandContext(b.ctx, "npx", "vitest", "run", "--config", "e2e/figures.config.ts")
+	command.Dir = "frontend"
+	command.Env = append(os.Environ(), "SLIPWAY_BIN="+measure.Get(filepath.Abs(b.o.binary)),
+		"SLIPWAY_PLAIN="+plain.url, "SLIPWAY_PLAIN_DIR="+dir, "SLIPWAY_ROUNDS="+strconv.Itoa(b.o.copies))
+	printed, err := command.CombinedOutput()
+	if err != nil {
+		measure.Fail("%w\n%s", err, printed)
+	}
+	figure := func(unit string) float64 { return metric(string(printed), unit) }
+	took := func(unit string) time.Duration { return time.Duration(figure(unit) * float64(time.Millisecond)) }
+	for _, way := range [][2]string{{"up-ms", "to"}, {"down-ms", "from"}} {
+		b.addRate("1 GiB "+way[1]+" a folder by the page, in Chromium", took(way[0]), took("cp-ms"),
+			"plain HTTP in the same browser", took("plain-"+way[0]), 0)
+	}
+	b.addGrowth("the program's memory meanwhile", figure("before-MB"), figure("peak-MB"))
+	b.add(row{what: "1 GiB to a folder by the page, with a cut of 1.5 s (SHA-256 equal)",
+		value: took("cut-ms").Round(time.Millisecond).String(), kept: true})
+	listed := figure("listed-ms")
+	b.add(row{fmt.Sprintf("a folder with %d entries, from the click to all of them painted, in Chromium", listedFiles),
+		fmt.Sprintf("p50 %.0f ms", listed), "", "", "p50 < 300 ms", listed < 300})
+	b.add(row{what: "scrolled to its end, from frame to frame",
+		value: fmt.Sprintf("p50 %.1f ms, p95 %.1f ms, longest %.0f ms", figure("frame-ms"), figure("late-frame-ms"),
+			figure("longest-frame-ms")), kept: true})
 }

@@ -12,11 +12,10 @@ import (
 	"slipway/build/bench/measure"
 )
 
-// hopBytes is how much is read and written at a time where this program copies.
+// hopBytes is the buffer size of this program's copies.
 const hopBytes = 256 << 10
 
-// plainly is the least that a program can be that hands a file on over the loopback: an HTTP server that sends a file
-// of its directory, or writes one there and waits for the disk. It checks nobody and nothing.
+// plainly is a minimal HTTP server that sends a file of its directory, or writes one and syncs it. It checks nothing.
 type plainly struct {
 	ctx context.Context //nolint:containedctx // of the one measurement
 	dir string
@@ -32,7 +31,6 @@ func startPlainly(ctx context.Context, dir string) *plainly {
 	return p
 }
 
-// plainPage is what a browser sends and fetches by.
 const plainPage = `<!doctype html><title>plain</title><input type="file"><a href="/` + copiedName +
 	`" download>fetch</a>
 <script>const send = async () => (await fetch('/sent.bin',
@@ -55,19 +53,14 @@ func (p *plainly) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// fetch has a file sent and writes it down.
+// fetch downloads a file.
 func (p *plainly) fetch(name, to string) {
 	body := p.do(http.MethodGet, name, nil)
 	defer body.Close()
 	measure.OK(writeDown(to, 0, body))
 }
 
-// bring sends a file.
-func (p *plainly) bring(from, name string) {
-	measure.OK(p.do(http.MethodPut, name, measure.Get(os.Open(from))).Close())
-}
-
-// do makes a request and returns the body of the answer. A file that is its own body is closed by it.
+// do makes a request and returns the body of the answer. file is the body of the request, which closes it.
 func (p *plainly) do(method, name string, file *os.File) io.ReadCloser {
 	req := measure.Get(http.NewRequestWithContext(p.ctx, method, p.url+"/"+name, nil))
 	if file != nil {
@@ -81,7 +74,7 @@ func (p *plainly) do(method, name string, file *os.File) io.ReadCloser {
 	return resp.Body
 }
 
-// writeDown writes to a file from a place on and waits for the disk.
+// writeDown writes to a file from an offset and syncs it.
 func writeDown(name string, at int64, from io.Reader) error {
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {

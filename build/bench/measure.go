@@ -33,8 +33,7 @@ func (b *bench) measureStart() {
 	b.add(against("asked → first prompt byte", whole, "docker run -it", theirs, "", 0))
 }
 
-// startOnce launches a session, opens a shell when it runs, and ends it. It returns the time to the first byte from the
-// answer and from the request.
+// startOnce launches a session and opens a shell. It returns the times to the first byte since answer and request.
 func (b *bench) startOnce() (accepted, asked time.Duration) {
 	events := b.follow()
 	defer events.Close()
@@ -50,7 +49,6 @@ func (b *bench) startOnce() (accepted, asked time.Duration) {
 	return accepted, asked
 }
 
-// dockerOnce does the same with docker run.
 func (b *bench) dockerOnce() time.Duration {
 	begin := time.Now()
 	l := b.docker("run", "-it", "--rm", "--cpuset-cpus=0", "--cpus=1", "--memory=512m", "--memory-swap=512m",
@@ -86,7 +84,6 @@ func (b *bench) measureEcho() {
 	measure.OK(b.end(b.ctx, s.ID))
 }
 
-// container is the id of a session's container.
 func container(s api.Session) string {
 	if len(s.Kernels) == 0 || s.Kernels[0].Container == "" {
 		measure.Fail("session %s has no container", s.ID)
@@ -96,7 +93,7 @@ func container(s api.Session) string {
 
 const outputBytes = 10 << 20
 
-// numbers writes what seq writes, up to n bytes.
+// numbers returns the first n bytes of seq.
 func numbers(n int) []byte {
 	text := make([]byte, 0, n+16)
 	for i := 1; len(text) < n; i++ {
@@ -121,7 +118,7 @@ func (b *bench) measureOutput() {
 	measure.OK(b.end(b.ctx, s.ID))
 }
 
-// whole returns how long a shell takes from its opening to the end of its output, which must have the digest wanted.
+// whole returns the time from a shell's opening to the end of its output, which must have the digest want.
 func whole(open func() shell, want [sha256.Size]byte) time.Duration {
 	begin := time.Now()
 	s := open()
@@ -142,10 +139,10 @@ func whole(open func() shell, want [sha256.Size]byte) time.Duration {
 	return time.Since(begin)
 }
 
-// chatter is a program that goes on writing, about 1 MiB a second.
+// chatter keeps writing about 1 MiB a second.
 var chatter = []string{"sh", "-c", "while :; do head -c 52429 /dev/zero | tr '\\0' x; sleep 0.05; done"}
 
-// measureStall compares the echo of nine shells while the viewer of a tenth reads with that while it does not.
+// measureStall compares the echo of nine shells while the viewer of a tenth reads and while it does not.
 func (b *bench) measureStall() {
 	s := b.running()
 	var quiet []*attached
@@ -181,13 +178,12 @@ func (b *bench) measureStall() {
 	close(stall)
 	reader.Wait()
 	time.Sleep(time.Second) // the stalled viewer's window and buffers fill up
-	b.add(against("echo of 9 shells, the 10th's viewer stalled", echoes(), "its viewer reading", reading, "≤ 1.5",
-		1.5))
+	b.add(against("echo of 9 shells, the 10th's viewer stalled", echoes(), "its viewer reading", reading, "≤ 1.5", 1.5))
 	measure.OK(b.end(b.ctx, s.ID))
 }
 
-// measureList fills the books with finished sessions and reads the list. They are batch sessions of tomorrow, called
-// off: finished without a container.
+// measureList reads the list with many finished sessions. They are batch sessions of tomorrow that were cancelled, so
+// that none has a container.
 func (b *bench) measureList() {
 	tomorrow := time.Now().Add(24 * time.Hour)
 	spec := session.Spec{Type: "batch", Image: b.o.image, Command: "python3 train.py --epochs 10",
@@ -225,7 +221,6 @@ func (b *bench) measureList() {
 	})
 }
 
-// measureIdle watches the program while nobody asks it for anything, without and with a session.
 func (b *bench) measureIdle() {
 	b.watchIdle("idle, no session")
 	s := b.running()
@@ -233,7 +228,7 @@ func (b *bench) measureIdle() {
 	measure.OK(b.end(b.ctx, s.ID))
 }
 
-// watchIdle tells the share of a core and the resident memory.
+// watchIdle reports the share of a core and the resident memory.
 func (b *bench) watchIdle(what string) {
 	b.pause(2 * time.Second) // what came before settles
 	before, begin := b.cpuTicks(), time.Now()
@@ -260,11 +255,7 @@ func (b *bench) cpuTicks() int64 {
 	return measure.Get(strconv.ParseInt(fields[11], 10, 64)) + measure.Get(strconv.ParseInt(fields[12], 10, 64))
 }
 
-// memory is a figure of the program, in bytes: VmRSS now, VmHWM at most since [bench.forgetPeak].
+// memory is a figure of the program in bytes: VmRSS now, or VmHWM, the peak since clear_refs was written.
 func (b *bench) memory(which string) int64 {
 	return measure.Get(measure.Memory(b.command.Process.Pid, which))
-}
-
-func (b *bench) forgetPeak() {
-	measure.OK(os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", b.command.Process.Pid), []byte("5"), 0))
 }

@@ -22,7 +22,6 @@ import (
 	"slipway/gpu"
 )
 
-// plane is a control plane of our own, in a folder of its own.
 type plane struct {
 	*client.Client
 	ctx     context.Context //nolint:containedctx // of the whole run
@@ -33,7 +32,6 @@ type plane struct {
 	live    map[session.ID]bool // sessions to end
 }
 
-// startPlane starts the program and waits until it answers.
 func startPlane(ctx context.Context, binary, host string) (*plane, error) {
 	home, err := os.MkdirTemp("", "slipway-bench-")
 	if err != nil {
@@ -57,7 +55,7 @@ func startPlane(ctx context.Context, binary, host string) (*plane, error) {
 	return p, nil
 }
 
-// await waits for the address, the token and an agent that has heard from its engine, which must be Docker.
+// await waits for the address, the token and an agent that is connected to Docker.
 func (p *plane) await(ctx context.Context) error {
 	err := errors.New("serve does not answer")
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline) && ctx.Err() == nil; {
@@ -80,7 +78,6 @@ func (p *plane) await(ctx context.Context) error {
 	return errors.Join(err, ctx.Err())
 }
 
-// stop ends the sessions and the control plane.
 func (p *plane) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -100,16 +97,14 @@ func (p *plane) stop() error {
 	return errors.Join(append(errs, os.RemoveAll(p.home))...)
 }
 
-// launch asks for an interactive session with the limits of all measurements.
+// launch launches an interactive session with the limits of all measurements.
 func (p *plane) launch(image string) api.Session {
-	spec := session.Spec{Image: image, Resources: session.Resources{CPU: 1, Memory: 512 * gpu.MiB,
-		Shm: 64 * gpu.MiB}}
+	spec := session.Spec{Image: image, Resources: session.Resources{CPU: 1, Memory: 512 * gpu.MiB, Shm: 64 * gpu.MiB}}
 	s := measure.Get(route.Launch.Body(hub.LaunchRequest{Spec: spec}).Ask(p.ctx, p))
 	p.live[s.ID] = true
 	return s
 }
 
-// running launches a session and waits until it runs.
 func (b *bench) running() api.Session {
 	events := b.follow()
 	defer events.Close()
@@ -132,7 +127,7 @@ func (p *plane) end(ctx context.Context, id session.ID) error {
 	return ctx.Err()
 }
 
-// follow opens the stream of changes and reads the snapshot at its beginning.
+// follow opens the stream of changes and reads its first snapshot.
 func (p *plane) follow() *websocket.Conn {
 	events := measure.Get(p.Dial(p.ctx, route.Events.Target()))
 	next(events)
@@ -145,7 +140,6 @@ func next(events *websocket.Conn) (event api.Event) {
 	return event
 }
 
-// await waits until a session runs.
 func await(events *websocket.Conn, id session.ID) api.Session {
 	for {
 		s := next(events).Session

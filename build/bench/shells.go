@@ -20,9 +20,8 @@ import (
 	"slipway/build/bench/measure"
 )
 
-// shell is a terminal that is typed into and read, of either side.
+// shell is a terminal of a session or of Docker.
 type shell interface {
-	// send types text.
 	send(text []byte) error
 	// receive returns the next output; io.EOF at the shell's end.
 	receive() ([]byte, error)
@@ -41,7 +40,6 @@ type attached struct {
 
 var viewers atomic.Int64
 
-// open starts a shell in a session and joins it.
 func (p *plane) open(id session.ID, command ...string) *attached {
 	t := measure.Get(route.TerminalOpen.At(string(id)).
 		Body(session.TerminalRequest{Command: command, Cols: 80, Rows: 24}).Ask(p.ctx, p))
@@ -87,14 +85,13 @@ func (a *attached) receive() ([]byte, error) {
 
 func (a *attached) close() { _ = a.conn.Close() } // nothing more is wanted of it
 
-// local is the docker command line on a pseudo terminal.
+// local is the docker command on a pseudo terminal.
 type local struct {
 	command *exec.Cmd
 	tty     *os.File
 	buffer  []byte
 }
 
-// docker starts the docker command line on a pseudo terminal.
 func (p *plane) docker(args ...string) *local {
 	command := exec.CommandContext(p.ctx, "docker", args...)
 	command.Env = p.env
@@ -124,7 +121,7 @@ func (l *local) close() {
 	l.command.Wait()         //nolint:errcheck // how it ended does not matter
 }
 
-// echo types one byte and returns how long its echo took.
+// echo types one byte and returns the time to its echo.
 func echo(s shell, char byte) time.Duration {
 	begin := time.Now()
 	measure.OK(s.send([]byte{char}))
@@ -134,10 +131,9 @@ func echo(s shell, char byte) time.Duration {
 	return time.Since(begin)
 }
 
-// rawEcho is a program whose terminal echoes every byte at once.
+// rawEcho has a terminal that echoes every byte at once.
 var rawEcho = []string{"sh", "-c", "stty raw echo; echo ready; exec cat > /dev/null"}
 
-// until reads up to and including text.
 func until(s shell, text string) {
 	for seen := ""; !strings.Contains(seen, text); {
 		got, err := s.receive()

@@ -11,16 +11,12 @@ import (
 	"slipway/backend/api/route"
 )
 
-// fewest is how many requests have a heading of their own.
-const fewest = 3
-
-// requests are those under one heading.
 type requests struct {
 	Title  string
 	Routes []route.Description
 }
 
-// groups are all requests, by the first word of their paths.
+// groups returns all requests by the first word of their paths.
 func groups() (all []requests) {
 	others := requests{Title: "Everything else"}
 	of := map[string][]route.Description{}
@@ -29,7 +25,7 @@ func groups() (all []requests) {
 	}
 	for _, one := range route.All() {
 		switch routes := of[group(one)]; {
-		case len(routes) < fewest:
+		case len(routes) < 3: // too few for a heading of their own
 			others.Routes = append(others.Routes, one)
 		case routes[0].Name == one.Name:
 			all = append(all, requests{"/" + group(one), routes})
@@ -57,7 +53,6 @@ func answer(one route.Description) string {
 	return fmt.Sprint(one.Status, ", ", bodyLink(one.Response))
 }
 
-// bodyLink names the shape of a body.
 func bodyLink(body any) string {
 	if body == nil {
 		return ""
@@ -71,7 +66,7 @@ func bodyLink(body any) string {
 
 func shapeLink(name string) string { return fmt.Sprintf("[%s](#%s)", name, strings.ToLower(name)) }
 
-// shape is a schema of the document, as far as it uses schemas.
+// shape is a schema, as far as the document uses schemas.
 type shape struct {
 	Ref         string `json:"$ref"`
 	Description string
@@ -84,7 +79,6 @@ type shape struct {
 	Required    []string
 }
 
-// Mark is what stands around a field: stars where it may be left out.
 func (s shape) Mark(field string) string {
 	if slices.Contains(s.Required, field) {
 		return ""
@@ -92,7 +86,6 @@ func (s shape) Mark(field string) string {
 	return "*"
 }
 
-// shapes are the schemas of the document.
 func shapes() (map[string]shape, error) {
 	var document struct {
 		Components struct{ Schemas map[string]shape }
@@ -101,7 +94,7 @@ func shapes() (map[string]shape, error) {
 	return document.Components.Schemas, err
 }
 
-// Kind is what a value of the shape is.
+// Kind describes the values of a shape.
 func (s shape) Kind() string {
 	var names []string
 	switch t := s.Type.(type) {

@@ -1,4 +1,4 @@
-// Package generated brings files that are derived from the source up to date.
+// Package generated updates generated files.
 package generated
 
 import (
@@ -17,8 +17,7 @@ import (
 	"strings"
 )
 
-// Main is the program of a generator, run at the root of the module: it brings the files that generate makes up to
-// date. With -check it only looks whether they are.
+// Main is the program of a generator, run at the root of the module. With -check it only reports outdated files.
 func Main(name string, generate func(root string) (map[string][]byte, error)) {
 	check := flag.Bool("check", false, "write nothing; exit with 1 when a file is out of date")
 	flag.Parse()
@@ -32,7 +31,7 @@ func Main(name string, generate func(root string) (map[string][]byte, error)) {
 	}
 }
 
-// Parse reads the files of dir that are neither tests nor generated, in the order of their names.
+// Parse reads the files of dir, sorted, that are neither tests nor generated.
 func Parse(dir string) (files []*ast.File, err error) {
 	entries, err := os.ReadDir(dir)
 	for _, entry := range entries {
@@ -48,8 +47,7 @@ func Parse(dir string) (files []*ast.File, err error) {
 	return files, err
 }
 
-// Update writes the files that differ from the tree at root, by their paths in it. With check it writes nothing and
-// fails where there is one.
+// Update writes the files that differ from those at root, by their paths. With check it fails instead.
 func Update(root string, files map[string][]byte, check bool) error {
 	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
 		return errors.New("run it at the root of the module")

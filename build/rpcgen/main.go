@@ -49,7 +49,6 @@ import (
 
 func main() { generated.Main("rpcgen", generate) }
 
-// generate makes every file for the module at root, by its path.
 func generate(root string) (map[string][]byte, error) {
 	methods, err := readMethods(filepath.Join(root, "backend/session"))
 	if err != nil {
@@ -79,7 +78,7 @@ func generate(root string) (map[string][]byte, error) {
 var imports = []string{"context", "io", "net", "time", "slipway/backend/files", "slipway/backend/folder",
 	"slipway/backend/guest/link", "slipway/backend/session", "slipway/gpu", "slipway/tunnel"}
 
-// source is the file of a package, formatted, with the imports that it needs.
+// source is the formatted file of a package, with the imports that it needs.
 func source(dir string, g generation) ([]byte, error) {
 	var text, b bytes.Buffer
 	if err := templates.ExecuteTemplate(&text, dir, g); err != nil {

@@ -13,7 +13,6 @@ import (
 	"slipway/build/generated"
 )
 
-// method is one line of the table.
 type method struct {
 	Face    string // interface that has it
 	Name    string
@@ -27,7 +26,7 @@ type method struct {
 	Who, Audit, As                    string
 }
 
-// param is one parameter, with the field of the arguments that it becomes.
+// param is one parameter and its field in the arguments.
 type param struct {
 	Name  string
 	Type  string
@@ -35,7 +34,6 @@ type param struct {
 	Tag   string // in JSON; empty: its own fields stand in its place
 }
 
-// Who may call a method.
 const (
 	whoOwner  = "owner"
 	whoAdmin  = "admin"
@@ -45,9 +43,9 @@ const (
 
 const directive = "//rpc:method "
 
-// readMethods reads the methods of the parts of Agent, in their order, and of Admin.
+// readMethods reads the methods of Agent's parts, in order, and of Admin.
 func readMethods(dir string) ([]*method, error) {
-	r := reader{faces: map[string]*ast.InterfaceType{}, structs: map[string]*ast.StructType{}}
+	r := reader{}
 	files, err := generated.Parse(dir)
 	if err != nil {
 		return nil, err
@@ -55,27 +53,22 @@ func readMethods(dir string) ([]*method, error) {
 	for _, file := range files {
 		for n := range ast.Preorder(file) {
 			if typ, ok := n.(*ast.TypeSpec); ok {
-				switch of := typ.Type.(type) {
-				case *ast.InterfaceType:
-					r.faces[typ.Name.Name] = of
-				case *ast.StructType:
-					r.structs[typ.Name.Name] = of
-				}
+				r[typ.Name.Name] = typ.Type
 			}
 		}
 	}
-	agent := r.structs["Agent"]
-	if agent == nil {
+	agent, ok := r["Agent"].(*ast.StructType)
+	if !ok {
 		return nil, errors.New("there is no struct Agent in package session")
 	}
-	faces := []string{"Admin"}
-	for _, part := range slices.Backward(agent.Fields.List) {
+	var faces []string
+	for _, part := range agent.Fields.List {
 		if of, embedded := part.Type.(*ast.Ident); embedded && len(part.Names) == 0 {
-			faces = slices.Insert(faces, 0, of.Name)
+			faces = append(faces, of.Name)
 		}
 	}
 	var all []*method
-	for _, face := range faces {
+	for _, face := range append(faces, "Admin") {
 		of, err := r.read(face)
 		if err != nil {
 			return nil, err
@@ -93,16 +86,12 @@ func readMethods(dir string) ([]*method, error) {
 	return all, nil
 }
 
-// reader knows the types of package session.
-type reader struct {
-	faces   map[string]*ast.InterfaceType
-	structs map[string]*ast.StructType
-}
+// reader has the types of package session by name.
+type reader map[string]ast.Expr
 
-// read returns the methods of an interface.
-func (r *reader) read(name string) ([]*method, error) {
-	face := r.faces[name]
-	if face == nil {
+func (r reader) read(name string) ([]*method, error) {
+	face, ok := r[name].(*ast.InterfaceType)
+	if !ok {
 		return nil, fmt.Errorf("there is no interface %s in package session", name)
 	}
 	var all []*method
@@ -124,7 +113,7 @@ func (r *reader) read(name string) ([]*method, error) {
 	return all, nil
 }
 
-func (r *reader) method(m *method, entry *ast.Field) error {
+func (r reader) method(m *method, entry *ast.Field) error {
 	of := entry.Type.(*ast.FuncType)
 	for _, p := range of.Params.List[1:] {
 		typ := qualified(p.Type)
@@ -141,8 +130,7 @@ func (r *reader) method(m *method, entry *ast.Field) error {
 	}
 	args := ""
 	fields := map[string]*string{"name": &m.Wire, "class": &m.Class, "effect": &m.Effect,
-		"limit": &m.Limit, "args": &args, "reply": &m.Reply, "who": &m.Who, "audit": &m.Audit,
-		"as": &m.As}
+		"limit": &m.Limit, "args": &args, "reply": &m.Reply, "who": &m.Who, "audit": &m.Audit, "as": &m.As}
 	for _, pair := range values {
 		key, value, _ := strings.Cut(pair, "=")
 		if fields[key] == nil || value == "" {
@@ -155,15 +143,15 @@ func (r *reader) method(m *method, entry *ast.Field) error {
 	}
 	sent := m.Sent()
 	if len(sent) == 1 && args == "" {
-		m.IsAlone = r.structs[strings.TrimPrefix(sent[0].Type, "session.")] != nil
+		_, m.IsAlone = r[strings.TrimPrefix(sent[0].Type, "session.")].(*ast.StructType)
 	}
 	return m.nameArgs(args)
 }
 
-// classes are those of streams that carry more than a question and its answer.
+// classes are the default classes of streams.
 var classes = map[string]string{"duplex": "interactive", "upload": "bulk", "download": "bulk"}
 
-// nameArgs gives the parameters that are sent their names in JSON.
+// nameArgs gives the sent parameters their names in JSON.
 func (m *method) nameArgs(args string) error {
 	sent := m.Sent()
 	if args != "" {
@@ -194,7 +182,7 @@ func (m *method) nameArgs(args string) error {
 	return nil
 }
 
-// check says what the directive lacks.
+// check fails if the directive is incomplete.
 func (m *method) check() error {
 	if m.Wire == "" {
 		return fmt.Errorf("its directive has no name")
@@ -213,7 +201,6 @@ func (m *method) check() error {
 	)
 }
 
-// one fails unless value is one of those allowed.
 func one(what, value string, allowed ...string) error {
 	if slices.Contains(allowed, value) {
 		return nil
@@ -221,7 +208,6 @@ func one(what, value string, allowed ...string) error {
 	return fmt.Errorf("%s is %q; it is one of %s", what, value, strings.Join(allowed, ", "))
 }
 
-// directiveOf are the words of the directive in a comment.
 func directiveOf(doc *ast.CommentGroup) ([]string, error) {
 	if doc != nil {
 		for _, line := range doc.List {
@@ -233,7 +219,7 @@ func directiveOf(doc *ast.CommentGroup) ([]string, error) {
 	return nil, fmt.Errorf("it has no line that begins with %s", directive)
 }
 
-// qualified writes a type of package session as other packages do.
+// qualified writes a type of package session with its package.
 func qualified(typ ast.Expr) string {
 	names := regexp.MustCompile(`(?:\w+\.)?\b[A-Z]\w*`)
 	return names.ReplaceAllStringFunc(types.ExprString(typ), func(name string) string {
@@ -244,8 +230,7 @@ func qualified(typ ast.Expr) string {
 	})
 }
 
-// hand is what a package has that is not generated: "Client.Logs" for a method, "openLogs" for a function, "logsArgs"
-// for a type.
+// hand has the handwritten declarations of a package: methods as "Client.Logs", functions and types by their names.
 type hand map[string]bool
 
 func readHand(dir string) (hand, error) {

@@ -12,19 +12,18 @@ import (
 //go:embed methods.tmpl
 var templateText string
 
-// templates write the files from what follows.
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"title": title, "tellsAgent": func() map[string]string { return tellsAgent },
 	"through": func(m placedMethod, begin string) any { return map[string]any{"Method": m, "Begin": begin} },
 }).Parse(templateText))
 
-// generation is what one file is made of.
+// generation is the input of one file.
 type generation struct {
 	Hand    hand // what its package has by hand
 	Methods []*method
 }
 
-// tellsAgent are the results that say on which agent they are.
+// tellsAgent are the results that name their agent.
 var tellsAgent = map[string]string{
 	"session.Session": "session", "session.Folder": "folder", "[]session.Session": "sessions",
 	"[]session.Folder": "folders",
@@ -32,14 +31,13 @@ var tellsAgent = map[string]string{
 
 func title(name string) string { return strings.ToUpper(name[:1]) + name[1:] }
 
-// Sent are the parameters that cross the wire as arguments.
 func (m *method) Sent() []*param {
 	return slices.DeleteFunc(slices.Clone(m.Params), func(p *param) bool {
 		return p.Type == "io.Reader" || strings.HasPrefix(p.Type, "func(")
 	})
 }
 
-// Kind is the shape of a call.
+// Kind is the kind of a call.
 func (m *method) Kind() string {
 	switch last := m.Last().Type; {
 	case strings.HasPrefix(last, "func("):
@@ -54,10 +52,8 @@ func (m *method) Kind() string {
 	return "plain"
 }
 
-// IsCall reports whether there is one answer.
 func (m *method) IsCall() bool { return m.Kind() == "plain" || m.Kind() == "upload" }
 
-// Last is the last parameter.
 func (m *method) Last() *param {
 	if len(m.Params) == 0 {
 		return &param{}
@@ -65,12 +61,11 @@ func (m *method) Last() *param {
 	return m.Params[len(m.Params)-1]
 }
 
-// Event is what a feed tells.
 func (m *method) Event() string {
 	return strings.TrimSuffix(strings.TrimPrefix(m.Last().Type, "func("), ") error")
 }
 
-// Named writes the parameters of a method with their types, on two lines where they are several.
+// Named writes the parameters with their types, on two lines if there are several.
 func (m *method) Named() string {
 	text, space := "ctx context.Context", " "
 	if len(m.Params) > 1 {
@@ -83,7 +78,6 @@ func (m *method) Named() string {
 	return text
 }
 
-// Given writes the arguments of a call with the parameters of the same method.
 func (m *method) Given() string {
 	text := "ctx"
 	for _, p := range m.Params {
@@ -92,7 +86,6 @@ func (m *method) Given() string {
 	return text
 }
 
-// Results writes the results of a method.
 func (m *method) Results() string {
 	if m.Result == "" {
 		return "error"
@@ -103,14 +96,13 @@ func (m *method) Results() string {
 // Answer is the type of the answer on the wire.
 func (m *method) Answer() string { return cmp.Or(m.Reply, m.Result, "none") }
 
-// Gives is what the handler's call of the agent gives.
+// Gives is the result of the handler's call of the agent.
 func (m *method) Gives() string {
 	return map[string]string{"feed": "error", "download": "(downloaded, error)",
 		"duplex": "(io.ReadWriteCloser, error)", "plain": "(" + m.Answer() + ", error)",
 		"upload": "(" + m.Answer() + ", error)"}[m.Kind()]
 }
 
-// ArgsType is the type of the arguments.
 func (m *method) ArgsType() string {
 	switch sent := m.Sent(); {
 	case len(sent) == 0:
@@ -121,7 +113,7 @@ func (m *method) ArgsType() string {
 	return m.Inner() + "Args"
 }
 
-// Inner is the method's name as one that is not exported.
+// Inner is the method's unexported name.
 func (m *method) Inner() string {
 	if rest, is := strings.CutPrefix(m.Name, "SSH"); is {
 		return "ssh" + rest
@@ -173,14 +165,14 @@ func (m *method) Forward() string {
 	return "return " + nothing + call
 }
 
-// fits are the checks of answers that describe what the call has named.
+// fits are checks that an answer is about what the call named.
 var fits = map[string]string{
 	"id session.ID → session.Session":      "ofSession(id)",
 	"id session.FolderID → session.Folder": "ofFolder(id)",
 	"id string → session.ImageWork":        "ofWork(id)",
 }
 
-// Call writes how the client makes a call with one answer, and what that must be about.
+// Call writes how the client makes a call with one answer, and its check.
 func (m *method) Call(byHand hand) string {
 	if m.Kind() == "upload" {
 		return fmt.Sprintf("method%s.send(ctx, c, %s, %s)", m.Name, m.Args(), m.Last().Name)
@@ -194,10 +186,9 @@ func (m *method) Call(byHand hand) string {
 	return fmt.Sprintf("method%s.call(ctx, c, %s%s)", m.Name, m.Args(), fit)
 }
 
-// LoggedAs is the method's name in the log of who did what.
 func (m *method) LoggedAs() string { return cmp.Or(m.As, m.Name) }
 
-// CheckRules fails where the table and package access disagree on whether the rule of a method is written by hand.
+// CheckRules fails unless exactly the methods with who=custom have a handwritten rule in package access.
 func (g generation) CheckRules() (string, error) {
 	for _, m := range g.Methods {
 		switch byHand := g.Hand["view."+m.Name]; {
@@ -211,7 +202,7 @@ func (g generation) CheckRules() (string, error) {
 	return "", nil
 }
 
-// OwnerRule writes the beginning of the call that asks whether what the first parameter names is the caller's own.
+// OwnerRule writes the beginning of the check that the first parameter is the caller's own.
 func (m *method) OwnerRule() (string, error) {
 	if len(m.Params) == 0 {
 		return "", fmt.Errorf("%s: who=owner, and it names no session, folder or place", m.Name)
@@ -236,7 +227,7 @@ func (m *method) OwnerRule() (string, error) {
 	return fmt.Sprintf("%s(ctx, v, %q, %s, %s", call, m.LoggedAs(), place, target), nil
 }
 
-// auditValue writes what the log is told. A condition is told by its name.
+// auditValue writes the value for the audit log. A bool is logged by its name.
 func (m *method) auditValue() string {
 	if slices.ContainsFunc(m.Params, func(p *param) bool { return p.Name == m.Audit && p.Type == "bool" }) {
 		return fmt.Sprintf("when(%s, %q)", m.Audit, m.Audit)
@@ -244,7 +235,7 @@ func (m *method) auditValue() string {
 	return m.Audit
 }
 
-// AnsweredIn reports whether some room of the agent for tests answers a method.
+// AnsweredIn reports whether a part of the agent for tests answers a method.
 func (m *method) AnsweredIn(rooms hand) bool {
 	for name := range rooms {
 		if _, method, _ := strings.Cut(name, "."); method == m.Inner() {
@@ -254,13 +245,12 @@ func (m *method) AnsweredIn(rooms hand) bool {
 	return false
 }
 
-// placedMethod is a method on the files of a place, without the place.
+// placedMethod is a method on the files of a place, without its place.
 type placedMethod struct {
 	*method
 	Place string // name of the parameter that is left out
 }
 
-// Placed are the methods on the files of a place.
 func (g generation) Placed() (found []placedMethod) {
 	for _, m := range g.Methods {
 		if len(m.Params) > 0 && m.Params[0].Type == "session.Place" {
@@ -272,21 +262,18 @@ func (g generation) Placed() (found []placedMethod) {
 	return found
 }
 
-// NamedWithPlace writes the parameters, the place among them.
+// NamedWithPlace writes the parameters, including the place.
 func (m placedMethod) NamedWithPlace() string {
 	return strings.Replace(m.Named(), ",", ",\n"+m.Place+" session.Place,", 1)
 }
 
-// WireOp is the operation of a guest that a method is, as it travels.
 func (m placedMethod) WireOp() string { return strings.TrimPrefix(m.Wire, "file.") }
 
-// Op is the same as a constant of package link.
+// Op is its constant in package link.
 func (m placedMethod) Op() string { return "File" + title(m.WireOp()) }
 
-// IsPointer reports whether a field of a guest's call is one.
 func (p *param) IsPointer() bool { return p.Type != "session.FilePath" && p.Type != "bool" }
 
-// GuestCall writes the call of a guest that a method is.
 func (m placedMethod) GuestCall() string {
 	call := "onFiles(FileCall{Op: " + m.Op()
 	for _, p := range m.Sent() {

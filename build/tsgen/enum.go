@@ -10,13 +10,12 @@ import (
 	"slipway/build/generated"
 )
 
-// enum is a text with known members.
 type enum struct {
 	Name, Doc string
 	Members   []string
 }
 
-// enumFields names the enum of each field that is one and whose Go type does not say so.
+// enumFields has the enum of each field whose Go type does not show it.
 var enumFields = map[string]string{
 	"App.Kind":               "AppKind",
 	"Machine.Engine":         "EngineName",
@@ -47,7 +46,7 @@ var enumFields = map[string]string{
 	"Settings.TerminalPaste": "TerminalPaste",
 }
 
-// constantEnums are the enums whose members are the constants of a Go type, and whether they may also be empty.
+// constantEnums have the constants of a Go type as members, and "" if orEmpty is set.
 var constantEnums = []struct {
 	name, goType, doc string
 	orEmpty           bool
@@ -78,7 +77,7 @@ var constantEnums = []struct {
 	{"PromptKind", "hub.PromptKind", "What a person is asked for.", false},
 }
 
-// plainEnums are the enums that only comments list.
+// plainEnums are listed here because no Go type has their members.
 var plainEnums = []enum{
 	{"AppKind", "How an app is reached.", []string{"web", "tcp"}},
 	{"DeviceSource", "Where what is known of devices comes from.", []string{"nvml", "drm", "sim", "none"}},
@@ -100,7 +99,7 @@ var plainEnums = []enum{
 	{"TerminalPaste", "When to ask before a paste.", []string{"runs", "several", "never"}},
 }
 
-// enumOf is the enum that a Go type is on the wire, "" if it is none.
+// enumOf is the enum of a Go type, "" if there is none.
 func enumOf(goType string) string {
 	for _, e := range constantEnums {
 		if e.goType == goType {
@@ -110,10 +109,10 @@ func enumOf(goType string) string {
 	return ""
 }
 
-// enumPackages are the directories of the packages that constantEnums names.
+// enumPackages are the directories of the packages in constantEnums.
 var enumPackages = map[string]string{"session": "backend/session", "hub": "backend/hub", "gpu": "gpu"}
 
-// readEnums reads the members of every enum. It fails when there are no constants of a type named in constantEnums.
+// readEnums reads the members of every enum. It fails if a type in constantEnums has no constants.
 func readEnums(root string) ([]enum, error) {
 	constants := map[string][]string{}
 	for pkg, dir := range enumPackages {

@@ -13,12 +13,11 @@ import (
 	"slipway/backend/api/route"
 )
 
-// object is a JSON object. Its members are written in the order of their names.
+// object is a JSON object. Its members are sorted.
 type object map[string]any
 
 var pathParam = regexp.MustCompile(`\{([a-z]+)\}`)
 
-// openAPI writes the OpenAPI 3.1 document of the routes.
 func openAPI(src *source) ([]byte, error) {
 	paths := object{}
 	for _, one := range src.Routes {
@@ -115,7 +114,7 @@ func routeParameters(one route.Description) []object {
 	return out
 }
 
-// bodySchema is the schema of a body given by its zero value.
+// bodySchema is the schema of a body, given by its zero value.
 func (s *source) bodySchema(body any) object {
 	typ := reflect.TypeOf(body)
 	if typ.Kind() == reflect.Slice {

@@ -21,7 +21,6 @@ import (
 	"slipway/gpu"
 )
 
-// source is what the outputs are made of.
 type source struct {
 	Structs []structType
 	Enums   []enum
@@ -33,33 +32,30 @@ type source struct {
 	root            string
 }
 
-// structType is one wire type.
 type structType struct {
 	Name, Doc string
 	Fields    []field
 }
 
-// field is one member of a wire type. Optional members may be absent, nullable ones may be null.
+// field is a member of a wire type. Optional members may be absent, nullable ones may be null.
 type field struct {
 	Name, Doc          string
 	Type               wireType
 	Optional, Nullable bool
 }
 
-// wireType is the type of a member, in TypeScript and as a schema of OpenAPI.
+// wireType is a type in TypeScript and in OpenAPI.
 type wireType struct {
 	TS     string
 	schema object
 }
 
-// named is a wire type or an enum.
 func named(name string) wireType { return wireType{name, reference(name)} }
 
-// docs are the comments of a package: of types by their names, and of fields by those of their types and their own.
+// docs are the comments of a package's types and fields, by "Type" and "Type.Field".
 type docs map[string]string
 
-// readSource follows the types of the routes' bodies wherever they are declared in the module at root. It fails on a
-// type that has no counterpart in JSON, naming the field.
+// readSource reads the types of the routes' bodies. It fails on a type without a counterpart in JSON.
 func readSource(root string) (*source, error) {
 	src := &source{Routes: route.All(), names: map[reflect.Type]string{}, enumFieldsFound: map[string]bool{},
 		docs: map[string]docs{}, root: root}
@@ -92,7 +88,7 @@ func readSource(root string) (*source, error) {
 	return src, nil
 }
 
-// add adds a struct and all that its fields are made of.
+// add adds a struct and the types of its fields.
 func (s *source) add(typ reflect.Type) error {
 	if _, known := s.names[typ]; known {
 		return nil
@@ -116,8 +112,7 @@ func (s *source) add(typ reflect.Type) error {
 	return nil
 }
 
-// fields are the members of a struct as encoding/json writes them: those of what it embeds are its own, unless it has
-// one of that name itself.
+// fields are the members of a struct as encoding/json writes them, including those of embedded structs.
 func (s *source) fields(owner string, typ reflect.Type) ([]field, error) {
 	var out []field
 	for _, f := range reflect.VisibleFields(typ) {
@@ -210,7 +205,6 @@ func (s *source) readType(typ reflect.Type) (wireType, error) {
 		"wire type, or a list or map of them", typ)
 }
 
-// docsOf reads the comments of a type's package.
 func (s *source) docsOf(typ reflect.Type) (docs, error) {
 	dir := strings.TrimPrefix(typ.PkgPath(), "slipway/")
 	if known, ok := s.docs[dir]; ok {
@@ -247,7 +241,7 @@ func (d docs) add(gen *ast.GenDecl) {
 
 var docLink = regexp.MustCompile(`\[(\*?\w+(?:\.\w+)*)\]`)
 
-// plain is the text of a comment in one line, for readers who know no Go.
+// plain is a comment as one line, for readers who do not know Go.
 func plain(comment *ast.CommentGroup) string {
 	if comment == nil {
 		return ""

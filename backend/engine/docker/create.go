@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path"
-	"strconv"
 	"strings"
 
 	"github.com/containerd/errdefs"
@@ -23,28 +23,13 @@ import (
 	"slipway/backend/session"
 )
 
-// capabilities is what the guest keeps of root's powers to set up the container and to act as its user: it reads its
-// own configuration whoever owns it, makes the home, changes user and drops the rest. Nothing of it reaches the
-// person's processes.
+// capabilities is what the guest keeps to set up the container and to become its user: it reads its own configuration,
+// makes the home, changes user and drops the rest. The person's processes get none of it.
 var capabilities = []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETPCAP", "SETUID"}
 
-// oomScore makes the machine's own lack of memory end sessions before daemons.
-const oomScore = 500
-
-// logFile and logFiles bound what a container may write to its log: 64 MiB.
-const (
-	logFile  = "16m"
-	logFiles = "4"
-)
-
-// hiddenMode is that of the empty directory over what must not be seen.
-const hiddenMode = 0o555
-
-// Create makes a container without starting it. Besides the codes that it promises it
-// fails with engine_call_invalid, naming the directory that is not
-// there, engine_create_unsupported for an image of another architecture,
-// engine_create_unsupported where the daemon does not share this machine's
-// files, and engine_create_unsupported.
+// Create makes a container without starting it. It also fails with engine_call_invalid where a directory does not
+// exist, and with engine_create_unsupported for an image of another architecture or a daemon that does not share this
+// machine's files.
 func (e *Engine) Create(ctx context.Context, c engine.Container) (string, error) {
 	if err := validate(c); err != nil {
 		return "", err
@@ -93,8 +78,8 @@ func (e *Engine) Create(ctx context.Context, c engine.Container) (string, error)
 	return id, nil
 }
 
-// abandon removes what was prepared for a container that did not come to be. It keeps it where the outcome is unknown,
-// since the daemon may have made it; then the next Create, Remove or List finds it.
+// abandon removes the files of a container that was not created. It keeps them where the outcome is unknown: the daemon
+// may have made it, and the next Create, Remove or List finds it.
 func (e *Engine) abandon(name string, fresh bool, err error) {
 	code := session.CodeOf(err)
 	unknown := code == session.CodeEngineUnavailable || errors.Is(err, context.Canceled) ||
@@ -108,9 +93,7 @@ func (e *Engine) abandon(name string, fresh bool, err error) {
 }
 
 func validate(c engine.Container) error {
-	invalid := func(message string) error {
-		return &session.Error{Code: session.CodeEngineInvalid, Message: message}
-	}
+	invalid := func(message string) error { return session.NewError(session.CodeEngineInvalid, message, "") }
 	switch {
 	case c.Name == "":
 		return invalid("A container needs a name.")
@@ -137,19 +120,18 @@ func validate(c engine.Container) error {
 	return devices.CheckGrants(c)
 }
 
-// checkMounts says which directory is missing, for Docker would not name a code.
+// checkMounts names the directory that is missing. Docker's own error has no code.
 func checkMounts(mounts []session.Mount) error {
 	for _, m := range mounts {
 		if _, err := os.Stat(m.Source); errors.Is(err, fs.ErrNotExist) {
 			return session.WrapError(err, session.CodeEngineInvalid,
-				"The directory "+m.Source+" does not exist on this machine.",
-				"Create it or choose another one.")
+				"The directory "+m.Source+" does not exist on this machine.", "Create it or choose another one.")
 		}
 	}
 	return nil
 }
 
-// platform returns the id and the architecture of an image that is there and that this machine can run.
+// platform returns the id and architecture of an image that is on this machine and that it can run.
 func (e *Engine) platform(ctx context.Context, ref string, facts *daemon.Facts) (id, arch string, err error) {
 	image, err := e.Image(ctx, ref)
 	switch code := session.CodeOf(err); {
@@ -170,15 +152,14 @@ func (e *Engine) platform(ctx context.Context, ref string, facts *daemon.Facts) 
 		"Choose a version of the image for "+facts.Info.Arch+".")
 }
 
-// emulates reports whether the kernel has an interpreter for programs of an architecture, as qemu-user-static registers
-// it.
+// emulates reports whether binfmt_misc has an interpreter for an architecture, as qemu-user-static registers it.
 func emulates(arch string) bool {
 	names := map[string]string{"amd64": "x86_64", "arm64": "aarch64", "386": "i386"}
 	state, err := os.ReadFile("/proc/sys/fs/binfmt_misc/qemu-" + cmp.Or(names[arch], arch))
 	return err == nil && strings.HasPrefix(string(state), "enabled")
 }
 
-// create asks the daemon. A container that has the name already and the same labels counts as created.
+// create asks the daemon. A container with the same name and labels counts as created.
 func (e *Engine) create(ctx context.Context, c engine.Container, config *container.Config,
 	host *container.HostConfig) (string, error) {
 	made, err := e.daemon.API.ContainerCreate(ctx, config, host, networks.Join(c), nil, c.Name)
@@ -207,7 +188,7 @@ func (e *Engine) create(ctx context.Context, c engine.Container, config *contain
 	return "", failed
 }
 
-// adopt returns the container that has c's name if it is the one that c wants.
+// adopt returns the container that has c's name if its labels are the same.
 func (e *Engine) adopt(ctx context.Context, c engine.Container, conflict error) (string, error) {
 	there, err := e.Inspect(ctx, c.Name)
 	if err != nil {
@@ -220,9 +201,8 @@ func (e *Engine) adopt(ctx context.Context, c engine.Container, conflict error) 
 	return there.ID, nil
 }
 
-// labelsOf keeps the labels of a container that Slipway has made, and none of another. Whoever runs an image by hand
-// gets the labels that the image has, and those may look like a session's; the name of a container is no image's to
-// choose.
+// labelsOf returns the labels of a container that Slipway made, and none for others: a container run by hand has the
+// labels of its image, which may look like ours, but the image cannot choose the container's name.
 func labelsOf(name string, labels map[string]string) map[string]string {
 	kept := daemon.OwnLabels(labels)
 	if kept[engine.LabelSession] == "" || !strings.HasPrefix(name, homeVolume(kept)+"-") {
@@ -231,7 +211,7 @@ func labelsOf(name string, labels map[string]string) map[string]string {
 	return kept
 }
 
-// allLabels are the labels for a container of which none is its image's.
+// allLabels sets every label, so that none comes from the image.
 func allLabels(labels map[string]string) map[string]string {
 	all := maps.Clone(labels)
 	for _, name := range append([]string{devices.LabelTrial}, engine.ContainerLabels...) {
@@ -240,8 +220,7 @@ func allLabels(labels map[string]string) map[string]string {
 	return all
 }
 
-// containerConfig leaves nothing of the image's own start in force: the guest is process 1 and there is no health check
-// to run beside it.
+// containerConfig replaces the start of the image: the guest is process 1, and there is no health check.
 func containerConfig(c engine.Container) *container.Config {
 	return &container.Config{
 		Hostname:    c.Hostname,
@@ -259,16 +238,16 @@ func containerConfig(c engine.Container) *container.Config {
 func hostConfig(c engine.Container, facts *daemon.Facts) *container.HostConfig {
 	h := &container.HostConfig{
 		RestartPolicy: container.RestartPolicy{Name: container.RestartPolicyDisabled},
-		LogConfig: container.LogConfig{Type: "json-file", Config: map[string]string{"max-size": logFile,
-			"max-file": logFiles}},
+		LogConfig: container.LogConfig{Type: "json-file",
+			Config: map[string]string{"max-size": "16m", "max-file": "4"}},
 		CapDrop:     []string{"ALL"},
 		CapAdd:      capabilities,
 		SecurityOpt: []string{"no-new-privileges"},
 		ShmSize:     int64(c.Shm),
-		OomScoreAdj: oomScore,
+		OomScoreAdj: 500, // the kernel kills sessions before daemons
 		Init:        new(bool),
 		Resources: container.Resources{
-			CpusetCpus: cpuList(c.CPUs),
+			CpusetCpus: strings.Trim(strings.ReplaceAll(fmt.Sprint(c.CPUs), " ", ","), "[]"),
 			NanoCPUs:   int64(len(c.CPUs)) * 1e9,
 			Memory:     int64(c.Memory),
 			MemorySwap: int64(c.Memory),
@@ -289,46 +268,30 @@ func hostConfig(c engine.Container, facts *daemon.Facts) *container.HostConfig {
 	return h
 }
 
-// cpuList writes CPU numbers as a cpuset reads them.
-func cpuList(cpus []int) string {
-	numbers := make([]string, len(cpus))
-	for i, cpu := range cpus {
-		numbers[i] = strconv.Itoa(cpu)
-	}
-	return strings.Join(numbers, ",")
-}
-
-// mounts lists what is mounted: the guest's own files, the home and the spool, then what the person asked for.
+// mounts lists the guest's own files, the home and the spool, then the mounts of the session.
 func mounts(c engine.Container, k *kernel) []mount.Mount {
 	bind := func(from, to string, readOnly bool) mount.Mount {
 		return mount.Mount{Type: mount.TypeBind, Source: from, Target: to, ReadOnly: readOnly}
 	}
+	volume := &mount.VolumeOptions{NoCopy: true, Labels: map[string]string{
+		engine.LabelSession:  c.Labels[engine.LabelSession],
+		engine.LabelInstance: c.Labels[engine.LabelInstance],
+	}}
 	list := []mount.Mount{
 		bind(k.guestPath(), "/.slipway/guest", true),
 		bind(k.configPath(), "/.slipway/config.json", true),
 		bind(k.linkPath(), "/.slipway/link", true),
-		{Type: mount.TypeVolume, Source: homeVolume(c.Labels), Target: session.Home,
-			VolumeOptions: &mount.VolumeOptions{NoCopy: true, Labels: volumeLabels(c.Labels)}},
-		{Type: mount.TypeVolume, Target: "/.slipway/spool", VolumeOptions: &mount.VolumeOptions{NoCopy: true,
-			Labels: volumeLabels(c.Labels)}},
+		{Type: mount.TypeVolume, Source: homeVolume(c.Labels), Target: session.Home, VolumeOptions: volume},
+		{Type: mount.TypeVolume, Target: "/.slipway/spool", VolumeOptions: volume},
 	}
 	for _, m := range c.Mounts {
 		list = append(list, bind(m.Source, m.Target, m.ReadOnly))
 	}
 	for _, target := range c.Hidden {
 		list = append(list, mount.Mount{Type: mount.TypeTmpfs, Target: target, ReadOnly: true,
-			TmpfsOptions: &mount.TmpfsOptions{Mode: hiddenMode}})
+			TmpfsOptions: &mount.TmpfsOptions{Mode: 0o555}})
 	}
 	return list
 }
 
-// homeVolume names the volume that holds a session's home.
 func homeVolume(labels map[string]string) string { return "slipway-" + labels[engine.LabelSession] }
-
-// volumeLabels are enough to find whose home a volume is.
-func volumeLabels(labels map[string]string) map[string]string {
-	return map[string]string{
-		engine.LabelSession:  labels[engine.LabelSession],
-		engine.LabelInstance: labels[engine.LabelInstance],
-	}
-}

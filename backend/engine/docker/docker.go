@@ -1,8 +1,7 @@
 // Package docker runs sessions in containers of a Docker Engine, 20.10 or newer.
 //
-// The daemon must share this machine's file system, because the guest reaches the container by bind mounts and its link
-// is a Unix socket: see [Engine.Create]. Everything that belongs to one container lies in kernels/<name>/ below
-// [Config.Dir] and goes with it.
+// The daemon must share this machine's file system: the guest is bind-mounted and its link is a Unix socket, see
+// [Engine.Create]. Everything of a container is in kernels/<name>/ below [Config.Dir] and is removed with it.
 package docker
 
 import (
@@ -36,30 +35,21 @@ type Engine struct {
 	swept    bool
 }
 
-// Config says which daemon to use and for whom.
+// Config describes an engine.
 type Config struct {
-	// Host is the daemon's address, such as unix:///var/run/docker.sock. Empty means what the docker command would
-	// take: DOCKER_HOST, the current context, or the first default socket that answers.
-	Host string
-	// Dir is where the state of containers is kept; only the owner may read it.
-	Dir string
-	// Instance is the value of [engine.LabelInstance] of containers that are ours.
-	Instance string
-	// Guest returns the guest's binary for a Go architecture name.
-	Guest func(arch string) ([]byte, error)
-	// Attach is the way to hand in NVIDIA devices where a person has decided on one; none hands in nothing and counts
-	// as success. Empty: the best that works.
-	Attach engine.AttachWay
-	// MPS is the pipe directory of CUDA's Multi-Process Service; empty: where CUDA_MPS_PIPE_DIRECTORY says, else CUDA's
-	// own default.
-	MPS string
-	// Log gets what happens besides; nil: nothing.
-	Log *slog.Logger
+	// Host is the daemon's address, such as unix:///var/run/docker.sock. Empty: DOCKER_HOST, the current context, or
+	// the first default socket that answers.
+	Host     string
+	Dir      string                            // for the state of containers; only the owner may read it
+	Instance string                            // value of [engine.LabelInstance] of our containers
+	Guest    func(arch string) ([]byte, error) // the guest's binary for a Go architecture name
+	Attach   engine.AttachWay                  // for NVIDIA devices; none attaches nothing; empty: the best that works
+	MPS      string                            // CUDA's MPS pipe directory; empty: where CUDA looks
+	Log      *slog.Logger                      // may be nil
 }
 
-// Open prepares an engine. It does not ask the daemon anything, so that a daemon that is down now may come up later. It
-// fails with server_start_invalid where the address makes no sense and with engine_create_unsupported where it is one
-// that Slipway does not use.
+// Open prepares an engine without connecting, so that a daemon that is down now may start later. It fails with
+// server_start_invalid for an invalid address and with engine_create_unsupported for one that Slipway does not use.
 func Open(config Config) (*Engine, error) {
 	connection, err := daemon.Open(config.Host, config.Log)
 	if err != nil {
@@ -86,7 +76,7 @@ func (e *Engine) Close() error {
 	return e.daemon.Close()
 }
 
-// Info is what the daemon says now, and where it does not keep sessions apart.
+// Info is what the daemon reports now, and where it does not isolate sessions.
 func (e *Engine) Info(ctx context.Context) (engine.Info, error) {
 	facts, err := e.daemon.AskFacts(ctx)
 	if err != nil {

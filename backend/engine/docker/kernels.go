@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,12 +19,11 @@ import (
 	"slipway/backend/session"
 )
 
-// kernels keeps what this machine holds of each container: the files that are mounted into it and the listener that its
-// guest dials. On disk:
+// kernels manages the files that are mounted into each container and the listener that its guest dials:
 //
 //	guest/slipway-guest-<arch>-<hash>   one for each version in use
-//	kernels/<name>/guest                the same file, by another link
-//	kernels/<name>/config.json          what the guest is told
+//	kernels/<name>/guest                a link to it
+//	kernels/<name>/config.json          the guest's configuration
 //	kernels/<name>/link/agent.sock      where the guest dials
 //	kernels/<name>/daemon               the id of the daemon that has the container
 type kernels struct {
@@ -48,7 +48,7 @@ func (k *kernel) guestPath() string  { return filepath.Join(k.dir, "guest") }
 func (k *kernel) configPath() string { return filepath.Join(k.dir, "config.json") }
 func (k *kernel) linkPath() string   { return filepath.Join(k.dir, "link") }
 
-// session is the session that a kernel belongs to, "" if its files are gone.
+// session is the session of a kernel, "" if its files are gone.
 func (k *kernel) session() string {
 	var config engine.GuestConfig
 	data, err := os.ReadFile(k.configPath())
@@ -58,7 +58,7 @@ func (k *kernel) session() string {
 	return string(config.Session)
 }
 
-// delivery is what a container's directory is filled with.
+// delivery is what is written into a container's directory.
 type delivery struct {
 	daemon string // id of the daemon that will have the container
 	arch   string
@@ -72,8 +72,8 @@ var errClosed = &session.Error{Code: session.CodeEngineUnavailable, Message: "Th
 
 func openKernels(dir string) (*kernels, error) {
 	if dir == "" {
-		return nil, &session.Error{Code: session.CodeServerInvalid,
-			Message: "The Docker engine needs a directory for its state."}
+		return nil, session.NewError(session.CodeServerInvalid,
+			"The Docker engine needs a directory for its state.", "")
 	}
 	dir, err := filepath.Abs(dir)
 	if err == nil {
@@ -86,17 +86,15 @@ func openKernels(dir string) (*kernels, error) {
 		nil
 }
 
-// path is the directory of a container's files. It refuses names that would lead elsewhere.
+// path is the directory of a container. It refuses names that lead elsewhere.
 func (ks *kernels) path(name string) (string, error) {
 	if name == "" || strings.ContainsAny(name, `/\`) || strings.HasPrefix(name, ".") || len(name) > 128 {
-		return "", &session.Error{Code: session.CodeEngineInvalid, Message: "The container name \"" + name +
-			"\" cannot be used."}
+		return "", session.NewError(session.CodeEngineInvalid, "The container name \""+name+"\" cannot be used.", "")
 	}
 	return filepath.Join(ks.dir, "kernels", name), nil
 }
 
-// prepare writes the files of a container and listens for its guest. Doing it again writes them again and keeps the
-// listener. It reports whether the container's directory is new.
+// prepare writes a container's files and listens for its guest, again if need be. fresh: its directory is new.
 func (ks *kernels) prepare(name string, files delivery) (k *kernel, fresh bool, err error) {
 	dir, err := ks.path(name)
 	if err != nil {
@@ -138,7 +136,7 @@ func (ks *kernels) write(dir string, files delivery) error {
 	return nil
 }
 
-// guest returns the path of the guest's binary, written where it was missing.
+// guest returns the path of the guest's binary, which it writes if necessary.
 func (ks *kernels) guest(arch string, binary func(string) ([]byte, error)) (string, error) {
 	ks.mu.Lock()
 	written := ks.guests[arch]
@@ -149,8 +147,7 @@ func (ks *kernels) guest(arch string, binary func(string) ([]byte, error)) (stri
 	data, err := binary(arch)
 	if err != nil {
 		return "", session.WrapError(err, session.CodeEngineUnsupported,
-			"This Slipway has no guest for "+arch+" containers.",
-			"Choose an image for another architecture.")
+			"This Slipway has no guest for "+arch+" containers.", "Choose an image for another architecture.")
 	}
 	sum := sha256.Sum256(data)
 	path := filepath.Join(ks.dir, "guest", "slipway-guest-"+arch+"-"+hex.EncodeToString(sum[:6]))
@@ -168,7 +165,7 @@ func (ks *kernels) guest(arch string, binary func(string) ([]byte, error)) (stri
 	return path, nil
 }
 
-// linkFile makes a second link to a file, or a copy where that cannot be.
+// linkFile makes a hard link to a file, or a copy where that fails.
 func linkFile(from, to string) error {
 	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -183,7 +180,7 @@ func linkFile(from, to string) error {
 	return atomicwriter.WriteFile(to, data, 0o755)
 }
 
-// open returns the kernel of a name and listens for its guest if it does not yet. The directory must be there.
+// open returns the kernel of a name, which listens for its guest. The directory must exist.
 func (ks *kernels) open(name string) (*kernel, error) {
 	dir, err := ks.path(name)
 	if err != nil {
@@ -214,28 +211,25 @@ func (ks *kernels) open(name string) (*kernel, error) {
 	return k, nil
 }
 
-// bind notes which container a kernel became.
 func (ks *kernels) bind(id string, k *kernel) {
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
 	ks.byID[id] = k
 }
 
-// of returns the kernel of a container id, nil if it is not known yet.
+// of returns the kernel of a container id, nil if it is unknown.
 func (ks *kernels) of(id string) *kernel {
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
 	return ks.byID[id]
 }
 
-// knows reports whether a name is in use by this process.
 func (ks *kernels) knows(name string) bool {
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
 	return ks.byName[name] != nil
 }
 
-// discard closes the link of a name and removes its files.
 func (ks *kernels) discard(name string) error {
 	dir, err := ks.path(name)
 	if err != nil {
@@ -244,11 +238,7 @@ func (ks *kernels) discard(name string) error {
 	ks.mu.Lock()
 	there := ks.byName[name]
 	delete(ks.byName, name)
-	for id, k := range ks.byID {
-		if k.name == name {
-			delete(ks.byID, id)
-		}
-	}
+	maps.DeleteFunc(ks.byID, func(_ string, k *kernel) bool { return k.name == name })
 	ks.mu.Unlock()
 	if there != nil {
 		there.link.close()
@@ -259,8 +249,7 @@ func (ks *kernels) discard(name string) error {
 	return nil
 }
 
-// names lists the containers of a daemon, the owner, that have a directory. Those of another daemon, used before or
-// after, are not its business.
+// names lists the containers of a daemon that have a directory.
 func (ks *kernels) names(owner string) ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join(ks.dir, "kernels"))
 	if err != nil {

@@ -14,9 +14,8 @@ import (
 	"slipway/backend/session"
 )
 
-// Start starts a created container. Besides engine_start_failed it fails with disk_write_no-space, with engine_attach_…
-// where a device could not be handed in, in which case the container is removed, and, for a container that is gone,
-// with engine_read_not-found.
+// Start starts a created container. It also fails with disk_write_no-space, engine_read_not-found, and engine_attach_…
+// where a device could not be attached; then the container is removed.
 func (e *Engine) Start(ctx context.Context, id string) error {
 	err := e.daemon.API.ContainerStart(ctx, id, container.StartOptions{})
 	if err == nil {
@@ -31,7 +30,7 @@ func (e *Engine) Start(ctx context.Context, id string) error {
 	return e.startFailure(ctx, id, err)
 }
 
-// Stop ends a container, after grace by force. Docker counts grace in whole seconds, so a part of one counts as one.
+// Stop stops a container and kills it after grace, which Docker counts in whole seconds, rounded up.
 func (e *Engine) Stop(ctx context.Context, id string, grace time.Duration) error {
 	seconds := int(math.Ceil(max(grace, 0).Seconds()))
 	err := e.daemon.API.ContainerStop(ctx, id, container.StopOptions{Timeout: &seconds})
@@ -41,8 +40,7 @@ func (e *Engine) Stop(ctx context.Context, id string, grace time.Duration) error
 	return daemon.ContainerFailure(ctx, id, err)
 }
 
-// Remove removes a container with its anonymous volumes, then its home unless another kernel still uses it, then its
-// files here.
+// Remove removes a container with its anonymous volumes, its home unless another kernel uses it, and its files here.
 func (e *Engine) Remove(ctx context.Context, id string) error {
 	state, err := e.Inspect(ctx, id)
 	if session.CodeOf(err) == session.CodeNoContainer {
@@ -62,8 +60,7 @@ func (e *Engine) Remove(ctx context.Context, id string) error {
 	return e.kernels.discard(state.Name)
 }
 
-// removeLeftovers removes the volumes and files of a container that somebody else removed. Those of one that this
-// process has not met go with the first List.
+// removeLeftovers removes what a removed container left behind. List removes what this process does not know.
 func (e *Engine) removeLeftovers(ctx context.Context, id string) error {
 	k := e.kernels.of(id)
 	if k == nil {
@@ -77,7 +74,7 @@ func (e *Engine) removeLeftovers(ctx context.Context, id string) error {
 	return e.kernels.discard(k.name)
 }
 
-// removeVolumes removes our volumes that carry a label, except those to keep and those that a container still uses.
+// removeVolumes removes our volumes with a label, except those in keep and those in use.
 func (e *Engine) removeVolumes(ctx context.Context, label string, keep map[string]bool) error {
 	selection := e.mine()
 	selection.Add("label", label)
@@ -96,7 +93,6 @@ func (e *Engine) removeVolumes(ctx context.Context, label string, keep map[strin
 	return nil
 }
 
-// removeVolume removes a volume. One that is in use stays for its last user.
 func (e *Engine) removeVolume(ctx context.Context, name string) error {
 	err := e.daemon.API.VolumeRemove(ctx, name, false)
 	if errdefs.IsNotFound(err) || errdefs.IsConflict(err) {
@@ -105,7 +101,6 @@ func (e *Engine) removeVolume(ctx context.Context, name string) error {
 	return daemon.Failure(ctx, err)
 }
 
-// startHints explain what runc and the daemon say of a container that did not start.
 var startHints = daemon.Wordings[string]{
 	daemon.When(`(?i)exec format error`,
 		"The image is made for another kind of processor; choose one for this machine."),
@@ -115,24 +110,17 @@ var startHints = daemon.Wordings[string]{
 		"A mounted directory vanished or its target is a file in the image; check the mounts."),
 	daemon.When(`(?i)permission denied|operation not permitted`,
 		"Docker may not do this; check that Slipway's data folder is not on a file system mounted noexec."),
+	daemon.When(``, "Try again. If it fails again, read the Docker daemon's log."),
 }
 
-func startHint(text string) string {
-	if hint := startHints.Of(text); hint != "" {
-		return hint
-	}
-	return "Try again. If it fails again, read the Docker daemon's log."
-}
-
-// startFailure says why a container did not start. One that devices kept from starting is removed, and the next attempt
-// tries the ways again: what was found before is not true any more.
+// startFailure says why a container did not start. If it was a device, the container is removed, and the next attempt
+// tries the ways to attach again.
 func (e *Engine) startFailure(ctx context.Context, id string, err error) error {
 	failed := e.Devices.Failure(err)
 	if failed == nil {
 		text := daemon.Text(err)
 		return session.WrapError(err, session.CodeStartFailed,
-			"Docker could not start the container: "+daemon.Sentence(text),
-			startHint(text))
+			"Docker could not start the container: "+daemon.Sentence(text), startHints.Of(text))
 	}
 	cleaning, cancel := e.daemon.Brief(context.WithoutCancel(ctx))
 	defer cancel()

@@ -12,8 +12,7 @@ import (
 	"slipway/backend/peer"
 )
 
-// bindLink listens in dir by way of a descriptor of it, since a socket's path has at most 108 bytes and dir may be
-// deeper than that.
+// bindLink listens in dir through a descriptor: a socket's path has at most 108 bytes and dir may be longer.
 func bindLink(dir string) (*net.UnixListener, error) {
 	folder, err := os.Open(dir)
 	if err != nil {
@@ -35,9 +34,9 @@ func bindLink(dir string) (*net.UnixListener, error) {
 	return listener, nil
 }
 
-// trusted reports whether the guest made a connection, rather than one of the person's processes beside it, which may
-// reach the socket. The guest is root of the container and has a capability that no process of the person's has, but
-// for those that make a user namespace of their own: that one has a single user.
+// trusted reports whether the guest made a connection, not another process of the container, which may reach the
+// socket. The guest is root with a capability that the person's processes lack, except in a user namespace of their
+// own, and that has one user.
 func trusted(conn *net.UnixConn) bool {
 	process, err := peer.Of(conn)
 	if err != nil {

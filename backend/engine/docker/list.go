@@ -16,8 +16,7 @@ import (
 	"slipway/backend/session"
 )
 
-// List returns our containers, running or not. The first List also removes what containers that are gone left behind:
-// files here, homes and spools.
+// List returns our containers, running or not. The first List also removes what removed containers left behind.
 func (e *Engine) List(ctx context.Context) ([]engine.State, error) {
 	ctx, cancel := e.daemon.Brief(ctx)
 	defer cancel()
@@ -62,63 +61,49 @@ func (e *Engine) Others(ctx context.Context) ([]engine.State, error) {
 	return slices.DeleteFunc(states, func(s engine.State) bool { return s.Labels[engine.LabelInstance] == "" }), err
 }
 
-// isMine reports whether this agent has made a container, which it may not have though Docker finds it by our label:
-// see [labelsOf].
+// isMine reports whether this agent made a container; others may have our label too, see [labelsOf].
 func (e *Engine) isMine(s engine.State) bool {
 	return s.Labels[engine.LabelInstance] == e.config.Instance
 }
 
-// mine selects what carries our instance label.
 func (e *Engine) mine() filters.Args {
 	return filters.NewArgs(filters.Arg("label", engine.LabelInstance+"="+e.config.Instance))
 }
 
-// inspectAll inspects containers, leaving out those that went meanwhile.
+// inspectAll inspects containers and leaves out those that are gone.
 func (e *Engine) inspectAll(ctx context.Context, found []container.Summary) ([]engine.State, error) {
-	states, errs := make([]engine.State, len(found)), make([]error, len(found))
-	daemon.Each(len(found), func(i int) { states[i], errs[i] = e.Inspect(ctx, found[i].ID) })
-	for _, err := range errs {
-		if err != nil && !daemon.IsGone(err) {
-			return nil, err
-		}
-	}
-	return slices.DeleteFunc(states, func(s engine.State) bool { return s.ID == "" }), nil
+	return daemon.Each(found, daemon.IsGone, func(c container.Summary) (engine.State, error) {
+		return e.Inspect(ctx, c.ID)
+	})
 }
 
-// sweep removes files and volumes whose container is gone: a process that was killed between removing the one and the
-// other left them. What this process has in work stays.
+// sweep removes files and volumes of removed containers, left by a killed process, but none in use here.
 func (e *Engine) sweep(ctx context.Context, states []engine.State) {
 	used := map[string]bool{}
 	for _, s := range states {
 		used[s.Name], used[homeVolume(s.Labels)] = true, true
 	}
+	warn := func(what string, err error) {
+		if err != nil {
+			e.daemon.Log.Warn(what, "error", err)
+		}
+	}
 	facts, err := e.daemon.Facts(ctx)
 	if err != nil {
-		e.daemon.Log.Warn("old containers' files stay", "error", err)
+		warn("old containers' files stay", err)
 		return
 	}
 	names, err := e.kernels.names(facts.ID)
-	if err != nil {
-		e.daemon.Log.Warn("old containers' files stay", "error", err)
-	}
+	warn("old containers' files stay", err)
 	for _, name := range names {
-		if used[name] || e.kernels.knows(name) {
-			continue
-		}
-		if err := e.kernels.discard(name); err != nil {
-			e.daemon.Log.Warn("an old container's files stay", "container", name, "error", err)
+		if !used[name] && !e.kernels.knows(name) {
+			warn("an old container's files stay", e.kernels.discard(name))
 		}
 	}
-	// A volume that a new container uses by now is refused by Docker.
-	if err := e.removeVolumes(ctx, engine.LabelInstance+"="+e.config.Instance, used); err != nil {
-		e.daemon.Log.Warn("old volumes stay", "error", err)
-	}
-	if err := e.SweepTrials(ctx); err != nil {
-		e.daemon.Log.Warn("old trials stay", "error", err)
-	}
-	if err := e.SweepNetworks(ctx, states); err != nil {
-		e.daemon.Log.Warn("old networks stay", "error", err)
-	}
+	// Docker refuses to remove a volume that a new container uses.
+	warn("old volumes stay", e.removeVolumes(ctx, engine.LabelInstance+"="+e.config.Instance, used))
+	warn("old trials stay", e.SweepTrials(ctx))
+	warn("old networks stay", e.SweepNetworks(ctx, states))
 }
 
 func (e *Engine) Inspect(ctx context.Context, id string) (engine.State, error) {
@@ -151,7 +136,7 @@ func stateOf(c container.InspectResponse) engine.State {
 	return s
 }
 
-// stateTime reads a time of Docker's, which writes the year 1 for never.
+// stateTime reads Docker's time, which has the year 1 for never.
 func stateTime(text string) time.Time {
 	at, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil || at.Year() < 1970 {
@@ -160,17 +145,14 @@ func stateTime(text string) time.Time {
 	return at
 }
 
-// watched are the changes of a container that alter its [engine.State].
+// watched are the events that change an [engine.State].
 var watched = []events.Action{events.ActionCreate, events.ActionStart, events.ActionDie, events.ActionOOM,
 	events.ActionDestroy, events.ActionRename}
 
-// overlap is how far before the last List a Watch begins, so that nothing falls between the two.
-const overlap = 2 * time.Second
-
-// Watch calls fn for each container of ours that changes. It begins with what changed since shortly before the last
-// List, so a caller that lists and then watches misses nothing. A container that is gone is told of once more, as Gone.
+// Watch calls fn for each container of ours that changes, from shortly before the last List, so that a caller that
+// lists and then watches misses nothing. A removed container is reported once more, as Gone.
 func (e *Engine) Watch(ctx context.Context, fn func(engine.State)) error {
-	// The client reads its API version before it has asked for it, unless some call was answered already.
+	// Events uses the API version before the client has negotiated it, unless a call was answered already.
 	if _, err := e.daemon.Facts(ctx); err != nil {
 		return err
 	}
@@ -184,7 +166,7 @@ func (e *Engine) Watch(ctx context.Context, fn func(engine.State)) error {
 	e.mu.Unlock()
 	options := events.ListOptions{Filters: selection}
 	if !since.IsZero() && time.Since(since) < time.Minute {
-		options.Since = since.Add(-overlap).Format(time.RFC3339Nano)
+		options.Since = since.Add(-2 * time.Second).Format(time.RFC3339Nano) // so that it misses nothing
 	}
 	listening, stop := context.WithCancel(ctx)
 	defer stop()
@@ -208,7 +190,6 @@ func (e *Engine) Watch(ctx context.Context, fn func(engine.State)) error {
 	}
 }
 
-// changed is the state of the container that an event is about.
 func (e *Engine) changed(ctx context.Context, message events.Message) (engine.State, error) {
 	id := message.Actor.ID
 	state, err := e.Inspect(ctx, id)

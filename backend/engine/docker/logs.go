@@ -30,8 +30,8 @@ func (e *Engine) Logs(ctx context.Context, id string, opts session.LogOptions) (
 	return &logReader{frames: frames, fail: fail, timestamps: opts.Timestamps}, nil
 }
 
-// logReader takes the text out of Docker's frames of stdout and stderr. Docker cuts lines of more than 16 KiB into
-// several frames and gives each a time; the reader leaves out those in the middle of a line.
+// logReader extracts the text from Docker's frames. Docker splits lines of more than 16 KiB into several frames, each
+// with a time; the reader drops the times in the middle of a line.
 type logReader struct {
 	frames     io.ReadCloser
 	fail       func(error) error // makes the error that a reader gets
@@ -40,10 +40,10 @@ type logReader struct {
 	pending    []byte            // of the frame under way
 }
 
-// frameDaemon is the stream number of an error that the daemon met on the way.
+// frameDaemon is the stream of the daemon's own errors.
 const frameDaemon = 3
 
-// longestFrame is more than Docker puts into one, in bytes.
+// longestFrame is larger than any frame of Docker, in bytes.
 const longestFrame = 1 << 20
 
 func (r *logReader) Read(p []byte) (int, error) {
@@ -60,7 +60,6 @@ func (r *logReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next reads the next frame.
 func (r *logReader) next() error {
 	var head [8]byte
 	if _, err := io.ReadFull(r.frames, head[:]); err != nil {

@@ -15,7 +15,7 @@ func TestStartHints(t *testing.T) {
 		"a new reason nobody has heard of": "Try again. If it fails again, " +
 			"read the Docker daemon's log.",
 	} {
-		if got := startHint(text); got != want {
+		if got := startHints.Of(text); got != want {
 			t.Errorf("%q: got %q", text, got)
 		}
 	}

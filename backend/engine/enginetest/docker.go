@@ -5,34 +5,29 @@ import (
 	"testing"
 )
 
-// The images that tests on a real Docker may count on. The scripts that start the test daemon make them.
+// Images on the test daemon, made by the scripts that start it.
 const (
-	// ImageMinimal has bash, the core utilities and python3.
-	ImageMinimal = "slipway-test/minimal:1"
-	// ImageNotebook has jupyter-notebook besides.
-	ImageNotebook = "slipway-test/notebook:1"
-	// ImageStatic holds one static binary, /hello, and nothing else.
-	ImageStatic = "slipway-test/static:1"
-	// ImageUser is the minimal image with a default user that is not root.
-	ImageUser = "slipway-test/user:1"
+	ImageMinimal  = "slipway-test/minimal:1"  // bash, the core utilities and python3
+	ImageNotebook = "slipway-test/notebook:1" // also jupyter-notebook
+	ImageStatic   = "slipway-test/static:1"   // one static binary, /hello
+	ImageUser     = "slipway-test/user:1"     // the minimal image with a default user that is not root
 )
 
-// DockerVariable names the environment variable that holds the address of the Docker daemon for tests, as unix:///path.
+// DockerVariable is the environment variable with the address of the Docker daemon for tests, as unix:///path.
 const DockerVariable = "SLIPWAY_TEST_DOCKER"
 
-// ModernVariable names the environment variable that holds the address of a Docker daemon of today whose CDI
-// specification names made-up devices. make test leaves that daemon, which is built from source, to make verify by the
-// value "verify".
+// ModernVariable is the same for a recent daemon whose CDI specification names made-up devices. That daemon is built
+// from source: make test sets the value "verify" and leaves it to make verify.
 const ModernVariable = "SLIPWAY_TEST_MODERN_DOCKER"
 
-// RequireDocker returns the address of the Docker daemon that tests may use. Without one it skips the test under -short
-// and fails it otherwise: a test that did not run has not passed.
+// RequireDocker returns the address of the test daemon. Without one it skips the test under -short and fails it
+// otherwise: a test that did not run has not passed.
 func RequireDocker(t testing.TB) string {
 	t.Helper()
 	return require(t, DockerVariable)
 }
 
-// RequireModernDocker is [RequireDocker] for the daemon of today.
+// RequireModernDocker is [RequireDocker] for the recent daemon.
 func RequireModernDocker(t testing.TB) string {
 	t.Helper()
 	return require(t, ModernVariable)

@@ -1,3 +1,4 @@
+// Package enginetest has [Run], the suite for implementations of [engine.Engine], and what tests need of a real daemon.
 package enginetest
 
 import (
@@ -16,24 +17,18 @@ import (
 	"slipway/gpu"
 )
 
-// Options says what an engine under test has and can do.
+// Options describes an engine under test.
 type Options struct {
 	Instance string // instance label that the engine lists
 	Image    string // an image that is there, with a POSIX shell
-	// OOM is a command that uses more memory than a container of the suite has.
-	OOM string
-	// PullImage is a reference that can be pulled and Evict removes it from the machine beforehand.
-	PullImage string
-	Evict     func(t *testing.T, ref string)
-	// HomeExists reports whether the home of a container is still there.
-	HomeExists func(t *testing.T, c engine.Container) bool
-	// Serve is a program that serves [ServePort] on every address of a container.
-	Serve []string
-	// Guest reports whether the engine's guests speak the link protocol; without it the cases that need one are left
-	// out.
-	Guest bool
-	// DropGuest breaks the connection to a container's guest from the far side. nil: the suite only closes its own end.
-	DropGuest func(t *testing.T, id string)
+	OOM      string // a command that uses more memory than a container has
+	// PullImage is a reference that can be pulled; Evict removes it from the machine first.
+	PullImage  string
+	Evict      func(t *testing.T, ref string)
+	HomeExists func(t *testing.T, c engine.Container) bool // whether the home of a container exists
+	Serve      []string                                    // serves [ServePort] on every address of its container
+	Guest      bool                                        // guests speak the link protocol, which cases need
+	DropGuest  func(t *testing.T, id string)               // breaks a guest's connection from its side; nil: not tested
 }
 
 // ServePort is where [Options.Serve] serves.
@@ -50,7 +45,6 @@ const (
 	commandSleep = "sleep 600"
 )
 
-// suite is one case under way.
 type suite struct {
 	*testing.T
 	Options
@@ -63,12 +57,11 @@ type engineCase struct {
 	run  func(*suite)
 }
 
-// Run checks that an engine keeps its promises. open makes a fresh engine for each case and is responsible for closing
-// it; what the cases create they remove.
+// Run checks an engine. open makes a new engine for each case and closes it; cases remove what they create.
 func Run(t *testing.T, open func(t *testing.T) engine.Engine, opts Options) {
-	all := cases
+	all := slices.Concat(containerCases, streamCases, imageCases, networkCases)
 	if opts.Guest {
-		all = slices.Concat(cases, guestCases)
+		all = append(all, guestCases...)
 	}
 	for _, c := range all {
 		t.Run(c.name, func(t *testing.T) {
@@ -79,68 +72,7 @@ func Run(t *testing.T, open func(t *testing.T) engine.Engine, opts Options) {
 	}
 }
 
-var cases = []engineCase{
-	{"info describes the machine", caseInfo},
-	{"an image that is there is described and listed", caseImage},
-	{"an image that is not there is not-found", caseNoImage},
-	{"create twice gives the same container", caseCreateTwice},
-	{"create with other labels finds the name taken", caseNameTaken},
-	{"create without its image says so", caseCreateNoImage},
-	{"create without a name is invalid", caseCreateInvalid},
-	{"a created container is not running", caseCreated},
-	{"start twice does nothing more", caseStartTwice},
-	{"start of what is gone is not-found", caseStartGone},
-	{"stop ends a container once", caseStop},
-	{"stop ends a busy batch container within its grace", caseStopBusy},
-	{"remove takes a running container away", caseRemoveRunning},
-	{"stop and remove of what is gone do nothing", caseGone},
-	{"list shows this instance and no other", caseList},
-	{"inspect of what is gone is not-found", caseInspectGone},
-	{"an exit code is kept", caseExitCode},
-	{"success is exit code 0", caseExitZero},
-	{"watch tells of start and end", caseWatch},
-	{"watch ends with its context", caseWatchCancel},
-	{"logs come in order", caseLogs},
-	{"logs keep only the tail asked for", caseLogsTail},
-	{"logs begin with times when asked to", caseLogsTimes},
-	{"followed logs end with the container", caseLogsFollow},
-	{"followed logs end with their context", caseLogsCancel},
-	{"stats are of running containers only", caseStats},
-	{"guest of an ended container is guest_exited", caseGuestExited},
-	{"guest of a container that is not started waits", caseGuestWaits},
-	{"ten containers at once do not disturb each other", caseConcurrent},
-	{"every call ends with its context", caseCancelled},
-	{"pull of an image nobody has is not-found", casePullUnknown},
-	{"a container is committed, running or not, and the image removed", caseCommit},
-	{"a commit that is given up leaves no image", caseCommitCancel},
-	{"an image that a container uses is not removed", caseRemoveUsed},
-	{"an image is given away and put together again", caseTransfer},
-	{"giving an image away ends when told to", caseTransferEnds},
-	{"a network is made once and removed once", caseNetwork},
-	{"a network with other labels finds the name taken", caseNetworkTaken},
-	{"a network without a name is invalid", caseNetworkInvalid},
-	{"a network stays while a container runs in it", caseNetworkInUse},
-	{"create without its network says so", caseCreateNoNetwork},
-	{"containers that are kept apart run in one network", caseNetworkApart},
-	{"attachment names a way", caseAttachment},
-	{"running out of memory is reported", caseOOM},
-	{"pull tells of progress that never goes back", casePull},
-	{"pull stops with its context", casePullCancel},
-	{"the home goes with the container", caseHome},
-}
-
-// guestCases are those that need the guest of a container.
-var guestCases = []engineCase{
-	{"the guest greets and becomes ready", caseGuestHello},
-	{"a lost guest connection is made again", caseGuestAgain},
-	{"asking again replaces the guest connection", caseGuestReplaced},
-	{"a guest connection breaks when the container ends", caseGuestBreaks},
-	{"a guest connection breaks when the container is removed", caseGuestRemoved},
-	{"directories are mounted to be written, to be read, and in part", caseMounts},
-	{"a server is reached in its own container alone", caseServed},
-}
-
-// container describes a new container with a name of its own.
+// container describes a new container with a unique name.
 func (s *suite) container(command string) engine.Container {
 	id := session.ID(strings.ToLower(rand.Text()[:12]))
 	name := fmt.Sprintf("slipway-%s-%s-1", id, session.MainKernel)
@@ -159,7 +91,7 @@ func (s *suite) container(command string) engine.Container {
 	}
 }
 
-// create creates a container that the case's end removes.
+// create creates a container and removes it at the end of the case.
 func (s *suite) create(c engine.Container) string {
 	s.Helper()
 	id, err := s.engine.Create(s.ctx, c)
@@ -170,7 +102,7 @@ func (s *suite) create(c engine.Container) string {
 	return id
 }
 
-// atEnd removes what the case made, if it is still there.
+// atEnd removes something at the end of the case if it still exists.
 func (s *suite) atEnd(what string, remove func(context.Context) error) {
 	s.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -181,7 +113,6 @@ func (s *suite) atEnd(what string, remove func(context.Context) error) {
 	})
 }
 
-// run creates and starts a container.
 func (s *suite) run(c engine.Container) string {
 	s.Helper()
 	id := s.create(c)
@@ -189,7 +120,6 @@ func (s *suite) run(c engine.Container) string {
 	return id
 }
 
-// start is run for a command.
 func (s *suite) start(command string) string {
 	s.Helper()
 	return s.run(s.container(command))
@@ -204,7 +134,6 @@ func (s *suite) inspect(id string) engine.State {
 	return state
 }
 
-// ended waits for a container to end and returns its last state.
 func (s *suite) ended(id string) engine.State {
 	s.Helper()
 	var state engine.State
@@ -215,7 +144,6 @@ func (s *suite) ended(id string) engine.State {
 	return state
 }
 
-// await polls for what happens on the other side of a process border.
 func (s *suite) await(what string, done func() bool) {
 	s.Helper()
 	deadline := time.Now().Add(patience)
@@ -227,7 +155,7 @@ func (s *suite) await(what string, done func() bool) {
 	}
 }
 
-// ends waits for what is to end with its context.
+// ends waits for something that its context ends.
 func (s *suite) ends(what string, done <-chan error) (err error) {
 	s.Helper()
 	select {
@@ -238,7 +166,6 @@ func (s *suite) ends(what string, done <-chan error) (err error) {
 	return err
 }
 
-// ok ends the case where something failed.
 func (s *suite) ok(err error) {
 	s.Helper()
 	if err != nil {
@@ -246,7 +173,7 @@ func (s *suite) ok(err error) {
 	}
 }
 
-// failure is the error of a call of which nothing else matters.
+// failure is the error of a call whose result does not matter.
 func failure[T any](_ T, err error) error { return err }
 
 func (s *suite) wantCode(err error, code session.Code) {

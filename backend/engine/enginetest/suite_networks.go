@@ -5,11 +5,73 @@ import (
 	"maps"
 
 	"slipway/backend/engine"
-	"slipway/backend/guest/link"
 	"slipway/backend/session"
 )
 
-// network makes a private network that the case's end removes, after the containers in it.
+var networkCases = []engineCase{
+	{"a network is made once and removed once", func(s *suite) {
+		c := s.container("")
+		name := s.network(networkFor(c))
+		if err := s.engine.CreateNetwork(s.ctx, networkFor(c)); err != nil {
+			s.Errorf("second create: %v", err)
+		}
+		for range 2 {
+			if err := s.engine.RemoveNetwork(s.ctx, name); err != nil {
+				s.Errorf("remove: %v", err)
+			}
+		}
+		c.Network = name
+		s.wantCode(failure(s.engine.Create(s.ctx, c)), session.CodeEngineConflict)
+	}},
+	{"a network with other labels finds the name taken", func(s *suite) {
+		n := networkFor(s.container(""))
+		s.network(n)
+		n.Labels = maps.Clone(n.Labels)
+		n.Labels[engine.LabelSession] = "somebodyelse"
+		s.wantCode(s.engine.CreateNetwork(s.ctx, n), session.CodeEngineConflict)
+	}},
+	{"a network without a name is invalid", func(s *suite) {
+		n := networkFor(s.container(""))
+		n.Name = ""
+		s.wantCode(s.engine.CreateNetwork(s.ctx, n), session.CodeEngineInvalid)
+	}},
+	{"a network stays while a container runs in it", func(s *suite) {
+		c := s.container("")
+		c.Network = s.network(networkFor(c))
+		id := s.run(c)
+		s.wantCode(s.engine.RemoveNetwork(s.ctx, c.Network), session.CodeEngineConflict)
+		if !s.inspect(id).Running {
+			s.Error("the container does not run any more")
+		}
+	}},
+	{"containers that are kept apart run in one network", func(s *suite) {
+		network, first, second := s.apart()
+		s.ok(s.engine.Remove(s.ctx, first))
+		s.wantCode(s.engine.RemoveNetwork(s.ctx, network), session.CodeEngineConflict)
+		if !s.inspect(second).Running {
+			s.Error("the other container does not run any more")
+		}
+	}},
+	{"create without its network says so", func(s *suite) {
+		c := s.container("")
+		// An engine's own networks are not for sessions: the machine's would share its loopback.
+		for _, name := range []string{"slipway-none", "host", "bridge", "none", "container:" + c.Name} {
+			c.Network = name
+			s.wantCode(failure(s.engine.Create(s.ctx, c)), session.CodeEngineConflict)
+			s.wantListed(c.Name, false)
+		}
+	}},
+	{"attachment names a way", func(s *suite) {
+		for _, fresh := range []bool{true, false} {
+			attachment, err := s.engine.Attachment(s.ctx, fresh)
+			if err != nil || attachment.Way == "" {
+				s.Errorf("want a way, got %+v, %v", attachment, err)
+			}
+		}
+	}},
+}
+
+// network makes a private network and removes it at the end of the case.
 func (s *suite) network(n engine.Network) string {
 	s.Helper()
 	s.atEnd("the network that the case made",
@@ -18,7 +80,6 @@ func (s *suite) network(n engine.Network) string {
 	return n.Name
 }
 
-// networkFor is a network for a container.
 func networkFor(c engine.Container) engine.Network {
 	return engine.Network{Name: "slipway-" + c.Labels[engine.LabelSession], Labels: map[string]string{
 		engine.LabelSession:  c.Labels[engine.LabelSession],
@@ -26,46 +87,7 @@ func networkFor(c engine.Container) engine.Network {
 	}}
 }
 
-func caseNetwork(s *suite) {
-	c := s.container("")
-	name := s.network(networkFor(c))
-	if err := s.engine.CreateNetwork(s.ctx, networkFor(c)); err != nil {
-		s.Errorf("second create: %v", err)
-	}
-	for range 2 {
-		if err := s.engine.RemoveNetwork(s.ctx, name); err != nil {
-			s.Errorf("remove: %v", err)
-		}
-	}
-	c.Network = name
-	s.wantCode(failure(s.engine.Create(s.ctx, c)), session.CodeEngineConflict)
-}
-
-func caseNetworkTaken(s *suite) {
-	n := networkFor(s.container(""))
-	s.network(n)
-	n.Labels = maps.Clone(n.Labels)
-	n.Labels[engine.LabelSession] = "somebodyelse"
-	s.wantCode(s.engine.CreateNetwork(s.ctx, n), session.CodeEngineConflict)
-}
-
-func caseNetworkInvalid(s *suite) {
-	n := networkFor(s.container(""))
-	n.Name = ""
-	s.wantCode(s.engine.CreateNetwork(s.ctx, n), session.CodeEngineInvalid)
-}
-
-func caseNetworkInUse(s *suite) {
-	c := s.container("")
-	c.Network = s.network(networkFor(c))
-	id := s.run(c)
-	s.wantCode(s.engine.RemoveNetwork(s.ctx, c.Network), session.CodeEngineConflict)
-	if !s.inspect(id).Running {
-		s.Error("the container does not run any more")
-	}
-}
-
-// apart makes a network that keeps its containers apart, and two in it.
+// apart makes a network that isolates its containers, and two of them in it.
 func (s *suite) apart() (network string, first, second string) {
 	s.Helper()
 	c, d := s.container(""), s.container("")
@@ -76,57 +98,4 @@ func (s *suite) apart() (network string, first, second string) {
 	}
 	c.Network, d.Network = n.Name, n.Name
 	return n.Name, s.run(c), s.run(d)
-}
-
-func caseNetworkApart(s *suite) {
-	network, first, second := s.apart()
-	s.ok(s.engine.Remove(s.ctx, first))
-	s.wantCode(s.engine.RemoveNetwork(s.ctx, network), session.CodeEngineConflict)
-	if !s.inspect(second).Running {
-		s.Error("the other container does not run any more")
-	}
-}
-
-// caseServed looks only at what the guests dial, each in its own container: by its address one container is tried from
-// another where there are addresses.
-func caseServed(s *suite) {
-	_, first, second := s.apart()
-	server, other := s.connect(first), s.connect(second)
-	s.ready(server)
-	s.ready(other)
-	ctx, cancel := context.WithTimeout(s.ctx, patience)
-	defer cancel()
-	if _, err := server.StartService(ctx, link.ServiceRequest{ID: "server", Argv: s.Serve, Port: ServePort,
-		Timeout: patience}); err != nil {
-		s.Fatalf("the server does not start: %v", err)
-	}
-	conn, err := server.Dial(ctx, ServePort)
-	if err != nil {
-		s.Fatalf("it is not reached: %v", err)
-	}
-	conn.Close() //nolint:errcheck // nothing to lose
-	if conn, err := other.Dial(ctx, ServePort); err == nil {
-		conn.Close() //nolint:errcheck // nothing to lose
-		s.Error("it is reached from another container")
-	}
-}
-
-func caseCreateNoNetwork(s *suite) {
-	c := s.container("")
-	// Those that engines have of their own are no networks for sessions: by the machine's, its loopback would be
-	// theirs.
-	for _, name := range []string{"slipway-none", "host", "bridge", "none", "container:" + c.Name} {
-		c.Network = name
-		s.wantCode(failure(s.engine.Create(s.ctx, c)), session.CodeEngineConflict)
-		s.wantListed(c.Name, false)
-	}
-}
-
-func caseAttachment(s *suite) {
-	for _, fresh := range []bool{true, false} {
-		attachment, err := s.engine.Attachment(s.ctx, fresh)
-		if err != nil || attachment.Way == "" {
-			s.Errorf("want a way, got %+v, %v", attachment, err)
-		}
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,9 +17,10 @@ import (
 	"slipway/backend/engine"
 	"slipway/backend/engine/sim/shell"
 	"slipway/backend/session"
+	"slipway/gpu"
 )
 
-// How long things take on a usual machine.
+// How long things take at speed 1.
 const (
 	createTime = 180 * time.Millisecond
 	startTime  = 320 * time.Millisecond
@@ -26,17 +28,16 @@ const (
 	stopTime   = 120 * time.Millisecond
 )
 
-// containers are those of the machine.
 type containers struct {
 	*machine
 	images   *images
 	networks *networks
 
 	byID     map[string]*container // guarded by mu, as what follows
-	watchers map[*engine.Changes]struct{}
+	watchers map[*watcher]struct{}
 }
 
-// container is one simulated container. Its fields are guarded by machine.mu.
+// container is one simulated container. machine.mu guards its fields.
 type container struct {
 	record
 	log      *logFile
@@ -46,12 +47,7 @@ type container struct {
 }
 
 func (s *containers) Create(ctx context.Context, c engine.Container) (string, error) {
-	if err := s.check(ctx); err != nil {
-		return "", err
-	}
-	s.mu.Lock()
-	id, err := s.named(c)
-	s.mu.Unlock()
+	id, err := locked(ctx, s.machine, func() (string, error) { return s.named(c) })
 	if id != "" || err != nil {
 		return id, err
 	}
@@ -61,10 +57,14 @@ func (s *containers) Create(ctx context.Context, c engine.Container) (string, er
 	if err := s.pause(ctx, createTime); err != nil {
 		return "", err
 	}
-	id = newID()
+	var raw [32]byte
+	_, _ = rand.Read(raw[:])        // never fails: see the documentation of crypto/rand
+	id = hex.EncodeToString(raw[:]) // like Docker's
 	log, err := s.prepare(id, c)
 	if err != nil {
-		return "", errors.Join(noSpace(err), os.RemoveAll(s.containerDir(id)))
+		err = session.WrapError(err, session.CodeDiskFull, "The files of the session cannot be written.",
+			"Make room on the disk.")
+		return "", errors.Join(err, os.RemoveAll(s.containerDir(id)))
 	}
 	c.Labels, c.CPUs, c.Mounts = maps.Clone(c.Labels), slices.Clone(c.CPUs), slices.Clone(c.Mounts)
 	made := &container{record: record{Spec: c, State: engine.State{ID: id, Name: c.Name, Created: true,
@@ -80,14 +80,7 @@ func (s *containers) Create(ctx context.Context, c engine.Container) (string, er
 	return id, s.save()
 }
 
-// newID is an id as Docker's are.
-func newID() string {
-	var raw [32]byte
-	_, _ = rand.Read(raw[:]) // never fails: see the documentation of crypto/rand
-	return hex.EncodeToString(raw[:])
-}
-
-// named returns the container that c already is. It needs mu.
+// named returns the container with the name and labels of c. It needs mu.
 func (s *containers) named(c engine.Container) (string, error) {
 	for id, other := range s.byID {
 		switch {
@@ -132,7 +125,6 @@ func (s *containers) creatable(c engine.Container) error {
 	return nil
 }
 
-// prepare makes the files of a container.
 func (s *containers) prepare(id string, c engine.Container) (*logFile, error) {
 	root := filepath.Join(s.containerDir(id), "root")
 	if err := errors.Join(os.MkdirAll(s.containerDir(id), 0o700), os.Mkdir(root, 0o755)); err != nil {
@@ -142,11 +134,6 @@ func (s *containers) prepare(id string, c engine.Container) (*logFile, error) {
 		return nil, err
 	}
 	return openLog(filepath.Join(s.containerDir(id), "log"), s.config.Clock)
-}
-
-func noSpace(err error) error {
-	return session.WrapError(err, session.CodeDiskFull, "The files of the session cannot be written.",
-		"Make room on the disk.")
 }
 
 func (s *containers) Start(ctx context.Context, id string) error {
@@ -214,46 +201,76 @@ func (s *containers) Remove(ctx context.Context, id string) error {
 	return errors.Join(err, s.save(), os.RemoveAll(s.containerDir(id)))
 }
 
-// Others implements [engine.Monitor]: nobody else uses a simulated machine.
+// Others implements [engine.Monitor]: a simulated machine has no other users.
 func (s *containers) Others(context.Context) ([]engine.State, error) { return nil, nil }
 
 func (s *containers) List(ctx context.Context) ([]engine.State, error) {
-	if err := s.check(ctx); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	states := []engine.State{}
-	for _, c := range s.byID {
-		if s.ours(c) {
-			states = append(states, c.state())
+	return locked(ctx, s.machine, func() ([]engine.State, error) {
+		states := []engine.State{}
+		for _, c := range s.byID {
+			if s.ours(c) {
+				states = append(states, c.state())
+			}
 		}
-	}
-	slices.SortFunc(states, func(x, y engine.State) int { return cmp.Compare(x.Name, y.Name) })
-	return states, nil
+		slices.SortFunc(states, func(x, y engine.State) int { return cmp.Compare(x.Name, y.Name) })
+		return states, nil
+	})
 }
 
 func (s *containers) Inspect(ctx context.Context, id string) (engine.State, error) {
-	if err := s.check(ctx); err != nil {
-		return engine.State{}, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c, ok := s.byID[id]
-	if !ok {
-		return engine.State{}, notFound(id)
-	}
-	return c.state(), nil
+	return locked(ctx, s.machine, func() (engine.State, error) {
+		c, ok := s.byID[id]
+		if !ok {
+			return engine.State{}, notFound(id)
+		}
+		return c.state(), nil
+	})
 }
 
-// touch wakes all who wait, and tells watchers of a container. The caller holds mu.
+// touch wakes all who wait and reports a container to watchers. It needs mu.
 func (s *containers) touch(c *container) {
 	s.wake()
 	if c.lost || !s.ours(c) {
 		return
 	}
 	for w := range s.watchers {
-		w.Push(c.state())
+		w.states = append(w.states, c.state())
+	}
+}
+
+// watcher is one Watch, with the states that it has not reported yet.
+type watcher struct{ states []engine.State }
+
+func (s *containers) Watch(ctx context.Context, fn func(engine.State)) error {
+	w, err := locked(ctx, s.machine, func() (*watcher, error) {
+		w := &watcher{}
+		s.watchers[w] = struct{}{}
+		return w, nil
+	})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.watchers, w)
+	}()
+	for {
+		s.mu.Lock()
+		states, ended, changed := w.states, s.closed, s.changed
+		w.states = nil
+		s.mu.Unlock()
+		for _, state := range states {
+			fn(state)
+		}
+		if ended {
+			return closed()
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return cancelled(ctx)
+		}
 	}
 }
 
@@ -273,7 +290,7 @@ func notFound(id string) error {
 		"It may have been removed.")
 }
 
-// using returns the names of the containers that use an image. It needs mu.
+// using returns the names of containers that use an image. It needs mu.
 func (s *containers) using(image session.Image) []string {
 	var names []string
 	for _, c := range s.byID {
@@ -292,4 +309,38 @@ func (s *containers) runsIn(network string) bool {
 		}
 	}
 	return false
+}
+
+const guestMemory = 9 * gpu.MiB
+
+// Stats implements [engine.Monitor]. CPU and memory follow the process table; network and disk are made up.
+func (s *containers) Stats(ctx context.Context, ids []string) (map[string]engine.Stats, error) {
+	if err := s.check(ctx); err != nil {
+		return nil, err
+	}
+	now := s.config.Clock.Now()
+	samples := map[string]engine.Stats{}
+	for _, id := range ids {
+		s.mu.Lock()
+		c, ok := s.byID[id]
+		if !ok || !c.State.Running || c.life == nil {
+			s.mu.Unlock()
+			continue
+		}
+		limit, kills, world := c.Spec.Memory, c.OOMKills, c.life.world
+		s.mu.Unlock()
+		use := world.Usage()
+		up := now.Sub(world.Started).Seconds()
+		// Caches and heaps vary by a few percent.
+		sway := 1 + 0.04*math.Sin(up/7) + 0.02*math.Sin(up/1.9)
+		busy := use.CPU.Seconds()
+		samples[id] = engine.Stats{
+			At: now, CPU: use.CPU, MemLimit: limit, Pids: use.Processes + 1, OOMKills: kills,
+			Memory: min(limit, gpu.Bytes(float64(guestMemory+gpu.Bytes(use.Memory))*sway)),
+			NetRx:  gpu.Bytes(900 + 40*up), NetTx: gpu.Bytes(600 + 25*up),
+			DiskRead:  gpu.Bytes(2*float64(gpu.MiB) + busy*64*1024),
+			DiskWrite: gpu.Bytes(64*1024 + busy*256*1024),
+		}
+	}
+	return samples, nil
 }

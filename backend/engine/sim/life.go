@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"net"
@@ -18,6 +19,7 @@ import (
 	"slipway/backend/engine/sim/shell"
 	"slipway/backend/guest"
 	"slipway/backend/session"
+	"slipway/gpu"
 )
 
 // life is a container that runs in this process.
@@ -30,10 +32,7 @@ type life struct {
 	gone   chan struct{}   // closed when all of it has ended
 }
 
-// endGrace is how long the terminals and services of a container have to end.
-const endGrace = 2 * time.Second
-
-// adopt takes up the containers that ran when the last process ended.
+// adopt resumes the containers that ran when the last process ended.
 func (s *containers) adopt() error {
 	for _, id := range slices.Sorted(maps.Keys(s.byID)) {
 		c := s.byID[id]
@@ -52,7 +51,6 @@ func (s *containers) adopt() error {
 	return nil
 }
 
-// begin makes a container run in this process.
 func (s *containers) begin(id string) error {
 	s.mu.Lock()
 	c, ok := s.byID[id]
@@ -77,7 +75,7 @@ func (s *containers) begin(id string) error {
 	}
 	l := &life{world: world, gone: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancel(s.ctx)
-	procs := &processes{world: world, env: environment(spec), user: strconv.Itoa(spec.Guest.UID)}
+	procs := &processes{world: world, env: environment(spec)}
 	l.guest = guest.New(guest.Config{Processes: procs, SpoolDir: spools, Log: c.log})
 	s.mu.Lock()
 	c.life = l
@@ -103,8 +101,8 @@ func (s *containers) world(id string, spec engine.Container, started time.Time) 
 		OutOfMemory: func() { s.oom(id) }, Servers: s.servers(spec.Image, files)}, nil
 }
 
-// servers are what an image has beside the utilities of a shell: with Jupyter a notebook, whose Python runs in the
-// browser. In a build of Slipway that carries none there is nothing for it to serve.
+// servers are the programs of an image beside the shell: Jupyter images have a notebook with Python in the browser. A
+// build without the notebook's page has nothing to serve.
 func (s *containers) servers(ref string, files *shell.FS) map[string]http.Handler {
 	if image, ok := s.images.find(ref); ok {
 		ref = image.Refs[0]
@@ -123,7 +121,6 @@ func (s *containers) servers(ref string, files *shell.FS) map[string]http.Handle
 	return map[string]http.Handler{"jupyter-lab": pages, "jupyter-notebook": pages}
 }
 
-// environment is what every program of a container gets.
 func environment(spec engine.Container) []string {
 	env := []string{
 		"HOME=" + session.Home, "USER=" + guest.User, "LOGNAME=" + guest.User, "SHELL=/bin/bash", "LANG=C.UTF-8",
@@ -137,12 +134,11 @@ func environment(spec engine.Container) []string {
 	return env
 }
 
-// live is the course of a running container: it becomes ready, runs its batch command if it has one, and ends with it
-// or when it is told to.
+// live runs a container: it becomes ready, runs its batch command if it has one, and ends with it or with l.ctx.
 func (s *containers) live(id string, c *container, l *life) {
 	defer close(l.gone)
 	defer func() {
-		ctx, cancel := context.WithTimeout(context.Background(), endGrace)
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second) // for its programs
 		defer cancel()
 		if err := errors.Join(l.guest.Close(ctx), l.world.FS.Close()); err != nil {
 			s.config.Log.Warn("a simulated container did not end cleanly", "container", id, "error", err)
@@ -178,8 +174,7 @@ func (s *containers) live(id string, c *container, l *life) {
 	s.lives.Go(func() { s.Exit(id, code) })
 }
 
-// finish ends a running container with a code and waits until all of it has ended. One that does not run is left as it
-// is.
+// finish ends a running container with a code and waits until all of it has ended. It ignores one that does not run.
 func (s *containers) finish(id string, code int) {
 	s.mu.Lock()
 	c, ok := s.byID[id]
@@ -211,7 +206,7 @@ func (s *containers) finish(id string, code int) {
 	s.touch(c)
 }
 
-// oom notes that the kernel killed a process of a container for memory.
+// oom records that the kernel killed a process for lack of memory.
 func (s *containers) oom(id string) {
 	s.mu.Lock()
 	c, ok := s.byID[id]
@@ -228,7 +223,7 @@ func (s *containers) oom(id string) {
 	}
 }
 
-// Guest implements [engine.Containers]. A new connection replaces the one before.
+// Guest implements [engine.Containers]. A new connection replaces the previous one.
 func (s *containers) Guest(ctx context.Context, id string) (conn net.Conn, err error) {
 	if err := s.check(ctx); err != nil {
 		return nil, err
@@ -254,7 +249,7 @@ func (s *containers) Guest(ctx context.Context, id string) (conn net.Conn, err e
 	return conn, err
 }
 
-// serve connects to the guest of a life. The caller holds mu.
+// serve connects to the guest of a life. It needs mu.
 func (s *containers) serve(l *life) net.Conn {
 	near, far := net.Pipe()
 	if l.conn != nil {
@@ -268,4 +263,83 @@ func (s *containers) serve(l *life) net.Conn {
 		far.Close() //nolint:errcheck // a pipe cannot fail to close
 	})
 	return near
+}
+
+// Exit ends a running container with a code, like a program that ends by itself or is killed.
+func (s *containers) Exit(id string, code int) {
+	s.finish(id, code)
+	if err := s.save(); err != nil {
+		s.config.Log.Error("the state of the simulated engine was not written", "error", err)
+	}
+}
+
+// OOM ends a container like the kernel when memory runs out.
+func (s *containers) OOM(id string) {
+	s.oom(id)
+	s.Exit(id, 137)
+}
+
+// Lose removes a container without telling watchers, as when somebody removes it while the event stream is broken.
+func (s *containers) Lose(id string) error {
+	s.mu.Lock()
+	if c, ok := s.byID[id]; ok {
+		c.lost = true
+	}
+	s.mu.Unlock()
+	return s.Remove(s.ctx, id)
+}
+
+func (s *containers) WriteLog(id string, lines ...string) {
+	s.mu.Lock()
+	c, ok := s.byID[id]
+	s.mu.Unlock()
+	for _, line := range lines {
+		if ok {
+			c.log.line(line)
+		}
+	}
+}
+
+// Devices are those of the simulated machine.
+type Devices interface {
+	// Look returns the devices and a sample, without affecting other readers.
+	Look(ctx context.Context) ([]gpu.Device, gpu.Sample, error)
+	// Compute runs a program of a container on what was granted, in place of its default load, until end is called.
+	Compute(container, name string, grants []gpu.Grant) (pids []int, end func())
+}
+
+type granted struct {
+	devices   Devices
+	container string
+	grants    []gpu.Grant
+}
+
+// grantedTo returns the granted devices of a container, nil if there are none.
+func (s *containers) grantedTo(id string, spec engine.Container) shell.GPUs {
+	var grants session.Grants
+	if s.config.Devices == nil || json.Unmarshal([]byte(spec.Labels[engine.LabelGrants]), &grants) != nil ||
+		len(grants.GPUs) == 0 {
+		return nil
+	}
+	return &granted{devices: s.config.Devices, container: id, grants: grants.GPUs}
+}
+
+func (g *granted) Read(ctx context.Context) ([]gpu.Device, gpu.Sample, error) {
+	devices, sample, err := g.devices.Look(ctx)
+	if err != nil {
+		return nil, sample, err
+	}
+	devices = slices.DeleteFunc(devices, func(d gpu.Device) bool {
+		return !slices.ContainsFunc(g.grants, func(grant gpu.Grant) bool { return grant.Device == d.UUID })
+	})
+	for i := range devices {
+		devices[i].Index = i // a container counts its own
+	}
+	sample.Processes = slices.DeleteFunc(sample.Processes,
+		func(p gpu.ProcessSample) bool { return p.Container != g.container })
+	return devices, sample, nil
+}
+
+func (g *granted) Compute(name string) ([]int, func()) {
+	return g.devices.Compute(g.container, name, g.grants)
 }

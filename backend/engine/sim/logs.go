@@ -15,10 +15,9 @@ import (
 	"slipway/backend/session"
 )
 
-// maxLog is how much of a container's output is kept, in bytes.
-const maxLog = 64 << 20
+const maxLog = 64 << 20 // bytes
 
-// logFile keeps what a container wrote: one line each, begun with its time.
+// logFile is the log of a container: lines that begin with their time.
 type logFile struct {
 	path  string
 	clock *pace.Clock
@@ -42,24 +41,20 @@ func openLog(path string, clock *pace.Clock) (*logFile, error) {
 	return &logFile{path: path, clock: clock, file: file, size: info.Size(), changed: make(chan struct{})}, nil
 }
 
-// Write takes output as it comes.
 func (l *logFile) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	rest := p
-	for {
-		line, after, complete := bytes.Cut(rest, []byte{'\n'})
-		l.partial = append(l.partial, line...)
-		if !complete {
-			break
+	for line := range bytes.Lines(p) {
+		text, ended := bytes.CutSuffix(line, []byte{'\n'})
+		l.partial = append(l.partial, text...)
+		if ended {
+			l.put()
 		}
-		rest = after
-		l.put()
 	}
 	return len(p), nil
 }
 
-// put writes the line that has just ended. The caller holds mu.
+// put writes the line that has just ended. It needs mu.
 func (l *logFile) put() {
 	text := l.partial
 	l.partial = nil
@@ -79,13 +74,11 @@ func (l *logFile) put() {
 	l.changed = make(chan struct{})
 }
 
-// line writes a line of our own.
 func (l *logFile) line(text string) {
 	l.flush()
 	l.Write([]byte(text + "\n")) //nolint:errcheck // always nil
 }
 
-// flush ends a line that has not ended.
 func (l *logFile) flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -101,29 +94,29 @@ func (l *logFile) wait() <-chan struct{} {
 }
 
 func (s *containers) Logs(ctx context.Context, id string, opts session.LogOptions) (io.ReadCloser, error) {
-	if err := s.check(ctx); err != nil {
+	log, err := locked(ctx, s.machine, func() (*logFile, error) {
+		if c, ok := s.byID[id]; ok {
+			return c.log, nil
+		}
+		return nil, notFound(id)
+	})
+	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	c, ok := s.byID[id]
-	s.mu.Unlock()
-	if !ok {
-		return nil, notFound(id)
-	}
-	file, err := os.Open(c.log.path)
+	file, err := os.Open(log.path)
 	if err != nil {
 		return nil, notFound(id)
 	}
 	if err := skipTo(file, opts.Tail); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	r := &logReader{opts: opts, log: c.log, file: file, lines: bufio.NewReader(file),
+	r := &logReader{opts: opts, log: log, file: file, lines: bufio.NewReader(file),
 		running: func() (bool, <-chan struct{}) { return s.running(id) }}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	return r, nil
 }
 
-// logReader reads a log as its options ask for it. Close ends a Read that waits.
+// logReader reads a log with options. Close ends a Read that waits.
 type logReader struct {
 	ctx     context.Context //nolint:containedctx // of the call that asked for the log
 	cancel  context.CancelFunc
@@ -169,7 +162,7 @@ func (r *logReader) Close() error {
 	return r.file.Close()
 }
 
-// running says whether a container runs or is to, and when to look again.
+// running reports whether a container runs or will run, and when to look again.
 func (s *containers) running(id string) (now bool, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,7 +170,7 @@ func (s *containers) running(id string) (now bool, changed <-chan struct{}) {
 	return ok && (c.State.Running || c.State.Created) && !s.closed, s.changed
 }
 
-// skipTo moves to the last n lines of a file; 0 means all of them.
+// skipTo moves to the last n lines of a file; 0 means all.
 func skipTo(file *os.File, n int) error {
 	if n <= 0 {
 		return nil

@@ -9,8 +9,7 @@ import (
 	"slipway/backend/session"
 )
 
-// networks are the private networks of the machine. A simulated network is a name: no simulated container reaches
-// another at all.
+// networks are the private networks of the machine. They are only names: simulated containers never reach each other.
 type networks struct {
 	*machine
 	here map[string]engine.Network // by name; guarded by mu
@@ -42,28 +41,25 @@ func (s *networks) CreateNetwork(ctx context.Context, n engine.Network) error {
 }
 
 func (s *networks) RemoveNetwork(ctx context.Context, name string) error {
-	if err := s.check(ctx); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	n, there := s.here[name]
-	there = there && (s.config.Instance == "" || n.Labels[engine.LabelInstance] == s.config.Instance)
-	busy := s.busy(name)
-	if there && !busy {
+	removed, err := locked(ctx, s.machine, func() (bool, error) {
+		n, there := s.here[name]
+		switch {
+		case !there || s.config.Instance != "" && n.Labels[engine.LabelInstance] != s.config.Instance:
+			return false, nil
+		case s.busy(name):
+			return false, session.NewError(session.CodeEngineConflict,
+				fmt.Sprintf("Containers still use the network %s.", name), "Remove them first.")
+		}
 		delete(s.here, name)
-	}
-	s.mu.Unlock()
-	switch {
-	case !there:
-		return nil
-	case busy:
-		return session.NewError(session.CodeEngineConflict, fmt.Sprintf("Containers still use the network %s.", name),
-			"Remove them first.")
+		return true, nil
+	})
+	if !removed {
+		return err
 	}
 	return s.save()
 }
 
-// has reports whether a network is there, as the empty name always is.
+// has reports whether a network exists. The default network, "", always does.
 func (s *networks) has(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +67,6 @@ func (s *networks) has(name string) bool {
 	return ok || name == ""
 }
 
-// MadeNetworks returns the networks of the machine by name.
 func (s *networks) MadeNetworks() map[string]engine.Network {
 	s.mu.Lock()
 	defer s.mu.Unlock()

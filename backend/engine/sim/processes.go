@@ -25,7 +25,6 @@ import (
 type processes struct {
 	world *shell.World
 	env   []string
-	user  string // number of the user
 	ttys  atomic.Int64
 }
 
@@ -33,7 +32,7 @@ var _ guest.Processes = (*processes)(nil)
 
 func (p *processes) OpenTerminal(cmd guest.Command, cols, rows int) (terminal.TTY, error) {
 	command := cmd.Argv
-	if len(command) == 1 && isShell(command[0]) {
+	if len(command) == 1 && (path.Base(command[0]) == "sh" || path.Base(command[0]) == "bash") {
 		command = nil
 	}
 	if err := p.find(command); err != nil {
@@ -47,21 +46,13 @@ func (p *processes) OpenTerminal(cmd guest.Command, cols, rows int) (terminal.TT
 	return tty, nil
 }
 
-func isShell(name string) bool {
-	base := path.Base(name)
-	return base == "sh" || base == "bash"
-}
-
 func (p *processes) Start(cmd guest.Command) (terminal.Process, error) {
 	if err := p.find(cmd.Argv); err != nil {
 		return nil, err
 	}
 	dir := session.Home
 	if cmd.Dir != "" {
-		dir = shell.Clean(path.Join(session.Home, cmd.Dir))
-		if strings.HasPrefix(cmd.Dir, "/") {
-			dir = shell.Clean(cmd.Dir)
-		}
+		dir = inHome(cmd.Dir)
 		if info, err := p.world.FS.Stat(dir); err != nil || !info.IsDir() {
 			return nil, session.NewError(session.CodeGuestInternal,
 				fmt.Sprintf("There is no directory %s in the session.", dir), "Make it first, or choose another.")
@@ -74,7 +65,14 @@ func (p *processes) Start(cmd guest.Command) (terminal.Process, error) {
 	return job, nil
 }
 
-// with is the environment of a program with variables of its own.
+// inHome makes a path absolute.
+func inHome(p string) string {
+	if strings.HasPrefix(p, "/") {
+		return shell.Clean(p)
+	}
+	return shell.Clean(path.Join(session.Home, p))
+}
+
 func (p *processes) with(vars []session.EnvVar) []string {
 	env := slices.Clone(p.env)
 	for _, v := range vars {
@@ -83,17 +81,13 @@ func (p *processes) with(vars []session.EnvVar) []string {
 	return env
 }
 
-// find fails if a program is not there or may not be run.
+// find fails if a program does not exist or is not executable.
 func (p *processes) find(argv []string) error {
 	if len(argv) == 0 || p.world.Known(argv[0]) {
 		return nil
 	}
 	if strings.Contains(argv[0], "/") {
-		name := argv[0]
-		if !strings.HasPrefix(name, "/") {
-			name = path.Join(session.Home, name)
-		}
-		info, err := p.world.FS.Stat(name)
+		info, err := p.world.FS.Stat(inHome(argv[0]))
 		if err == nil && info.Mode()&0o111 != 0 && !info.IsDir() {
 			return nil
 		}
@@ -107,8 +101,7 @@ func (p *processes) find(argv []string) error {
 }
 
 func broken(err error) error {
-	return &session.Error{Code: session.CodeGuestInternal, Message: "The simulated program could not be started.",
-		Err: err}
+	return session.WrapError(err, session.CodeGuestInternal, "The simulated program could not be started.", "")
 }
 
 func (p *processes) Which(names []string) map[string]string { return p.world.Which(names) }
@@ -125,7 +118,7 @@ func (p *processes) Files(context.Context) (net.Conn, error) {
 	return near, nil
 }
 
-// simulatedFS is the file system of a simulated container as package files knows it.
+// simulatedFS adapts the file system of a simulated container to package files.
 type simulatedFS struct{ *shell.FS }
 
 func (s simulatedFS) OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error) {

@@ -16,12 +16,10 @@ func (s *images) DescribeImage(ctx context.Context, ref string) (session.ImagePa
 	if err != nil {
 		return session.ImageParts{}, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.partsOf(image), nil
+	return locked(ctx, s.machine, func() (session.ImageParts, error) { return s.partsOf(image), nil })
 }
 
-// partsOf are those that an image came with, or the imaginary ones. It needs mu.
+// partsOf are the parts that an image was imported with, or imaginary ones. It needs mu.
 func (s *images) partsOf(image session.Image) session.ImageParts {
 	for _, brought := range s.parts {
 		if brought.ID == image.ID {
@@ -32,20 +30,15 @@ func (s *images) partsOf(image session.Image) session.ImageParts {
 }
 
 func (s *images) PresentLayers(ctx context.Context, layers []session.ImageLayer) (int, error) {
-	if err := s.check(ctx); err != nil {
-		return 0, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	present := 0
-	for _, image := range s.here {
-		present = max(present, engine.CommonLayers(layers, s.partsOf(image).Layers))
-	}
-	return present, nil
+	return locked(ctx, s.machine, func() (present int, err error) {
+		for _, image := range s.here {
+			present = max(present, engine.CommonLayers(layers, s.partsOf(image).Layers))
+		}
+		return present, nil
+	})
 }
 
-// ExportImage implements [engine.Transfers]. A simulated machine keeps nothing of what real images hold, so it has only
-// its own to give.
+// ExportImage implements [engine.Transfers]. A simulated machine does not keep the content of imported images.
 func (s *images) ExportImage(ctx context.Context, id string, want func(part string) bool,
 	fn func(part string, content io.Reader) error) error {
 	image, err := s.Image(ctx, id)
@@ -76,7 +69,10 @@ func (s *images) ImportImage(ctx context.Context, parts session.ImageParts,
 	if err := s.pause(ctx, unpack); err != nil {
 		return session.Image{}, err
 	}
-	brought := imageOf(parts)
+	brought := session.Image{ID: parts.ID, Refs: parts.Refs, Arch: parts.Arch}
+	for _, layer := range parts.Layers {
+		brought.Size += layer.Size
+	}
 	if brought.Labels, err = labelsOf(content[session.ImageConfig]); err != nil {
 		return session.Image{}, err
 	}
@@ -90,7 +86,6 @@ func (s *images) ImportImage(ctx context.Context, parts session.ImageParts,
 	return s.Image(ctx, parts.ID)
 }
 
-// take adds an image that was brought.
 func (s *images) take(brought session.Image, parts session.ImageParts) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,16 +102,6 @@ func (s *images) take(brought session.Image, parts session.ImageParts) error {
 	return nil
 }
 
-// imageOf is an image as its parts describe it.
-func imageOf(parts session.ImageParts) session.Image {
-	image := session.Image{ID: parts.ID, Refs: parts.Refs, Arch: parts.Arch}
-	for _, layer := range parts.Layers {
-		image.Size += layer.Size
-	}
-	return image
-}
-
-// labelsOf reads the labels of an image from its configuration.
 func labelsOf(stored engine.Content) (map[string]string, error) {
 	reader, err := stored.Open()
 	if err != nil {

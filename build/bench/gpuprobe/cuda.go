@@ -40,11 +40,12 @@ static const char *ptx =
 	"again:\n  mov.u64 %now, %globaltimer;\n  sub.u64 %d, %now, %start;\n"
 	"  setp.lt.u64 %p, %d, %n;\n  @%p bra again;\n  ret;\n}\n";
 
-static int find(void *lib, void *into, const char *name, const char **missing) {
-	*(void **)into = dlsym(lib, name);
-	if (!*(void **)into) { *missing = name; return 0; }
-	return 1;
-}
+// The names of the functions of cu, in order.
+static const char *names[] = {
+	"cuInit", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetUuid", "cuCtxCreate_v2", "cuModuleLoadData",
+	"cuModuleGetFunction", "cuLaunchKernel", "cuEventCreate", "cuEventRecord", "cuEventSynchronize",
+	"cuEventElapsedTime", "cuMemAlloc_v2",
+};
 
 // cuda_open prepares a load on the device with a UUID. It answers 0, CUDA's code, or -1 with what is missing.
 static int cuda_open(const char *wanted, const char **missing) {
@@ -52,13 +53,8 @@ static int cuda_open(const char *wanted, const char **missing) {
 	int n = 0, r;
 	*missing = "libcuda.so.1";
 	if (!lib) return -1;
-	if (!(find(lib, &cu.init, "cuInit", missing) && find(lib, &cu.count, "cuDeviceGetCount", missing) &&
-	      find(lib, &cu.get, "cuDeviceGet", missing) && find(lib, &cu.uuid, "cuDeviceGetUuid", missing) &&
-	      find(lib, &cu.context, "cuCtxCreate_v2", missing) && find(lib, &cu.load, "cuModuleLoadData", missing) &&
-	      find(lib, &cu.function, "cuModuleGetFunction", missing) && find(lib, &cu.launch, "cuLaunchKernel", missing) &&
-	      find(lib, &cu.event, "cuEventCreate", missing) && find(lib, &cu.record, "cuEventRecord", missing) &&
-	      find(lib, &cu.wait, "cuEventSynchronize", missing) && find(lib, &cu.elapsed, "cuEventElapsedTime", missing) &&
-	      find(lib, &cu.alloc, "cuMemAlloc_v2", missing))) return -1;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (!(((void **)&cu)[i] = dlsym(lib, *missing = names[i]))) return -1;
 	if ((r = cu.init(0)) || (r = cu.count(&n))) return r;
 	*missing = "the device among those of CUDA";
 	for (int i = 0; i < n; i++) {
@@ -103,7 +99,6 @@ import (
 	"unsafe"
 )
 
-// openCUDA prepares this process to load a device.
 func openCUDA(uuid string) error {
 	wanted := C.CString(uuid)
 	defer C.free(unsafe.Pointer(wanted))
@@ -118,7 +113,7 @@ func openCUDA(uuid string) error {
 	}
 }
 
-// spin keeps the device busy and returns for how long, by CUDA's events.
+// spin keeps the device busy and returns for how long by CUDA's events.
 func spin(d time.Duration) (time.Duration, error) {
 	var ms C.float
 	if code := C.cuda_spin(C.ulonglong(d), &ms); code != 0 {
@@ -127,7 +122,7 @@ func spin(d time.Duration) (time.Duration, error) {
 	return time.Duration(float64(ms) * float64(time.Millisecond)), nil
 }
 
-// take takes memory of the device until the process ends.
+// take allocates memory of the device until the process ends.
 func take(bytes int64) error {
 	if code := C.cuda_take(C.size_t(bytes)); code != 0 {
 		return fmt.Errorf("CUDA answered %d", code)

@@ -6,8 +6,7 @@ import (
 	"slipway/gpu"
 )
 
-// integral is what a series of samples says of some processes on one device, summed the way accounts do: utilisation
-// times the time that it speaks for.
+// integral sums samples of some processes on one device as accounts do: utilisation times the time that it covers.
 type integral struct {
 	covered   time.Duration
 	busy      time.Duration  // of the processes
@@ -20,7 +19,7 @@ type integral struct {
 	lost      []string
 }
 
-// add counts the time between two samples. A process is ours if mine says so.
+// add adds the time between two samples. mine selects the processes.
 func (in *integral) add(prev, next gpu.Sample, device gpu.UUID, mine func(pid int) bool) {
 	dt := next.At.Boot - prev.At.Boot
 	in.covered += dt
@@ -66,5 +65,5 @@ func (in *integral) add(prev, next gpu.Sample, device gpu.UUID, mine func(pid in
 	}
 }
 
-// part is util hundredths of a percent of a time.
+// part is util hundredths of a percent of a duration.
 func part(d time.Duration, util int) time.Duration { return d * time.Duration(util) / 10000 }

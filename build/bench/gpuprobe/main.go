@@ -1,9 +1,8 @@
 //go:build linux && cgo
 
-// Command gpuprobe compares what Slipway measures on an NVIDIA device with what is known of the work: kernels that run
-// for a set time, timed by CUDA's own events, and memory taken in steps. It needs a driver and no Docker, takes about
-// five minutes, prints a Markdown table, and leaves the device's settings as they are. Build it with C linkage where
-// the program will run, or before:
+// Command gpuprobe compares Slipway's measurements of an NVIDIA device with known work: kernels that run for a set
+// time, timed by CUDA's own events, and memory allocated in steps. It needs a driver and no Docker, takes about five
+// minutes, prints a Markdown table and changes no settings of the device. Build it with C linkage:
 //
 //	CGO_ENABLED=1 go build -o build/bin/gpuprobe ./build/bench/gpuprobe
 //	build/bin/gpuprobe > table.md
@@ -24,7 +23,6 @@ import (
 	"slipway/gpu/nvml"
 )
 
-// options are the flags.
 type options struct {
 	seconds int
 	poll    time.Duration
@@ -38,7 +36,7 @@ func main() {
 		case nvml.ChildCommand:
 			os.Exit(nvml.ChildMain(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
 		case workCommand:
-			end(work(os.Args[2:], os.Stdout))
+			end(measure.Run(func() { work(os.Args[2:], os.Stdout) }))
 		}
 	}
 	var o options

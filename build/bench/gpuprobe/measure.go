@@ -7,10 +7,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,7 +24,6 @@ import (
 	"slipway/gpu/nvml"
 )
 
-// prober runs loads and compares.
 type prober struct {
 	options
 	ctx    context.Context //nolint:containedctx // of the whole run
@@ -41,8 +42,7 @@ func (p *prober) conditions() {
 		host = "Linux " + strings.TrimSpace(string(release))
 	}
 	fmt.Fprintf(p.out, "%s (%s), driver %s, %s, %s; each load %d s, read every %s.\n\n", p.device.Model,
-		p.device.Memory, p.device.Driver, host,
-		time.Now().UTC().Format(time.RFC3339), p.seconds, p.poll)
+		p.device.Memory, p.device.Driver, host, time.Now().UTC().Format(time.RFC3339), p.seconds, p.poll)
 	c := p.device.Capabilities
 	fmt.Fprintf(p.out,
 		"Process memory %s, process utilisation %s, energy counter %s, accounting %s, MIG %s, memory limit %s.\n\n",
@@ -55,14 +55,13 @@ func (p *prober) row(what, truth, measured, difference string) {
 	fmt.Fprintf(p.out, "| %s | %s | %s | %s |\n", what, truth, measured, difference)
 }
 
-// worker is one process that loads the device.
 type worker struct {
 	cmd   *exec.Cmd
 	lines *bufio.Scanner
 	stdin io.WriteCloser
 }
 
-// result is what a worker knows of its own work.
+// result is a worker's own measurement.
 type result struct {
 	BusyMs    float64 `json:"busyMs"` // by CUDA's events
 	Kernels   int     `json:"kernels"`
@@ -83,7 +82,6 @@ func (p *prober) startWorker(duty int) *worker {
 	return w
 }
 
-// ask gives the worker a line and reads what it answers.
 func (w *worker) ask(line string) (r result) {
 	measure.Get(fmt.Fprintln(w.stdin, line))
 	if !w.lines.Scan() {
@@ -95,7 +93,6 @@ func (w *worker) ask(line string) (r result) {
 
 func (w *worker) finish() { measure.OK(w.stdin.Close(), w.cmd.Wait()) }
 
-// watch samples for a while and sums.
 func (p *prober) watch(d time.Duration, pids ...int) *integral {
 	prev, in := measure.Get(p.source.Sample(p.ctx)), &integral{}
 	tick := time.NewTicker(p.poll)
@@ -146,7 +143,7 @@ func (p *prober) energyRow(what string, in *integral) {
 		fmt.Sprintf("%.1f J from power", float64(in.power)/1000), difference)
 }
 
-// duty runs one process that is busy a part of the time.
+// duty runs one process that is busy part of the time.
 func (p *prober) duty(percent int) {
 	w := p.startWorker(percent)
 	w.ask("mark")
@@ -168,19 +165,17 @@ func (p *prober) duty(percent int) {
 	w.finish()
 }
 
-// sharers runs two processes. Their events overlap while they take turns, so the truth is only what the device can do:
-// together no more than all the time.
+// sharers runs two processes. Their events overlap while they take turns, so the truth is only the device's time.
 func (p *prober) sharers() {
 	one, two := p.startWorker(70), p.startWorker(30)
 	in := p.watch(time.Duration(p.seconds)*time.Second, one.cmd.Process.Pid, two.cmd.Process.Pid)
 	p.row("two processes, 70 % and 30 % busy: together", fmt.Sprintf("%.2f s, the device's own", in.device.Seconds()),
-		fmt.Sprintf("%.2f s", in.busy.Seconds()),
-		fmt.Sprintf("%+.2f s", in.busy.Seconds()-in.device.Seconds()))
+		fmt.Sprintf("%.2f s", in.busy.Seconds()), fmt.Sprintf("%+.2f s", in.busy.Seconds()-in.device.Seconds()))
 	one.finish()
 	two.finish()
 }
 
-// memory takes memory in steps and looks what of it is seen.
+// memory allocates memory in steps and compares what is measured.
 func (p *prober) memory() {
 	w := p.startWorker(0)
 	var base gpu.Bytes
@@ -199,7 +194,6 @@ func (p *prober) memory() {
 	w.finish()
 }
 
-// costs measures what reading costs.
 func (p *prober) costs() {
 	const times = 50
 	before, began := cpuTime(), time.Now()
@@ -226,4 +220,57 @@ func (p *prober) remarks() {
 	for _, text := range p.lost {
 		fmt.Fprintln(p.out, "Lost:", text)
 	}
+}
+
+// workCommand makes this program a worker.
+const workCommand = "work"
+
+// period is the length of one duty cycle.
+const period = 100 * time.Millisecond
+
+// work loads the device until stdin ends. It answers "mark" with its work since the last line, and "take N" with its
+// memory after allocating N bytes more.
+func work(args []string, out io.Writer) {
+	flags := flag.NewFlagSet(workCommand, flag.ContinueOnError)
+	device := flags.String("device", "", "UUID")
+	duty := flags.Int("duty", 0, "percent of the time that the device is to be busy")
+	measure.OK(flags.Parse(args))
+	runtime.LockOSThread() // CUDA's context belongs to a thread
+	measure.OK(openCUDA(*device))
+	measure.Get(fmt.Fprintln(out, "ready"))
+	lines := make(chan string)
+	go func() {
+		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+			lines <- in.Text()
+		}
+		close(lines)
+	}()
+	var done result
+	tick := time.NewTicker(period)
+	defer tick.Stop()
+	for {
+		select {
+		case line, ok := <-lines:
+			if !ok {
+				return
+			}
+			answer(line, &done, out)
+		case <-tick.C:
+			if *duty > 0 {
+				done.BusyMs += measure.Get(spin(period*time.Duration(*duty)/100)).Seconds() * 1000
+				done.Kernels++
+			}
+		}
+	}
+}
+
+func answer(line string, done *result, out io.Writer) {
+	if amount, ok := strings.CutPrefix(line, "take "); ok {
+		if n := measure.Get(strconv.ParseInt(amount, 10, 64)); n > 0 {
+			measure.OK(take(n))
+			done.Allocated += n
+		}
+	}
+	measure.OK(json.NewEncoder(out).Encode(*done))
+	done.BusyMs, done.Kernels = 0, 0
 }

@@ -17,17 +17,14 @@ import (
 	"slipway/build/bench/measure"
 )
 
-// Addresses of the two ends of a path.
 const (
 	NearAddress = "10.231.0.1"
 	FarAddress  = "10.231.0.2"
 )
 
-// mtu is what a packet has at most, in bytes.
-const mtu = 1500
+const mtu = 1500 // bytes
 
-// Namespaces makes two network namespaces with the names given, joined by a path that Run carries. Remove them with
-// Remove.
+// Namespaces makes two network namespaces that Run connects. Remove removes them.
 func Namespaces(ctx context.Context, near, far string) (ends [2]int) {
 	for i, name := range []string{near, far} {
 		measure.OK(ip(ctx, "netns", "add", name))
@@ -44,8 +41,7 @@ func Namespaces(ctx context.Context, near, far string) (ends [2]int) {
 	return ends
 }
 
-// chooseCubic makes cubic the default in a namespace: whatever the machine's own is, figures compare best with that.
-// Where the machine's default is another, cubic must first be among those that namespaces may choose.
+// chooseCubic makes cubic the default of a namespace, which may choose only allowed algorithms.
 func chooseCubic(ctx context.Context, name string) {
 	const settings = "/proc/sys/net/ipv4/"
 	allowed := measure.Get(os.ReadFile(settings + "tcp_allowed_congestion_control"))
@@ -56,7 +52,7 @@ func chooseCubic(ctx context.Context, name string) {
 	measure.OK(ip(ctx, "netns", "exec", name, "sh", "-c", "echo cubic > "+settings+"tcp_congestion_control"))
 }
 
-// Remove removes the namespaces and what is in them.
+// Remove removes namespaces and everything in them.
 func Remove(names ...string) error {
 	var failed error
 	for _, name := range names {
@@ -73,7 +69,6 @@ func ip(ctx context.Context, words ...string) error {
 	return nil
 }
 
-// device is the name of the TUN device in each namespace.
 const device = "path0"
 
 // openTUN makes a TUN device in a namespace. The thread that enters the namespace ends with its goroutine.
@@ -113,8 +108,8 @@ func enterAndOpen(namespace string) (int, error) {
 	return fd, nil
 }
 
-// Run carries packets between the two ends until ctx ends: up is from the first to the second. Each direction has a
-// thread of its own. On a busy machine run it at a high priority, and all that is measured with it.
+// Run carries packets between the two ends until ctx ends; up is from the first to the second. Each direction has its
+// own thread. On a busy machine run it, and everything measured, at a high priority.
 func Run(ctx context.Context, ends [2]int, up, down Direction) error {
 	failed := make(chan error, 2)
 	ctx, cancel := context.WithCancel(ctx)
@@ -131,7 +126,6 @@ func Run(ctx context.Context, ends [2]int, up, down Direction) error {
 	return errors.Join(err, <-failed)
 }
 
-// carry moves the packets of one direction.
 func carry(ctx context.Context, from, to int, d Direction, seed uint64) error {
 	p := &pipe{d: d, random: rand.New(rand.NewPCG(seed, 1))}
 	start := time.Now()

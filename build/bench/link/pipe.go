@@ -1,6 +1,5 @@
-// Package link emulates a network path between two network namespaces where the kernel lacks netem: packets cross from
-// one TUN device to another at an exact rate, after an exact delay, through a queue of a given depth, and some are lost
-// at random. It needs Linux and root.
+// Package link emulates a network path between two network namespaces without netem: packets cross between TUN devices
+// with a given rate, delay, queue and random loss. It needs Linux and root.
 package link
 
 import (
@@ -8,7 +7,7 @@ import (
 	"time"
 )
 
-// Direction is what one direction of a path does to packets.
+// Direction describes one direction of a path.
 type Direction struct {
 	Rate  float64       // bytes of packets per second; 0 for no limit
 	Delay time.Duration // from the end of sending to arrival
@@ -16,7 +15,7 @@ type Direction struct {
 	Loss  float64       // the share of packets that is lost at random, 0 to 1
 }
 
-// pipe is the arithmetic of one direction. Its clock is an argument.
+// pipe computes one direction. Its clock is an argument.
 type pipe struct {
 	d      Direction
 	random *rand.Rand
@@ -29,7 +28,7 @@ type packet struct {
 	due  time.Duration
 }
 
-// take puts a packet in and reports false when it is dropped.
+// take adds a packet, or returns false if it is dropped.
 func (p *pipe) take(data []byte, now time.Duration) bool {
 	p.free = max(p.free, now)
 	if p.d.Rate > 0 {
@@ -46,7 +45,7 @@ func (p *pipe) take(data []byte, now time.Duration) bool {
 	return true
 }
 
-// due returns the next packet that has arrived by now, nil if none has.
+// due returns the next packet that has arrived, nil if there is none.
 func (p *pipe) due(now time.Duration) []byte {
 	if len(p.flying) == 0 || p.flying[0].due > now {
 		return nil
@@ -57,7 +56,7 @@ func (p *pipe) due(now time.Duration) []byte {
 	return data
 }
 
-// next returns how long until the next packet arrives, an hour if none flies.
+// next returns the time until the next packet arrives, an hour if there is none.
 func (p *pipe) next(now time.Duration) time.Duration {
 	if len(p.flying) == 0 {
 		return time.Hour

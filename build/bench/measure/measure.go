@@ -1,5 +1,4 @@
-// Package measure is what the programs that measure share. A measurement ends at its first failure, as a test does: see
-// [Run].
+// Package measure is shared by the measuring programs. A measurement ends at its first failure, like a test: see [Run].
 package measure
 
 import (
@@ -14,10 +13,9 @@ import (
 	"strings"
 )
 
-// failure is what [OK] ends a measurement with.
 type failure struct{ err error }
 
-// Run calls do and returns what failed in it. [OK] and [Get] are for the goroutine that do runs on.
+// Run calls do and returns its failure. [OK] and [Get] are for the same goroutine.
 func Run(do func()) (err error) {
 	defer func() {
 		switch cause := recover().(type) {
@@ -32,16 +30,16 @@ func Run(do func()) (err error) {
 	return nil
 }
 
-// OK ends the measurement where one of errs is not nil, with the place.
+// OK ends the measurement if one of errs is not nil, with the place.
 func OK(errs ...error) { check(errors.Join(errs...)) }
 
-// Get is the value of a call that must not fail; see [OK].
+// Get returns the value of a call that must not fail; see [OK].
 func Get[T any](value T, err error) T {
 	check(err)
 	return value
 }
 
-// Fail ends the measurement with a failure of its own.
+// Fail ends the measurement.
 func Fail(format string, args ...any) { check(fmt.Errorf(format, args...)) }
 
 func check(err error) {
@@ -54,7 +52,7 @@ func check(err error) {
 	panic(failure{err})
 }
 
-// Quantile returns the value below which the share q of all lies, 0 of none.
+// Quantile returns the value below which the share q of all values lies, 0 for none.
 func Quantile[T cmp.Ordered](values []T, q float64) (of T) {
 	if len(values) == 0 {
 		return of

@@ -1,8 +1,6 @@
-// Command soak serves a demonstration for hours of its own time, with somebody who
-// looks at it, opens terminals, launches, ends, and closes the lid. It prints
-// how long it takes to be ready, and once an hour of its time how much memory and how many goroutines it has,
-// and fails where they grow, where the books do not balance, or
-// where a log complains.
+// Command soak serves a demonstration for hours of its own time to a simulated person who looks at it, opens terminals,
+// launches and ends sessions, and closes the lid. It prints the time to start, and the memory and goroutines once an
+// hour of its time. It fails if they grow, the accounts do not balance, or a log has warnings.
 package main
 
 import (
@@ -13,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"time"
 
 	"slipway/backend/client"
@@ -20,6 +19,7 @@ import (
 	"slipway/backend/demo/run"
 	"slipway/backend/place"
 	"slipway/backend/service"
+	"slipway/build/bench/measure"
 )
 
 func main() {
@@ -43,7 +43,6 @@ func main() {
 	fmt.Println("All is well.")
 }
 
-// soak is one run.
 type soak struct {
 	speed  int
 	length time.Duration
@@ -52,7 +51,6 @@ type soak struct {
 	quick  bool // it is too short for what fills up in the first hour to be full
 }
 
-// run serves the demonstration and judges it.
 func (s soak) run(ctx context.Context) (err error) {
 	dir, err := os.MkdirTemp("", "slipway-soak-")
 	if err != nil {
@@ -60,16 +58,14 @@ func (s soak) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	home := place.Home{Dir: dir}
-	if err := s.serve(ctx, home); err != nil {
+	figures, err := s.serve(ctx, home)
+	if err != nil {
 		return err
 	}
-	return errors.Join(
-		s.judgeFigures(home.Join(figuresName)), judgeBooks(home), judgeBooks(demo.LabHome(home)), judgeLogs(home),
-	)
+	return errors.Join(s.judgeFigures(figures), judgeBooks(home), judgeBooks(demo.LabHome(home)), judgeLogs(home))
 }
 
-// serve serves it for as long as it is asked to, with somebody who uses it.
-func (s soak) serve(ctx context.Context, home place.Home) error {
+func (s soak) serve(ctx context.Context, home place.Home) ([]figure, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.length)
 	defer cancel()
 	ready, ended := make(chan service.Ready, 1), make(chan error, 1)
@@ -81,22 +77,20 @@ func (s soak) serve(ctx context.Context, home place.Home) error {
 	}()
 	select {
 	case err := <-ended:
-		return fmt.Errorf("the demonstration is not served: %w", err)
+		return nil, fmt.Errorf("the demonstration is not served: %w", err)
 	case <-ready:
 		c, err := client.Connect(ctx, home)
 		if err != nil {
-			return errors.Join(err, stop(cancel, ended))
+			return nil, errors.Join(err, stop(cancel, ended))
 		}
-		using := make(chan error, 1)
-		p := &person{c}
-		go func() { using <- p.use(ctx) }()
-		go watch(ctx, "workstation", home.Join(figuresName), s.every)
-		err = <-using
-		return errors.Join(err, stop(cancel, ended))
+		watched := make(chan []figure, 1)
+		go func() { watched <- watch(ctx, s.every) }()
+		err = (&person{c}).use(ctx)
+		err = errors.Join(err, stop(cancel, ended))
+		return <-watched, err
 	}
 }
 
-// stop ends the demonstration and waits for it.
 func stop(cancel context.CancelFunc, ended <-chan error) error {
 	cancel()
 	err := <-ended
@@ -104,4 +98,41 @@ func stop(cancel context.CancelFunc, ended <-chan error) error {
 		return nil
 	}
 	return err
+}
+
+const starts = 5
+
+// measureStart prints the time until a new demonstration answers, with its lab server connected and its past made up.
+func measureStart(ctx context.Context, seed uint64) error {
+	var all []time.Duration
+	for range starts {
+		took, err := start(ctx, seed)
+		if err != nil {
+			return err
+		}
+		all = append(all, took)
+	}
+	fmt.Printf("ready in %s (median of %d; %s to %s)\n", measure.Median(all).Round(time.Millisecond), starts,
+		slices.Min(all).Round(time.Millisecond), slices.Max(all).Round(time.Millisecond))
+	return nil
+}
+
+func start(ctx context.Context, seed uint64) (took time.Duration, err error) {
+	dir, err := os.MkdirTemp("", "slipway-soak-")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	began := time.Now()
+	err = run.Demo(ctx, run.Config{Options: demo.Options{Seed: seed}, Keep: dir,
+		Ready: func(service.Ready, string) {
+			took = time.Since(began)
+			cancel()
+		}})
+	if took > 0 && errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	return took, err
 }

@@ -16,17 +16,17 @@ import (
 	"slipway/gpu"
 )
 
-// person uses a demonstration as somebody at its page does.
+// person uses a demonstration like somebody at its page.
 type person struct{ *client.Client }
 
-// How often the person does something, and how long the lid stays closed.
+// How often the person acts, and how long the lid stays closed.
 const (
 	turnEvery = 3 * time.Second
 	lidClosed = 2 * time.Second
 	lidEvery  = 10 // turns
 )
 
-// use goes on until ctx ends.
+// use acts until ctx ends.
 func (p *person) use(ctx context.Context) error {
 	ctx, over := context.WithCancelCause(ctx)
 	defer over(nil)
@@ -54,7 +54,7 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// turn looks at everything, works in a session of its own, and now and then closes the lid.
+// turn reads every list, works in a session, and sometimes closes the lid.
 func (p *person) turn(ctx context.Context, number int) {
 	for _, target := range []string{route.Sessions.Target(), route.Devices.Target(), route.Resources.Target(),
 		route.Accounts.Target(), route.Queue.Target()} {
@@ -68,11 +68,9 @@ func (p *person) turn(ctx context.Context, number int) {
 	}
 }
 
-// work launches a session, opens a shell in it, and ends it.
 func (p *person) work(ctx context.Context, name string) {
 	spec := session.Spec{Name: name, Schedule: session.Schedule{Agent: "workstation"}, Type: session.Interactive,
-		Image:     "python:3.12",
-		Resources: session.Resources{CPU: 1, Memory: gpu.GiB}}
+		Image: "python:3.12", Resources: session.Resources{CPU: 1, Memory: gpu.GiB}}
 	s := measure.Get(route.Launch.Body(hub.LaunchRequest{Spec: spec}).Ask(ctx, p))
 	id := string(s.ID)
 	for s.Status != session.Running {
@@ -87,7 +85,6 @@ func (p *person) work(ctx context.Context, name string) {
 	measure.Get(route.Terminate.At(id).Ask(ctx, p))
 }
 
-// follow reads every event until ctx ends, as a page does.
 func (p *person) follow(ctx context.Context) error {
 	conn, err := p.Dial(ctx, route.Events.Target())
 	if err != nil {

@@ -18,16 +18,11 @@ import (
 	"slipway/build/bench/measure"
 )
 
-// outcome is what one measurement of the client found.
 type outcome struct {
 	Rate float64   // bytes per second of bulk
 	Echo []float64 // milliseconds
 }
 
-// echoes is how many connections ask for echoes at a time.
-const echoes = 4
-
-// runClient makes one measurement and prints its outcome.
 func runClient(ctx context.Context, s settings) {
 	var out outcome
 	switch s.Mode {
@@ -42,7 +37,7 @@ func runClient(ctx context.Context, s settings) {
 	measure.OK(json.NewEncoder(os.Stdout).Encode(out))
 }
 
-// dialWhat dials and says what the connection is for.
+// dialWhat dials and sends the purpose of the connection.
 func dialWhat(address string, what byte) net.Conn {
 	conn := measure.Get(net.DialTimeout("tcp", address, 10*time.Second))
 	if what == 's' { // what is under way at the end must not run into the next measurement
@@ -69,7 +64,7 @@ func transfer(s settings) (out outcome) {
 	var all sync.WaitGroup
 	var mu sync.Mutex // guards failed and out.Echo
 	var failed error
-	for range echoes {
+	for range 4 { // connections that measure echoes at the same time
 		all.Go(func() {
 			var times []float64
 			err := measure.Run(func() { times = echo(s, start.Add(s.Time)) })
@@ -102,7 +97,6 @@ func pump(conn net.Conn, mode string, received *atomic.Int64) {
 	}
 }
 
-// swallowed asks the target how many bytes it has swallowed.
 func swallowed(s settings) int64 {
 	conn, err := net.Dial("unix", s.control())
 	if err != nil {
@@ -114,8 +108,7 @@ func swallowed(s settings) int64 {
 	return n
 }
 
-// echo sends a key stroke now and then and returns how long each took to come back, in milliseconds. The first of a
-// connection does not count.
+// echo sends key strokes and returns the time of each echo but the first, in milliseconds.
 func echo(s settings, end time.Time) (times []float64) {
 	conn := dialWhat(s.Echo, 'e')
 	defer conn.Close()
@@ -129,7 +122,7 @@ func echo(s settings, end time.Time) (times []float64) {
 	return times
 }
 
-// stroke sends b and waits for its echo, which it times in milliseconds.
+// stroke sends b and returns the time to its echo in milliseconds.
 func stroke(conn net.Conn, b []byte) float64 {
 	start := time.Now()
 	_ = conn.SetDeadline(start.Add(30 * time.Second))
@@ -138,7 +131,7 @@ func stroke(conn net.Conn, b []byte) float64 {
 	return float64(time.Since(start)) / 1e6
 }
 
-// openings measures how long a new stream takes to answer for the first time.
+// openings measures the time to the first echo of new streams.
 func openings(s settings) (times []float64) {
 	for range 20 {
 		start := time.Now()
@@ -150,7 +143,7 @@ func openings(s settings) (times []float64) {
 	return times
 }
 
-// holdIdle opens streams, uses each once, and holds them until it is told to end.
+// holdIdle opens streams, uses each once, and keeps them until ctx ends.
 func holdIdle(ctx context.Context, s settings) {
 	for range s.Streams {
 		conn := dialWhat(s.Echo, 'e')

@@ -27,17 +27,16 @@ import (
 	"slipway/build/bench/measure"
 )
 
-// lab is a pair of namespaces with a path between them and a target behind it.
+// lab is a pair of namespaces with a path between them and a target at its end.
 type lab struct {
 	s     settings
 	local bool // both sides in the near namespace
 	parts
 }
 
-// parts are processes that run, in the order in which they were started.
+// parts are running processes, in the order in which they were started.
 type parts []*exec.Cmd
 
-// newLab is a lab that has yet to be opened.
 func newLab(up, down link.Direction, local bool) *lab {
 	pid := os.Getpid()
 	l := &lab{local: local, s: settings{
@@ -50,7 +49,6 @@ func newLab(up, down link.Direction, local bool) *lab {
 	return l
 }
 
-// open makes the namespaces, the keys and the target.
 func (l *lab) open(ctx context.Context) {
 	makeKeys(l.s.Folder)
 	l.parts = append(l.parts, l.start(ctx, "", "part-path", l.s))
@@ -70,7 +68,7 @@ func (l *lab) close() error {
 	return errors.Join(link.Remove(l.s.Near, l.s.Far), os.RemoveAll(l.s.Folder))
 }
 
-// killAll ends what is left in the namespaces, which are this program's own: a session of sshd outlives its server.
+// killAll ends all processes in the namespaces: sessions of sshd outlive their server.
 func killAll(spaces ...string) {
 	for _, space := range spaces {
 		out, err := exec.Command("ip", "netns", "pids", space).Output()
@@ -85,7 +83,7 @@ func killAll(spaces ...string) {
 	}
 }
 
-// makeKeys writes a throw-away certificate for TLS and keys for ssh.
+// makeKeys writes a temporary certificate for TLS and keys for ssh.
 func makeKeys(folder string) {
 	key := measure.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"bench"},
@@ -104,7 +102,7 @@ func makeKeys(folder string) {
 	}
 }
 
-// command makes a command that runs in a namespace, this program's own when the name is empty.
+// command makes a command in a namespace; empty: this program's own.
 func (l *lab) command(ctx context.Context, space string, words ...string) *exec.Cmd {
 	if space != "" {
 		words = append([]string{"ip", "netns", "exec", space}, words...)
@@ -120,7 +118,6 @@ func (l *lab) part(ctx context.Context, space, part string, s settings) *exec.Cm
 	return l.command(ctx, space, measure.Get(os.Executable()), part, string(measure.Get(json.Marshal(s))))
 }
 
-// start starts a part and waits until it is ready.
 func (l *lab) start(ctx context.Context, space, part string, s settings) *exec.Cmd {
 	cmd := l.part(ctx, space, part, s)
 	out := measure.Get(cmd.StdoutPipe())
@@ -145,7 +142,7 @@ func (p *parts) stop() {
 	}
 }
 
-// memory returns what each part holds in memory, in bytes.
+// memory returns the memory of each part in bytes.
 func (p *parts) memory() (all []int64) {
 	for _, cmd := range *p {
 		all = append(all, measure.Get(measure.Memory(cmd.Process.Pid, "VmRSS")))
@@ -153,7 +150,6 @@ func (p *parts) memory() (all []int64) {
 	return all
 }
 
-// ask runs the client once.
 func (l *lab) ask(ctx context.Context, s settings) (out outcome) {
 	ctx, cancel := context.WithTimeout(ctx, s.Warm+s.Time+2*time.Minute)
 	defer cancel()
@@ -161,13 +157,12 @@ func (l *lab) ask(ctx context.Context, s settings) (out outcome) {
 	return out
 }
 
-// rig is one variant set up in a lab.
+// rig is one variant in a lab.
 type rig struct {
 	s settings // with the addresses that lead through the variant
 	parts
 }
 
-// setUp starts what a variant needs.
 func (l *lab) setUp(ctx context.Context, r *rig, kind string) {
 	r.s = l.s
 	r.s.Kind = kind
@@ -184,7 +179,7 @@ func (l *lab) setUp(ctx context.Context, r *rig, kind string) {
 	}
 }
 
-// startSSH starts a server of its own with throw-away keys, and a client that forwards both ports.
+// startSSH starts a server with temporary keys, and a client that forwards both ports.
 func (l *lab) startSSH(ctx context.Context, r *rig) {
 	folder := l.s.Folder
 	key := measure.Get(os.ReadFile(filepath.Join(folder, "user.pub")))

@@ -1,9 +1,9 @@
 //go:build linux
 
-// Command tunnel measures the tunnel beside raw TCP, OpenSSH and a bare relay of TLS: bulk, the echo of a key stroke
-// while bulk saturates the path, opening streams and what idle ones cost. The two sides live in network namespaces of
-// their own that an emulated path joins, so it needs Linux, root and OpenSSH's server. It prints a Markdown table and
-// fails when a limit is missed.
+// Command tunnel compares the tunnel with raw TCP, OpenSSH and a bare TLS relay: bulk, the echo of a key stroke while
+// bulk saturates the path, opening streams, and the cost of idle ones. The two sides are in network namespaces joined
+// by an emulated path, so it needs Linux, root and OpenSSH's server. It prints a Markdown table and fails when a limit
+// is missed.
 package main
 
 import (
@@ -20,7 +20,6 @@ import (
 	"slipway/build/bench/measure"
 )
 
-// options are the flags.
 type options struct {
 	rounds int
 	warm   time.Duration
@@ -46,11 +45,9 @@ func main() {
 	}
 }
 
-// processes are those that the measurement consists of.
 var processes = map[string]func(context.Context, settings){"part-path": runPath, "part-target": runTarget,
 	"part-near": runNear, "part-far": runFar, "part-client": runClient}
 
-// part plays one of them.
 func part(ctx context.Context, name, setting string) error {
 	run := processes[name]
 	if run == nil {

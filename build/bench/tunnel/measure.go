@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -15,7 +16,6 @@ import (
 	"slipway/build/bench/measure"
 )
 
-// scenario is a path and what is measured on it.
 type scenario struct {
 	name     string
 	up, down link.Direction
@@ -24,22 +24,19 @@ type scenario struct {
 	cases    []work
 }
 
-// work is one measurement of a variant.
 type work struct {
 	mode    string // up, down, echo, open or idle
 	streams int
 	limits  limits
 }
 
-// limits are what ours must reach; zero is none.
+// limits are those of our tunnel; zero is none.
 type limits struct {
 	ratio    float64 // of bulk, to base
 	base     string  // the variant that ratio is relative to
 	p50, p99 float64 // milliseconds
-	// beyond is how many milliseconds the median may be beyond raw TCP's in the same run, which is the path's round
-	// trip as a program sees it.
-	beyond float64
-	memory int64 // bytes
+	beyond   float64 // milliseconds that the median may exceed raw TCP's, the path's round trip
+	memory   int64   // bytes
 }
 
 const (
@@ -79,7 +76,6 @@ func scenarios() []scenario {
 	}
 }
 
-// measureAll measures every scenario in turn.
 func measureAll(ctx context.Context, o options, r *report) error {
 	for _, s := range scenarios() {
 		if !strings.Contains(s.name, o.only) {
@@ -95,7 +91,7 @@ func measureAll(ctx context.Context, o options, r *report) error {
 // measureOne measures one scenario: each round takes every variant in turn.
 func measureOne(ctx context.Context, o options, s scenario, r *report) error {
 	found := newFindings(s)
-	defer func() { r.add(found) }()
+	defer func() { r.all = append(r.all, found) }()
 	var closed error
 	err := measure.Run(func() {
 		l := newLab(s.up, s.down, s.local)
@@ -112,17 +108,16 @@ func measureOne(ctx context.Context, o options, s scenario, r *report) error {
 	return errors.Join(err, closed)
 }
 
-// measureKind measures one variant once.
 func measureKind(ctx context.Context, o options, l *lab, kind string, found *findings) {
 	r := &rig{}
 	defer r.stop()
 	l.setUp(ctx, r, kind)
 	for i, w := range found.s.cases {
-		ask, one := r.s, found.of[i][kind]
+		ask, of := r.s, found.of[i]
 		ask.Mode, ask.Streams, ask.Warm, ask.Time = w.mode, w.streams, o.warm, o.time
 		if w.mode == "idle" {
 			if len(r.parts) == 2 && kind != "ssh" { // its processes are not ours to read
-				one.memory = append(one.memory, measureIdle(ctx, l, r, ask))
+				of[kind] = series{memory: append(of[kind].memory, measureIdle(ctx, l, r, ask))}
 			}
 			continue
 		}
@@ -134,11 +129,11 @@ func measureKind(ctx context.Context, o options, l *lab, kind string, found *fin
 			fmt.Fprintf(os.Stderr, "%s, %s, %s %d: %.2f MB/s, echo %.1f/%.1f ms of %d\n", found.s.name, kind, w.mode,
 				w.streams, out.Rate/1e6, measure.Median(out.Echo), measure.Quantile(out.Echo, 0.99), len(out.Echo))
 		}
-		one.add(out)
+		of[kind] = of[kind].with(out)
 	}
 }
 
-// measureIdle sees what idle streams cost on the side where they cost most, in bytes.
+// measureIdle returns the cost of idle streams on the more expensive side, in bytes.
 func measureIdle(ctx context.Context, l *lab, r *rig, ask settings) (most float64) {
 	before := r.memory()
 	defer stop(l.start(ctx, l.s.Near, "part-client", ask))
@@ -146,4 +141,114 @@ func measureIdle(ctx context.Context, l *lab, r *rig, ask settings) (most float6
 		most = max(most, float64(after-before[i]))
 	}
 	return most
+}
+
+// findings are the results of one scenario.
+type findings struct {
+	s  scenario
+	of []map[string]series // by case and variant
+}
+
+// series has the results of one case and variant, by round.
+type series struct{ rate, p50, p99, memory []float64 }
+
+func newFindings(s scenario) *findings {
+	f := &findings{s: s}
+	for range s.cases {
+		f.of = append(f.of, map[string]series{})
+	}
+	return f
+}
+
+func (s series) with(out outcome) series {
+	s.rate = append(s.rate, out.Rate)
+	s.p50 = append(s.p50, measure.Median(out.Echo))
+	s.p99 = append(s.p99, measure.Quantile(out.Echo, 0.99))
+	return s
+}
+
+type report struct {
+	all    []*findings
+	missed int
+}
+
+// print prints the table and marks missed limits.
+func (r *report) print(w io.Writer, o options) {
+	fmt.Fprintf(w, "| medians of %d rounds | variant | bulk MB/s | of raw | echo p50 ms | p99 ms | note "+
+		"|\n|---|---|---|---|---|---|---|\n", o.rounds)
+	for _, f := range r.all {
+		for i, c := range f.s.cases {
+			for _, kind := range f.s.kinds {
+				if one := f.of[i][kind]; len(one.p50) > 0 || len(one.memory) > 0 {
+					fmt.Fprintln(w, r.row(f.s.name+", "+c.title(), c, kind, f.of[i]))
+				}
+			}
+		}
+	}
+}
+
+func (r *report) row(title string, c work, kind string, of map[string]series) string {
+	one := of[kind]
+	rate, p50, p99 := measure.Median(one.rate), measure.Median(one.p50), measure.Median(one.p99)
+	cells := []string{title, kind, "", "", "", "", ""}
+	if rate > 0 {
+		cells[2] = fmt.Sprintf("%.2f", rate/1e6)
+		if raw := measure.Median(of["raw"].rate); raw > 0 {
+			cells[3] = fmt.Sprintf("%.3f", rate/raw)
+		}
+	}
+	if p50 > 0 {
+		cells[4], cells[5] = fmt.Sprintf("%.2f", p50), fmt.Sprintf("%.2f", p99)
+	}
+	memory := measure.Median(one.memory)
+	if memory > 0 {
+		cells[6] = fmt.Sprintf("%.1f MiB a side at most", memory/(1<<20))
+	}
+	if kind == "ours" {
+		if cells[6] != "" {
+			cells[6] += ", "
+		}
+		cells[6] += r.judge(c, of, rate, p50, p99, memory)
+	}
+	return "| " + strings.Join(cells, " | ") + " |"
+}
+
+func (c work) title() string {
+	switch c.mode {
+	case "echo":
+		return "idle echo"
+	case "open":
+		return "open a stream"
+	case "idle":
+		return fmt.Sprintf("%d idle forwards", c.streams)
+	}
+	return fmt.Sprintf("%s, %d stream(s)", c.mode, c.streams)
+}
+
+func (r *report) judge(c work, of map[string]series, rate, p50, p99, memory float64) string {
+	var said []string
+	check := func(fine bool, format string, values ...any) {
+		text := fmt.Sprintf(format, values...)
+		if !fine {
+			text = "**missed: " + text + "**"
+			r.missed++
+		}
+		said = append(said, text)
+	}
+	if base := measure.Median(of[c.limits.base].rate); c.limits.ratio > 0 && base > 0 {
+		check(rate/base >= c.limits.ratio, "%.3f of %s ≥ %.2f", rate/base, c.limits.base, c.limits.ratio)
+	}
+	if raw := measure.Median(of["raw"].p50); c.limits.beyond > 0 && raw > 0 {
+		check(p50 <= raw+c.limits.beyond, "p50 ≤ raw's + %.0f", c.limits.beyond)
+	}
+	if c.limits.p50 > 0 {
+		check(p50 <= c.limits.p50, "p50 ≤ %.0f", c.limits.p50)
+	}
+	if c.limits.p99 > 0 {
+		check(p99 <= c.limits.p99, "p99 ≤ %.0f", c.limits.p99)
+	}
+	if c.limits.memory > 0 {
+		check(int64(memory) < c.limits.memory, "< %d MiB", c.limits.memory>>20)
+	}
+	return strings.Join(said, ", ")
 }

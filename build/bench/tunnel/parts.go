@@ -21,7 +21,7 @@ import (
 	"slipway/tunnel"
 )
 
-// Ports of the measurement, on loopback but for those that say otherwise.
+// Ports, on loopback unless the comment says otherwise.
 const (
 	targetPort = "7100" // the target, on every address
 	farPort    = "7200" // the far relay, on every address
@@ -30,7 +30,6 @@ const (
 	sshPort    = "7022" // sshd, on every address
 )
 
-// settings tell a part what to do.
 type settings struct {
 	Folder  string // of sockets and keys
 	Near    string // namespaces
@@ -48,7 +47,7 @@ type settings struct {
 
 func (s settings) control() string { return filepath.Join(s.Folder, "control") }
 
-// ready tells the whole that a part does its work.
+// ready reports to the main process that a part is ready.
 func ready() { fmt.Println("ready") }
 
 // runPath makes the namespaces and carries their packets.
@@ -58,8 +57,7 @@ func runPath(ctx context.Context, s settings) {
 	measure.OK(link.Run(ctx, ends, s.Up, s.Down))
 }
 
-// runTarget answers what is forwarded: the first byte of a connection says whether it is echoed (e), swallowed (s) or
-// sent all there is (g).
+// runTarget echoes (e), swallows (s) or floods (g) each connection, as its first byte says.
 func runTarget(ctx context.Context, s settings) {
 	listener := measure.Get(net.Listen("tcp", ":"+targetPort))
 	control := measure.Get(net.Listen("unix", s.control()))
@@ -111,27 +109,20 @@ func serveTarget(conn net.Conn, swallowed *atomic.Int64) {
 	}
 }
 
-// dialer dials carriers over TLS.
 type dialer struct {
 	address string
 	config  *tls.Config
 }
 
-// Dial dials one carrier.
 func (d dialer) Dial(ctx context.Context, _ bool) (net.Conn, error) {
 	return (&tls.Dialer{Config: d.config}).DialContext(ctx, "tcp", d.address)
 }
 
-func clientTLS(s settings) *tls.Config {
-	pem := measure.Get(os.ReadFile(filepath.Join(s.Folder, "cert")))
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(pem)
-	return &tls.Config{RootCAs: roots, ServerName: "bench", MinVersion: tls.VersionTLS13}
-}
-
-// runNear listens on the two ports and forwards what comes.
+// runNear listens on the two ports and forwards connections.
 func runNear(ctx context.Context, s settings) {
-	config := clientTLS(s)
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(measure.Get(os.ReadFile(filepath.Join(s.Folder, "cert"))))
+	config := &tls.Config{RootCAs: roots, ServerName: "bench", MinVersion: tls.VersionTLS13}
 	address := net.JoinHostPort(s.FarHost, farPort)
 	var open func(tunnel.Class) (net.Conn, error)
 	if s.Kind == "tls" {
@@ -154,7 +145,7 @@ func runNear(ctx context.Context, s settings) {
 	<-ctx.Done()
 }
 
-// watch prints what a tunnel knows of itself, where somebody asks for it.
+// watch prints the tunnel's statistics if TUNNEL_BENCH_WATCH is set.
 func watch(ctx context.Context, t *tunnel.Tunnel, s settings) {
 	if os.Getenv("TUNNEL_BENCH_WATCH") == "" {
 		return
@@ -188,7 +179,7 @@ func forwardAll(listener net.Listener, open func() (net.Conn, error)) {
 	}
 }
 
-// join copies both ways until both are over.
+// join copies both ways until both end.
 func join(a, b net.Conn) {
 	done := make(chan struct{})
 	go func() {
@@ -210,7 +201,6 @@ func endOf(c net.Conn) {
 	_ = c.Close()
 }
 
-// runFar is the other end of runNear.
 func runFar(ctx context.Context, s settings) {
 	pair := measure.Get(tls.LoadX509KeyPair(filepath.Join(s.Folder, "cert"), filepath.Join(s.Folder, "key")))
 	listener := measure.Get(tls.Listen("tcp", ":"+farPort, &tls.Config{Certificates: []tls.Certificate{pair},

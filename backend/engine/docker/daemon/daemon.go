@@ -1,8 +1,8 @@
-// Package daemon is the connection to one Docker daemon: its address, what it says of itself, and its errors as a
-// [session.Error].
+// Package daemon is the connection to one Docker daemon: its address, its facts, and its errors as [session.Error].
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -26,13 +26,11 @@ type Daemon struct {
 	facts *Facts     // what the daemon said of itself last; nil before
 }
 
-// answerTime is how long a daemon may take to answer a question that costs it nothing. A daemon that takes longer
-// counts as not answering.
+// answerTime is how long the daemon may take to answer a cheap request before it counts as unavailable.
 const answerTime = 20 * time.Second
 
-// Open prepares the connection to the daemon at host, or to the one that the docker command would use where host is
-// empty. It does not ask the daemon anything, so that a daemon that is down now may come up later. A nil log logs
-// nothing.
+// Open prepares the connection to the daemon at host; empty: to the one that the docker command would use. It does not
+// connect, so that a daemon that is down now may start later. log may be nil.
 func Open(host string, log *slog.Logger) (*Daemon, error) {
 	endpoint, err := resolveHost(host, hostEnvironment())
 	if err != nil {
@@ -44,46 +42,53 @@ func Open(host string, log *slog.Logger) (*Daemon, error) {
 			"The address of the Docker daemon, "+endpoint.host+", cannot be used.",
 			"Check DOCKER_HOST and `docker context ls`.")
 	}
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
-	return &Daemon{API: api, Log: log, answerTime: answerTime}, nil
+	return &Daemon{API: api, Log: cmp.Or(log, slog.New(slog.DiscardHandler)), answerTime: answerTime}, nil
 }
 
-// Host is the address of the daemon.
 func (d *Daemon) Host() string { return d.API.DaemonHost() }
 
-// Close releases the connections.
 func (d *Daemon) Close() error { return d.API.Close() }
 
-// Brief bounds a call whose answer costs the daemon nothing.
+// Brief limits a call that is cheap for the daemon.
 func (d *Daemon) Brief(ctx context.Context) (context.Context, context.CancelFunc) {
 	return Within(ctx, d.answerTime)
 }
 
-// Within bounds a call to the daemon, which counts as not answering afterwards.
+// Within limits a call. When the limit ends it, the daemon counts as unavailable.
 func Within(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, limit, errSilent)
 }
 
-// requests is how many questions a daemon is asked at once.
+// requests is how many requests run at once.
 const requests = 8
 
-// Each calls fn for the numbers from 0 to n-1, several at once, and returns when all calls have.
-func Each(n int, fn func(i int)) {
+// Each calls fn for all items, [requests] at a time, and returns the results in order, without those of items that are
+// gone. It fails if another error occurred.
+func Each[In, Out any](items []In, gone func(error) bool, fn func(In) (Out, error)) ([]Out, error) {
+	results, errs := make([]Out, len(items)), make([]error, len(items))
 	var group sync.WaitGroup
 	turns := make(chan struct{}, requests)
-	for i := range n {
+	for i, item := range items {
 		group.Go(func() {
 			turns <- struct{}{}
 			defer func() { <-turns }()
-			fn(i)
+			results[i], errs[i] = fn(item)
 		})
 	}
 	group.Wait()
+	found := make([]Out, 0, len(items))
+	for i, err := range errs {
+		switch {
+		case err == nil:
+			found = append(found, results[i])
+		case !gone(err):
+			return nil, err
+		}
+	}
+	return found, nil
 }
 
-// RemoveContainer removes a container with its anonymous volumes, running or not. Removing what is gone does nothing.
+// RemoveContainer removes a container with its anonymous volumes, running or not. It ignores one that does not exist.
 func (d *Daemon) RemoveContainer(ctx context.Context, id string) error {
 	err := d.API.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
 	switch {
@@ -95,7 +100,6 @@ func (d *Daemon) RemoveContainer(ctx context.Context, id string) error {
 	return ContainerFailure(ctx, id, err)
 }
 
-// awaitRemoval waits for a removal that is under way already.
 func (d *Daemon) awaitRemoval(ctx context.Context, id string) error {
 	results, errs := d.API.ContainerWait(ctx, id, container.WaitConditionRemoved)
 	select {

@@ -1,12 +1,14 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
+	"regexp"
 	"strings"
 	"syscall"
 
@@ -16,17 +18,15 @@ import (
 	"slipway/backend/session"
 )
 
-// errSilent is the cause of a context that ended because the daemon did not answer within [answerTime].
+// errSilent is the cause of a context that ended because the daemon did not answer in time.
 var errSilent = errors.New("the daemon did not answer in time")
 
-// Failure makes a [session.Error] of what went wrong. It decides by the class of the error; the few cases in which
-// Docker tells only by text are in reasons.go. Errors that are one already stay.
+// Failure makes a [session.Error] of err by its class, else by [ReasonOf]. A [session.Error] stays as it is.
 func Failure(ctx context.Context, err error) error {
-	var failed *session.Error
-	switch {
+	switch _, known := errors.AsType[*session.Error](err); {
 	case err == nil:
 		return nil
-	case errors.As(err, &failed):
+	case known:
 		return err
 	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), errSilent):
 		return Ended(ctx, err)
@@ -34,8 +34,7 @@ func Failure(ctx context.Context, err error) error {
 		return Unavailable(err)
 	}
 	text := Text(err)
-	e := &session.Error{Code: session.CodeEngineInternal,
-		Message: "Docker reports: " + Sentence(text), Err: err}
+	e := session.WrapError(err, session.CodeEngineInternal, "Docker reports: "+Sentence(text), "")
 	switch reason := ReasonOf(text, err); {
 	case reason == ReasonNoSpace:
 		e.Code = session.CodeDiskFull
@@ -49,19 +48,17 @@ func Failure(ctx context.Context, err error) error {
 	return e
 }
 
-// ContainerFailure is [Failure] for calls about one container: what is gone is engine_read_not-found, whatever was
-// asked of it.
+// ContainerFailure is [Failure] for a call about one container, which may be gone: engine_read_not-found.
 func ContainerFailure(ctx context.Context, id string, err error) error {
 	err = Failure(ctx, err)
 	if errdefs.IsNotFound(err) && session.CodeOf(err) != session.CodeNoContainer {
-		return &session.Error{Code: session.CodeNoContainer, Message: "The container " + ShortID(id) +
-			" does not exist any more.",
-			Err: err}
+		return session.WrapError(err, session.CodeNoContainer,
+			"The container "+ShortID(id)+" does not exist any more.", "")
 	}
 	return err
 }
 
-// Ended says that the caller gave up. The context's error stays in the chain.
+// Ended is the error of a call whose ctx ended. The context's error stays in the chain.
 func Ended(ctx context.Context, err error) error {
 	code, message := session.CodeOperationCancelled, "It was cancelled."
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -71,19 +68,18 @@ func Ended(ctx context.Context, err error) error {
 	if !errors.Is(err, cause) {
 		cause = fmt.Errorf("%w: %w", cause, err)
 	}
-	return &session.Error{Code: code, Message: message, Err: cause}
+	return session.WrapError(cause, code, message, "")
 }
 
-// Silent reports whether the daemon was not reached or broke off.
+// Silent reports whether the daemon was not reached or closed the connection.
 func Silent(ctx context.Context, err error) bool {
-	var network net.Error
-	return client.IsErrConnectionFailed(err) || errdefs.IsUnavailable(err) ||
-		errors.Is(context.Cause(ctx), errSilent) || errors.As(err, &network) ||
+	_, network := errors.AsType[net.Error](err)
+	return network || client.IsErrConnectionFailed(err) || errdefs.IsUnavailable(err) ||
+		errors.Is(context.Cause(ctx), errSilent) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// Unavailable is the error of a daemon that was not reached.
 func Unavailable(err error) error {
 	e := session.WrapError(err, session.CodeEngineUnavailable, "The Docker daemon does not answer.",
 		"Start Docker, for example with `sudo systemctl start docker`, and check DOCKER_HOST.")
@@ -94,10 +90,9 @@ func Unavailable(err error) error {
 	return e
 }
 
-// FileFailure is the error of work on this machine's own files.
+// FileFailure is the error of writing Slipway's own files.
 func FileFailure(what string, err error) error {
-	e := &session.Error{Code: session.CodeEngineInternal,
-		Message: "Slipway could not write " + what + ".", Err: err}
+	e := session.WrapError(err, session.CodeEngineInternal, "Slipway could not write "+what+".", "")
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		e.Code = session.CodeDiskFull
@@ -110,25 +105,92 @@ func FileFailure(what string, err error) error {
 	return e
 }
 
-// Sentence gives text a capital and a full stop.
+// Sentence adds a full stop to text.
 func Sentence(text string) string {
-	text = strings.TrimRight(text, " .\n")
-	if text == "" {
-		return "no reason."
-	}
-	return text + "."
+	return cmp.Or(strings.TrimRight(text, " .\n"), "no reason") + "."
 }
 
-// ShortID is an id as people see it.
+// ShortID is an id as Docker shows it.
 func ShortID(id string) string {
-	if len(id) > 12 {
-		return id[:12]
-	}
-	return id
+	return id[:min(len(id), 12)]
 }
 
-// IsGone reports whether an error says that a container does not exist.
+// IsGone reports whether err says that a container does not exist.
 func IsGone(err error) bool {
-	var failed *session.Error
-	return errors.As(err, &failed) && failed.Code == session.CodeNoContainer
+	return session.CodeOf(err) == session.CodeNoContainer
+}
+
+// Reason is what a failure is about where Docker answers 500 or sends an error inside a stream.
+type Reason int
+
+// The reasons.
+const (
+	ReasonUnknown Reason = iota
+	ReasonNoSpace
+	ReasonForbidden     // the registry wants other credentials
+	ReasonNoManifest    // the registry has no such image
+	ReasonUnreachable   // the registry does not answer
+	ReasonRateLimited   // the registry has had enough of us
+	ReasonWrongPlatform // the image is for another machine
+	ReasonNoAddresses   // every address pool of the daemon is given away
+	// ReasonNoBridgeFilter says that the kernel does not filter what goes through a bridge.
+	ReasonNoBridgeFilter
+)
+
+// Wordings are tried in order.
+type Wordings[T any] []Wording[T]
+
+// Wording is a pattern of Docker's texts and what it means.
+type Wording[T any] struct {
+	means T
+	text  *regexp.Regexp
+}
+
+// When returns a wording: texts that match pattern have the meaning means.
+func When[T any](pattern string, means T) Wording[T] {
+	return Wording[T]{means: means, text: regexp.MustCompile(pattern)}
+}
+
+// Of returns what a text means, the zero value where no wording matches.
+func (w Wordings[T]) Of(text string) (means T) {
+	for _, one := range w {
+		if one.text.MatchString(text) {
+			return one.means
+		}
+	}
+	return means
+}
+
+// reasonTexts follow moby's distribution and registry/errors.go, the registry API's error codes, and Go's net.
+var reasonTexts = Wordings[Reason]{
+	When(`(?i)no space left on device|disk quota exceeded`, ReasonNoSpace),
+	When(`(?i)non-overlapping IPv4 address pool|predefined address pools have been fully subnetted`, ReasonNoAddresses),
+	When(`cannot restrict inter-container communication`, ReasonNoBridgeFilter),
+	When(`(?i)toomanyrequests|too many requests|rate limit`, ReasonRateLimited),
+	When(`(?i)no matching manifest for|exec format error|does not match the (specified|detected) (host )?platform|`+
+		`image operating system .* cannot be used`, ReasonWrongPlatform),
+	When(`(?i)\bunauthorized\b|no basic auth credentials|authentication required|incorrect username or password|`+
+		`\b(401|403)\b|\bforbidden\b`, ReasonForbidden),
+	When(`(?i)manifest unknown|manifest for .* not found|name unknown|repository .* not found|may require 'docker `+
+		`login'|\bnot found\b`, ReasonNoManifest),
+	When(`(?i)dial tcp|no such host|connection re(fused|set)|i/o timeout|timeout|deadline exceeded|TLS handshake|`+
+		`x509|server gave HTTP response|network is unreachable|unexpected EOF|\bEOF$|temporary failure|server `+
+		`misbehaving|\b50[0234]\b|context canceled`, ReasonUnreachable),
+}
+
+// ReasonOf returns the reason of an error with a text of Docker's.
+func ReasonOf(text string, err error) Reason {
+	if errors.Is(err, syscall.ENOSPC) {
+		return ReasonNoSpace
+	}
+	return reasonTexts.Of(text)
+}
+
+// Text is what the daemon said, without the client's prefix.
+func Text(err error) string {
+	text := err.Error()
+	if _, said, ok := strings.Cut(text, "Error response from daemon: "); ok {
+		text = said
+	}
+	return strings.TrimSpace(text)
 }

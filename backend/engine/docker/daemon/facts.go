@@ -17,17 +17,15 @@ import (
 	"slipway/gpu"
 )
 
-// Facts are what the daemon says of itself, as far as an engine decides by it.
+// Facts are what the daemon reports about itself.
 type Facts struct {
-	Info     engine.Info
-	ID       string // of the daemon, for ever
-	Here     bool   // the daemon sees this machine's file system and processes
-	Rootless bool   // uid 0 of a container is the person who runs the daemon
-	Remapped bool   // containers have user ids of their own unless told otherwise
-	SELinux  bool
-	// containerd reports that containerd keeps the images: it knows them by their manifests and keeps layers
-	// compressed.
-	Containerd bool
+	Info       engine.Info
+	ID         string // of the daemon, for ever
+	Here       bool   // the daemon sees this machine's file system and processes
+	Rootless   bool   // uid 0 of a container is the person who runs the daemon
+	Remapped   bool   // containers have user ids of their own unless told otherwise
+	SELinux    bool
+	Containerd bool // the images are in containerd's store: known by their manifests, layers compressed
 
 	Runtimes     []string // names of the OCI runtimes that are set up
 	CDIDirs      []string // where the daemon reads CDI specifications; none: it does not
@@ -35,10 +33,9 @@ type Facts struct {
 	CDI          []string // full names of NVIDIA devices in CDI specifications
 }
 
-// oldestAPI is the API of Docker 20.10.
-const oldestAPI = "1.41"
+const oldestAPI = "1.41" // of Docker 20.10
 
-// Facts returns what the daemon said last, or asks it.
+// Facts returns what the daemon reported last, or asks it.
 func (d *Daemon) Facts(ctx context.Context) (*Facts, error) {
 	d.mu.Lock()
 	facts := d.facts
@@ -49,7 +46,6 @@ func (d *Daemon) Facts(ctx context.Context) (*Facts, error) {
 	return d.AskFacts(ctx)
 }
 
-// AskFacts asks the daemon, whatever it said before.
 func (d *Daemon) AskFacts(ctx context.Context) (*Facts, error) {
 	ctx, cancel := d.Brief(ctx)
 	defer cancel()
@@ -57,16 +53,16 @@ func (d *Daemon) AskFacts(ctx context.Context) (*Facts, error) {
 	if err != nil {
 		return nil, Failure(ctx, err)
 	}
-	host, _ := os.Hostname() //nolint:errcheck // no name, no match
-	f := readFacts(said, d.API.ClientVersion(), d.API.DaemonHost(), machine{name: host, kernel: kernelRelease()},
-		time.Now())
+	host, _ := os.Hostname()                                //nolint:errcheck // no name, no match
+	release, _ := os.ReadFile("/proc/sys/kernel/osrelease") //nolint:errcheck // likewise
+	local := machine{name: host, kernel: strings.TrimSpace(string(release))}
+	f := readFacts(said, d.API.ClientVersion(), d.API.DaemonHost(), local, time.Now())
 	d.mu.Lock()
 	d.facts = f
 	d.mu.Unlock()
 	return f, nil
 }
 
-// machine names the machine that this process runs on.
 type machine struct{ name, kernel string }
 
 func readFacts(said system.Info, api, host string, local machine, now time.Time) *Facts {
@@ -99,8 +95,7 @@ func readFacts(said system.Info, api, host string, local machine, now time.Time)
 				"a Slipway agent on that machine, or set DOCKER_HOST to a daemon on this one.")
 	}
 	if versions.LessThan(api, oldestAPI) {
-		warn(session.CodeTooOld, "Docker is too old",
-			"Docker "+said.ServerVersion+" is older than 20.10; update it.")
+		warn(session.CodeTooOld, "Docker is too old", "Docker "+said.ServerVersion+" is older than 20.10; update it.")
 	}
 	if said.OSType != "linux" {
 		warn(session.CodeNotLinux, "Docker runs "+said.OSType+" containers",
@@ -119,13 +114,12 @@ func readFacts(said system.Info, api, host string, local machine, now time.Time)
 	return f
 }
 
-// CDIKind begins the names of NVIDIA devices in CDI specifications, as nvidia-ctk writes them.
+// CDIKind begins the names of NVIDIA devices in CDI specifications.
 const CDIKind = "nvidia.com/gpu="
 
 // devicesAPI is the first API whose daemon lists CDI devices.
 const devicesAPI = "1.50"
 
-// readDevices keeps what the daemon says of handing in devices.
 func (f *Facts) readDevices(said system.Info, api string) {
 	f.Runtimes = slices.Sorted(maps.Keys(said.Runtimes))
 	f.CDIDirs = said.CDISpecDirs
@@ -145,7 +139,7 @@ func hasOption(options []string, name string) bool {
 	})
 }
 
-// GoArch turns the machine's name of an architecture into Go's.
+// GoArch turns the kernel's name of an architecture into Go's.
 func GoArch(name string) string {
 	switch name {
 	case "x86_64":
@@ -156,7 +150,7 @@ func GoArch(name string) string {
 	return name
 }
 
-// OwnLabels keeps the labels of Slipway's that say something.
+// OwnLabels returns Slipway's labels that are not empty.
 func OwnLabels(labels map[string]string) map[string]string {
 	kept := map[string]string{}
 	for _, name := range engine.ContainerLabels {
@@ -165,13 +159,4 @@ func OwnLabels(labels map[string]string) map[string]string {
 		}
 	}
 	return kept
-}
-
-// kernelRelease is what uname -r prints, "" if it cannot be read.
-func kernelRelease() string {
-	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(release))
 }

@@ -17,7 +17,6 @@ import (
 	"slipway/backend/session"
 )
 
-// endpoint is an address of a daemon and what it takes to talk to it.
 type endpoint struct {
 	host string
 	tls  string // directory with ca.pem, cert.pem and key.pem; empty: no TLS
@@ -32,7 +31,6 @@ func (p endpoint) options() []client.Opt {
 	return options
 }
 
-// environment is what decides about the daemon's address.
 type environment struct {
 	getenv  func(string) string
 	config  string   // directory of the docker command's configuration
@@ -54,7 +52,7 @@ func hostEnvironment() environment {
 	}
 }
 
-// ConfigDir is where the docker command keeps its configuration.
+// ConfigDir is the configuration directory of the docker command.
 func ConfigDir() string {
 	if dir := os.Getenv("DOCKER_CONFIG"); dir != "" {
 		return dir
@@ -66,8 +64,7 @@ func ConfigDir() string {
 	return filepath.Join(home, ".docker")
 }
 
-// defaultSockets lists where a daemon listens when nobody said otherwise: the machine's own, the user's rootless one,
-// that of Docker Desktop.
+// defaultSockets are those of the machine's daemon, of the user's rootless one and of Docker Desktop.
 func defaultSockets() []string {
 	if runtime.GOOS == "windows" {
 		return nil
@@ -83,8 +80,8 @@ func defaultSockets() []string {
 	return sockets
 }
 
-// resolveHost finds the daemon as the docker command does: host if it is given, then DOCKER_HOST, then the context
-// named by DOCKER_CONTEXT or chosen in the configuration, then the default sockets.
+// resolveHost finds the daemon as the docker command does: host, DOCKER_HOST, the context of DOCKER_CONTEXT or of the
+// configuration, then the default sockets.
 func resolveHost(host string, env environment) (endpoint, error) {
 	found, err := chooseHost(host, env)
 	if err != nil {
@@ -130,7 +127,7 @@ func currentContext(dir string) string {
 	return config.CurrentContext
 }
 
-// contextEndpoint reads a context. Its folder is named by the SHA-256 of its name.
+// contextEndpoint reads a context. Its directory is named by the SHA-256 of its name.
 func contextEndpoint(dir, name string) (endpoint, error) {
 	sum := sha256.Sum256([]byte(name))
 	id := hex.EncodeToString(sum[:])

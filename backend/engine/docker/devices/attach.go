@@ -3,6 +3,7 @@ package devices
 import (
 	"cmp"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,11 +18,10 @@ import (
 	"slipway/gpu"
 )
 
-// nvidiaRuntime is the name under which the toolkit enters its runtime.
+// nvidiaRuntime is the name of the toolkit's runtime in Docker.
 const nvidiaRuntime = "nvidia"
 
-// The variables that the NVIDIA toolkit and MPS read from a container's own environment. void hands in nothing,
-// whatever the image says.
+// Variables of the NVIDIA toolkit and MPS. void attaches no device, whatever the image asks for.
 const (
 	envVisible   = "NVIDIA_VISIBLE_DEVICES"
 	envDriver    = "NVIDIA_DRIVER_CAPABILITIES"
@@ -36,8 +36,8 @@ const (
 	amdInterface = "/dev/kfd"                 // ROCm's, beside the render nodes
 )
 
-// Attach adds to a container's configuration what hands its devices in, and returns the groups that its programs need
-// to use them. What the daemon makes of it shows when the container starts.
+// Attach adds the devices of a container to its configuration, and returns the groups that its programs need to use
+// them. Whether the daemon can attach them shows when the container starts.
 func (d *Devices) Attach(ctx context.Context, c engine.Container, facts *daemon.Facts, config *container.Config,
 	host *container.HostConfig) ([]int, error) {
 	nvidia := ids(c, gpu.NVIDIA)
@@ -56,8 +56,7 @@ func (d *Devices) Attach(ctx context.Context, c engine.Container, facts *daemon.
 	return attachNodes(c.Devices, host)
 }
 
-// handIn asks for NVIDIA devices in one way. Other ways must stay silent: two at once are refused or hand in more than
-// was granted.
+// handIn requests NVIDIA devices in one way only: two ways at once are refused or attach more than was granted.
 func handIn(way engine.AttachWay, ids []string, config *container.Config, host *container.HostConfig) {
 	switch way {
 	case engine.AttachCDI:
@@ -76,8 +75,8 @@ func handIn(way engine.AttachWay, ids []string, config *container.Config, host *
 	}
 }
 
-// enforce adds limits on the memory of the granted parts: the driver's own for the whole container where the toolkit
-// has it, and MPS's for each process where a person opted in. Whole devices and MIG instances need neither.
+// enforce limits the memory of parts of devices: by the driver for the whole container where the toolkit can, or by MPS
+// for each process where a person opted in. Whole devices and MIG instances need no limit.
 func (d *Devices) enforce(c engine.Container, found engine.Attachment, config *container.Config,
 	host *container.HostConfig) {
 	parts := partsOf(c)
@@ -97,20 +96,18 @@ func (d *Devices) enforce(c engine.Container, found engine.Attachment, config *c
 		}
 		config.Env = append(config.Env, mpsEnv(pipe, parts)...)
 		// MPS's clients talk to it through its pipes and shared memory.
-		host.Mounts = append(host.Mounts,
-			mount.Mount{Type: mount.TypeBind, Source: pipe, Target: pipe},
+		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeBind, Source: pipe, Target: pipe},
 			mount.Mount{Type: mount.TypeBind, Source: "/dev/shm", Target: "/dev/shm"})
 		host.ShmSize = 0
 	}
 }
 
-// mpsRuns reports whether MPS takes clients here.
 func (d *Devices) mpsRuns() bool {
 	_, err := os.Stat(filepath.Join(d.config.MPS, mpsControl))
 	return err == nil
 }
 
-// partsOf are the grants of parts of NVIDIA devices, in the order in which the container numbers its devices.
+// partsOf returns the grants of parts of NVIDIA devices, in the order in which the container numbers its devices.
 func partsOf(c engine.Container) []gpu.Grant {
 	var parts []gpu.Grant
 	for _, device := range c.Devices {
@@ -124,7 +121,6 @@ func partsOf(c engine.Container) []gpu.Grant {
 	return parts
 }
 
-// allLimit reports whether the driver of every granted device takes limits.
 func allLimit(devices []gpu.Device, parts []gpu.Grant) bool {
 	for _, part := range parts {
 		at := slices.IndexFunc(devices, func(device gpu.Device) bool { return device.UUID == part.Device })
@@ -149,7 +145,7 @@ func mpsEnv(pipe string, parts []gpu.Grant) []string {
 		envThreads + "=" + strconv.Itoa(percent)}
 }
 
-// attachNodes hands in AMD and Intel devices by their device nodes and returns the groups that own them.
+// attachNodes attaches AMD and Intel devices by their device nodes and returns the groups that own these.
 func attachNodes(devices []gpu.Device, host *container.HostConfig) ([]int, error) {
 	var groups []int
 	add := func(node string) error {
@@ -175,7 +171,7 @@ func attachNodes(devices []gpu.Device, host *container.HostConfig) ([]int, error
 			continue
 		}
 		if len(device.Nodes) == 0 {
-			return nil, noNode.failure(errNoNodes)
+			return nil, noNode.failure(errors.New("the device is known without device nodes"))
 		}
 		for _, node := range nodesOf(device) {
 			if err := add(node); err != nil {
@@ -186,7 +182,7 @@ func attachNodes(devices []gpu.Device, host *container.HostConfig) ([]int, error
 	return groups, nil
 }
 
-// nodesOf are a device's own nodes and what its vendor's programs need besides, where this machine has it.
+// nodesOf returns the nodes of a device, and the one that ROCm needs.
 func nodesOf(device gpu.Device) []string {
 	nodes := device.Nodes
 	if _, err := os.Stat(amdInterface); device.Vendor == gpu.AMD && err == nil {
@@ -195,8 +191,7 @@ func nodesOf(device gpu.Device) []string {
 	return nodes
 }
 
-// hardLimit reports whether the toolkit that wrote this machine's CDI specifications hands limits to the driver, which
-// takes them for cgroups of version 2 only.
+// hardLimit reports whether the toolkit that wrote the CDI specifications can set driver limits, which needs cgroup v2.
 func hardLimit(facts *daemon.Facts) bool {
 	if facts.Info.Cgroup != 2 || !facts.Here {
 		return false

@@ -19,26 +19,22 @@ import (
 	"slipway/backend/session"
 )
 
-// LabelTrial marks the containers of trials with the instance whose they are. They carry no other label, so that nobody
-// takes them for a session.
+// LabelTrial marks trial containers with their instance. They have no other label, so that none is taken for a session.
 const LabelTrial = "slipway.trial"
 
-// trialName begins their names.
-const trialName = "slipway-trial-"
-
-// trialImage holds no file at all. It stays for the next trial.
+// trialImage has no files. It stays for the next trial.
 const (
+	trialName       = "slipway-trial-" // of containers, followed by random letters
 	trialRepository = "slipway-trial"
 	trialImage      = trialRepository + ":1"
 )
 
-// IsTrialImage reports whether a name is that of the image of trials.
+// IsTrialImage reports whether name is the image of trials.
 func IsTrialImage(name string) bool {
 	return name == trialImage || strings.HasPrefix(name, trialRepository+"@")
 }
 
-// trial starts a container with devices that does nothing and ends at once. failed says why the way does not work; err
-// is a daemon that does not answer or a caller that gave up.
+// trial starts a container with devices that ends at once. failed is why the way fails, err any other failure.
 func (d *Devices) trial(ctx context.Context, facts *daemon.Facts, way engine.AttachWay,
 	ids []string) (failed *session.Error, err error) {
 	if err := d.ensureTrialImage(ctx); err != nil {
@@ -70,7 +66,7 @@ func (d *Devices) trial(ctx context.Context, facts *daemon.Facts, way engine.Att
 	return d.judge(ctx, d.daemon.API.ContainerStart(ctx, name, container.StartOptions{}))
 }
 
-// judge tells a way that does not work from a daemon that does not answer.
+// judge separates a way that does not work from a daemon that does not answer.
 func (d *Devices) judge(ctx context.Context, err error) (*session.Error, error) {
 	if err == nil {
 		return nil, nil
@@ -85,7 +81,7 @@ func (d *Devices) judge(ctx context.Context, err error) (*session.Error, error) 
 	return failed, nil
 }
 
-// endTrial removes the container of a trial, also when the caller gave up.
+// endTrial removes the container of a trial, even after ctx ended.
 func (d *Devices) endTrial(ctx context.Context, name string) {
 	ctx, cancel := d.daemon.Brief(context.WithoutCancel(ctx))
 	defer cancel()
@@ -94,11 +90,9 @@ func (d *Devices) endTrial(ctx context.Context, name string) {
 	}
 }
 
-// SweepTrials removes trials that a killed process left.
 func (d *Devices) SweepTrials(ctx context.Context) error {
-	left, err := d.daemon.API.ContainerList(ctx,
-		container.ListOptions{All: true,
-			Filters: filters.NewArgs(filters.Arg("label", LabelTrial+"="+d.config.Instance))})
+	left, err := d.daemon.API.ContainerList(ctx, container.ListOptions{All: true,
+		Filters: filters.NewArgs(filters.Arg("label", LabelTrial+"="+d.config.Instance))})
 	if err != nil {
 		return daemon.Failure(ctx, err)
 	}
@@ -113,7 +107,6 @@ func (d *Devices) SweepTrials(ctx context.Context) error {
 	return nil
 }
 
-// ensureTrialImage imports an image without any file where it is not there.
 func (d *Devices) ensureTrialImage(ctx context.Context) error {
 	if _, err := d.daemon.API.ImageInspect(ctx, trialImage); err == nil {
 		return nil
@@ -132,7 +125,7 @@ func (d *Devices) ensureTrialImage(ctx context.Context) error {
 	return err
 }
 
-// anyDevice names devices where nobody asked for certain ones.
+// anyDevice names devices to try where none was requested.
 func anyDevice(facts *daemon.Facts, way engine.AttachWay) []string {
 	if way != engine.AttachCDI {
 		return []string{"all"}

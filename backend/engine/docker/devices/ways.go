@@ -1,11 +1,9 @@
-// Package devices hands devices to containers of a Docker daemon, in the best way that works: which one that is shows
-// by trying.
+// Package devices attaches devices to containers of a Docker daemon, in the best way that works when tried.
 package devices
 
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -18,11 +16,10 @@ import (
 	"slipway/gpu"
 )
 
-// noWayFor is how long a machine without a way to hand in devices counts as one: a person who has just installed what
-// was missing need not say so.
+// noWayFor is how long a machine counts as one without a way to attach devices; a person may install what is missing.
 const noWayFor = 20 * time.Second
 
-// Devices hands devices to the containers of one daemon. It is safe for concurrent use.
+// Devices attaches devices to containers of one daemon. It is safe for concurrent use.
 type Devices struct {
 	daemon *daemon.Daemon
 	config Config
@@ -35,60 +32,44 @@ type Devices struct {
 	tried *session.Error // why there is no way; nil where there is one
 }
 
-// Config says how to hand devices in.
+// Config describes how to attach devices.
 type Config struct {
-	// Instance is the value of [LabelTrial] of containers that are ours.
-	Instance string
-	// Way is the one that a person has decided on; empty: the best that works.
-	Way engine.AttachWay
-	// MPS is the pipe directory of CUDA's Multi-Process Service; empty: where CUDA_MPS_PIPE_DIRECTORY says, else CUDA's
-	// own default.
-	MPS string
-	// Guest returns the path of the program that a trial runs, for a Go architecture name. Without arguments it ends at
-	// once.
-	Guest func(arch string) (path string, err error)
+	Instance string                                     // value of [LabelTrial] of our containers
+	Way      engine.AttachWay                           // chosen by a person; empty: the best that works
+	MPS      string                                     // CUDA's MPS pipe directory; empty: where CUDA looks
+	Guest    func(arch string) (path string, err error) // a program for a Go architecture name that ends at once
 }
 
 // New returns the devices of a daemon.
 func New(on *daemon.Daemon, config Config) *Devices {
-	if config.MPS == "" {
-		config.MPS = cmp.Or(os.Getenv(envPipe), mpsDefault)
-	}
+	config.MPS = cmp.Or(config.MPS, os.Getenv(envPipe), mpsDefault)
 	d := &Devices{daemon: on, config: config, turn: make(chan struct{}, 1)}
 	d.turn <- struct{}{}
 	return d
 }
 
-// cached returns what was found for a daemon, false if it must be tried.
-func (d *Devices) cached(of string, now time.Time) (engine.Attachment, error, bool) {
+// cached returns what was found for a daemon; ok is false if it must be tried.
+func (d *Devices) cached(of string, now time.Time) (found engine.Attachment, err error, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.found == nil || d.of != of || d.tried != nil && now.Sub(d.at) > noWayFor {
-		return engine.Attachment{}, nil, false
+		return found, nil, false
 	}
-	found := *d.found
+	found = *d.found
 	found.Tried = slices.Clone(found.Tried)
 	if d.tried != nil {
-		return found, d.tried, true
+		err = d.tried
 	}
-	return found, nil, true
+	return found, err, true
 }
 
-func (d *Devices) cache(of string, found engine.Attachment, why *session.Error, now time.Time) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.of, d.found, d.tried, d.at = of, &found, why, now
-}
-
-// forget makes the next use try again.
 func (d *Devices) forget() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.found = nil
 }
 
-// Attachment says how devices get into containers. A way is tried by starting an empty container with devices, once for
-// each daemon.
+// Attachment says how devices are attached. It tries each way once per daemon with an empty container.
 func (d *Devices) Attachment(ctx context.Context, fresh bool) (engine.Attachment, error) {
 	if fresh {
 		d.forget()
@@ -103,16 +84,15 @@ func (d *Devices) Attachment(ctx context.Context, fresh bool) (engine.Attachment
 	return found, err
 }
 
-// attachment returns how devices get into containers, trying it with these devices where that is not known. Without a
-// way it fails with one of the codes of [attachTexts].
+// attachment is Attachment that tries the ways with these devices. Without a way it fails as [attachTexts] say.
 func (d *Devices) attachment(ctx context.Context, ids []string) (engine.Attachment, error) {
 	facts, err := d.daemon.Facts(ctx)
 	if err != nil {
 		return engine.Attachment{}, err
 	}
 	if d.config.Way != "" {
-		return engine.Attachment{Way: d.config.Way, HardLimit: d.config.Way == engine.AttachCDI &&
-			hardLimit(facts), MPS: d.mpsRuns()}, nil
+		hard := d.config.Way == engine.AttachCDI && hardLimit(facts)
+		return engine.Attachment{Way: d.config.Way, HardLimit: hard, MPS: d.mpsRuns()}, nil
 	}
 	if found, err, ok := d.cached(facts.ID, time.Now()); ok {
 		return found, err
@@ -134,24 +114,26 @@ func (d *Devices) attachment(ctx context.Context, ids []string) (engine.Attachme
 		return engine.Attachment{}, err
 	}
 	found.MPS = d.mpsRuns()
-	d.cache(facts.ID, found, why, time.Now())
+	d.mu.Lock()
+	d.of, d.found, d.tried, d.at = facts.ID, &found, why, time.Now()
+	d.mu.Unlock()
 	if why != nil {
 		return found, why
 	}
 	return found, nil
 }
 
-// try goes through the ways, best first, until one starts a container. why is
-// the reason against the best of them. err is a daemon that
-// does not answer or a caller that gave up.
+// try tries the ways, best first, until a container starts. why is the reason against the best of them; err is a daemon
+// that does not answer or a ctx that ended.
 func (d *Devices) try(ctx context.Context, facts *daemon.Facts,
 	ids []string) (found engine.Attachment, why *session.Error, err error) {
 	if !facts.Here {
 		remote := session.NewError(session.CodeEngineUnsupported,
 			"The Docker daemon at "+d.daemon.Host()+" does not share this machine's devices.",
 			"Run a Slipway agent on the machine where Docker runs.")
-		return engine.Attachment{Way: engine.AttachNone, Tried: []engine.Attempt{attempt(engine.AttachNone, remote)}},
-			remote, nil
+		found = engine.Attachment{Way: engine.AttachNone}
+		found.Tried = []engine.Attempt{{Way: found.Way, Text: remote.Message, Remedy: remote.Hint}}
+		return found, remote, nil
 	}
 	for _, way := range []engine.AttachWay{engine.AttachCDI, engine.AttachRequest, engine.AttachRuntime} {
 		failed := excludes(facts, way, ids)
@@ -165,7 +147,7 @@ func (d *Devices) try(ctx context.Context, facts *daemon.Facts,
 			found.Way, found.HardLimit = way, way == engine.AttachCDI && hardLimit(facts)
 			return found, nil, nil
 		}
-		found.Tried = append(found.Tried, attempt(way, failed))
+		found.Tried = append(found.Tried, engine.Attempt{Way: way, Text: failed.Message, Remedy: failed.Hint})
 		if why == nil || why.Code == session.CodeAttachFailed && failed.Code != session.CodeAttachFailed {
 			why = failed // a daemon in trouble says more than a way that nobody has set up
 		}
@@ -174,11 +156,7 @@ func (d *Devices) try(ctx context.Context, facts *daemon.Facts,
 	return found, why, nil
 }
 
-func attempt(way engine.AttachWay, failed *session.Error) engine.Attempt {
-	return engine.Attempt{Way: way, Text: failed.Message, Remedy: failed.Hint}
-}
-
-// excludes says why a way cannot work by what the daemon tells of itself, nil where only trying tells.
+// excludes says why a way cannot work by the facts of the daemon, nil where it must be tried.
 func excludes(facts *daemon.Facts, way engine.AttachWay, ids []string) *session.Error {
 	switch {
 	case way == engine.AttachRuntime && !slices.Contains(facts.Runtimes, nvidiaRuntime):
@@ -202,8 +180,7 @@ func excludes(facts *daemon.Facts, way engine.AttachWay, ids []string) *session.
 	return nil
 }
 
-// Failure recognises a failure to hand in devices; nil where err is none. The next use tries the ways again, since what
-// was found before is not true any more.
+// Failure recognises a failure to attach devices, nil for other errors. It makes the next use try the ways again.
 func (d *Devices) Failure(err error) *session.Error {
 	failed := failureOf(err)
 	if failed != nil {
@@ -212,19 +189,17 @@ func (d *Devices) Failure(err error) *session.Error {
 	return failed
 }
 
-// failureOf is what an error says of devices, nil where it is of something else.
 func failureOf(err error) *session.Error {
 	if err == nil {
 		return nil
 	}
-	if reason := attachTexts.Of(daemon.Text(err)); reason != "" {
+	if reason := attachTexts.Of(daemon.Text(err)); reason != nil {
 		return reason.failure(err)
 	}
 	return nil
 }
 
-// CheckGrants fails where a grant is of a device that nobody describes: without it a session would run without what it
-// holds.
+// CheckGrants fails where a granted device is unknown: the session would run without it.
 func CheckGrants(c engine.Container) error {
 	for _, grant := range c.Grants {
 		known := func(device gpu.Device) bool { return device.UUID == grant.Device && device.Vendor != "" }
@@ -237,35 +212,28 @@ func CheckGrants(c engine.Container) error {
 	return nil
 }
 
-// ids names what is granted as the toolkit does: MIG instances by their own UUID and devices by theirs. Only devices of
-// the vendor count.
+// ids names granted devices of a vendor as the toolkit does: MIG instances by their own UUIDs, else the device.
 func ids(c engine.Container, vendor gpu.Vendor) []string {
 	var list []string
+	add := func(id gpu.UUID) {
+		if !slices.Contains(list, string(id)) {
+			list = append(list, string(id))
+		}
+	}
 	for _, device := range c.Devices {
 		if device.Vendor != vendor {
 			continue
 		}
-		for _, id := range granted(device.UUID, c.Grants) {
-			if !slices.Contains(list, id) {
-				list = append(list, id)
+		whole := true
+		for _, grant := range c.Grants {
+			if grant.Device == device.UUID && grant.Instance != "" {
+				add(grant.Instance)
+				whole = false
 			}
+		}
+		if whole {
+			add(device.UUID)
 		}
 	}
 	return list
 }
-
-// granted are the instances that are granted of a device, or the device itself.
-func granted(device gpu.UUID, grants []gpu.Grant) []string {
-	var instances []string
-	for _, grant := range grants {
-		if grant.Device == device && grant.Instance != "" {
-			instances = append(instances, string(grant.Instance))
-		}
-	}
-	if len(instances) == 0 {
-		return []string{string(device)}
-	}
-	return instances
-}
-
-var errNoNodes = errors.New("the device is known without device nodes")

@@ -20,8 +20,7 @@ import (
 	"slipway/gpu"
 )
 
-// sizeTime is how long a daemon may take to measure what a container changed, or what images take: it walks through
-// their files.
+// sizeTime is how long the daemon may take to walk through files and measure them.
 const sizeTime = 5 * time.Minute
 
 func (s *Store) Changed(ctx context.Context, id string) (gpu.Bytes, error) {
@@ -37,8 +36,7 @@ func (s *Store) Changed(ctx context.Context, id string) (gpu.Bytes, error) {
 	return gpu.Bytes(*said.SizeRw), nil
 }
 
-// Commit makes an image of what a container has changed. Docker cannot be told to stop: what it makes after ctx has
-// ended is removed then.
+// Commit makes an image of a container's changes. Docker cannot cancel it: an image made after ctx ended is removed.
 func (s *Store) Commit(ctx context.Context, id string, c engine.Commit) (session.Image, error) {
 	if err := s.mayName(ctx, c.Ref); err != nil {
 		return session.Image{}, err
@@ -73,7 +71,7 @@ func (s *Store) Commit(ctx context.Context, id string, c engine.Commit) (session
 	}
 }
 
-// mayName fails where another image has a name already.
+// mayName fails if an image has that name already.
 func (s *Store) mayName(ctx context.Context, ref string) error {
 	switch _, err := s.Image(ctx, ref); {
 	case err == nil:
@@ -85,8 +83,8 @@ func (s *Store) mayName(ctx context.Context, ref string) error {
 	return nil
 }
 
-// commitConfig is what the image starts: what the container's own image starts, and not the guest. Docker adds the
-// container's labels and cannot leave them out, so those that would make somebody's container one of ours are emptied.
+// commitConfig is what the image starts: what the container's own image starts, not the guest. Docker adds the
+// container's labels, so those that would make a container of the image one of ours are emptied.
 func (s *Store) commitConfig(ctx context.Context, id string, origin session.ImageOrigin) (*container.Config, error) {
 	ctx, cancel := s.daemon.Brief(ctx)
 	defer cancel()
@@ -118,7 +116,7 @@ func (s *Store) commitConfig(ctx context.Context, id string, origin session.Imag
 	return config, nil
 }
 
-// name gives a fresh image its name, and drops it where it cannot have it.
+// name gives a new image its name, and removes it if that fails.
 func (s *Store) name(ctx context.Context, id, ref string) (session.Image, error) {
 	err := s.mayName(ctx, ref)
 	if err == nil {
@@ -131,7 +129,6 @@ func (s *Store) name(ctx context.Context, id, ref string) (session.Image, error)
 	return s.Image(ctx, ref)
 }
 
-// drop removes an image that has no name and shall have none.
 func (s *Store) drop(ctx context.Context, id string) {
 	if _, err := s.daemon.API.ImageRemove(ctx, id, image.RemoveOptions{PruneChildren: true}); err != nil &&
 		!errdefs.IsNotFound(err) {
@@ -139,7 +136,7 @@ func (s *Store) drop(ctx context.Context, id string) {
 	}
 }
 
-// DropUnnamed removes images that an earlier run of this agent began and never named.
+// DropUnnamed removes images that an earlier process of this agent committed and never named.
 func (s *Store) DropUnnamed(ctx context.Context) {
 	found, err := s.daemon.API.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(
 		filters.Arg("label", session.LabelImageInstance+"="+s.instance), filters.Arg("dangling", "true"))})
@@ -152,7 +149,7 @@ func (s *Store) DropUnnamed(ctx context.Context) {
 	}
 }
 
-// RemoveImage removes an image under all its names. What others are made of stays below them, without a name.
+// RemoveImage removes an image under all its names. Layers that other images need stay.
 func (s *Store) RemoveImage(ctx context.Context, ref string) error {
 	found, err := s.Image(ctx, ref)
 	if err != nil {

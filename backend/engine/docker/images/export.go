@@ -52,7 +52,7 @@ func (s *Store) DescribeImage(ctx context.Context, ref string) (session.ImagePar
 	return parts, nil
 }
 
-// layerSizes are those of the steps that made layers, lowest first. The history is told newest first.
+// layerSizes are those of the steps that made layers, lowest first. The history begins with the newest.
 func layerSizes(history []image.HistoryResponseItem) []gpu.Bytes {
 	var sizes []gpu.Bytes
 	for i := len(history) - 1; i >= 0; i-- {
@@ -63,13 +63,13 @@ func layerSizes(history []image.HistoryResponseItem) []gpu.Bytes {
 	return sizes
 }
 
-// PresentLayers counts the first layers that an image here has. Images without a name count too.
+// PresentLayers counts the first layers that an image on this machine has. Unnamed images count too.
 func (s *Store) PresentLayers(ctx context.Context, layers []session.ImageLayer) (int, error) {
 	present, _, err := s.nearest(ctx, layers)
 	return present, err
 }
 
-// nearest finds the image that has the most of the first layers.
+// nearest finds the image that has most of the first layers.
 func (s *Store) nearest(ctx context.Context, layers []session.ImageLayer) (present int, id string, err error) {
 	listing, cancel := s.daemon.Brief(ctx)
 	defer cancel()
@@ -96,8 +96,7 @@ func (s *Store) nearest(ctx context.Context, layers []session.ImageLayer) (prese
 	return present, id, nil
 }
 
-// ExportImage calls fn once for each part that is wanted. The daemon gives an image as one archive, and older ones do
-// not say before its end which file is which layer: these are read twice.
+// ExportImage calls fn for each wanted part. Older daemons name the layers last, so it reads the archive twice.
 func (s *Store) ExportImage(ctx context.Context, id string, want func(part string) bool,
 	fn func(part string, content io.Reader) error) error {
 	said, err := s.daemon.API.ImageInspect(ctx, id)
@@ -126,14 +125,12 @@ func (s *Store) ExportImage(ctx context.Context, id string, want func(part strin
 	return nil
 }
 
-// export is an image on its way out.
 type export struct {
 	want  map[string]bool   // parts that were not given yet
 	files map[string]string // which file of the archive is which part
 	give  func(part string, content io.Reader) error
 }
 
-// pass reads the archive once.
 func (s *Store) pass(ctx context.Context, id string, said image.InspectResponse, x *export) error {
 	stream, err := s.daemon.API.ImageSave(ctx, []string{id})
 	if err != nil {
@@ -165,7 +162,7 @@ func (s *Store) pass(ctx context.Context, id string, said image.InspectResponse,
 	}
 }
 
-// part tells which part a file of the archive is, if that is known.
+// part says which part a file of the archive is, "" if that is unknown yet.
 func (x *export) part(name, id string) string {
 	if part, ok := x.files[name]; ok {
 		return part
@@ -180,7 +177,6 @@ func (x *export) part(name, id string) string {
 	return ""
 }
 
-// learn reads which file of the archive is which part.
 func (x *export) learn(r io.Reader, layers []string) error {
 	var manifests []struct {
 		Config string
@@ -198,7 +194,7 @@ func (x *export) learn(r io.Reader, layers []string) error {
 	return nil
 }
 
-// take gives a part away, if it is wanted. Engines that keep layers compressed give them so.
+// take passes on a part if it is wanted. Layers may be compressed.
 func (x *export) take(ctx context.Context, part string, r io.Reader) error {
 	if !x.want[part] {
 		return nil
@@ -212,7 +208,6 @@ func (x *export) take(ctx context.Context, part string, r io.Reader) error {
 	return x.give(part, content)
 }
 
-// inflated undoes the compression of a layer, if it has one.
 func inflated(r io.Reader) (io.ReadCloser, error) {
 	buffered := bufio.NewReaderSize(r, 64<<10)
 	magic, err := buffered.Peek(4)

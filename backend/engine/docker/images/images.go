@@ -1,5 +1,4 @@
-// Package images lists, pulls, makes and removes the images of a Docker daemon, and brings them from one machine to
-// another.
+// Package images lists, pulls, makes, removes and transfers the images of a Docker daemon.
 package images
 
 import (
@@ -30,14 +29,12 @@ type Store struct {
 	byID map[string]session.Image // an id names one content for ever
 }
 
-// New returns the images of a daemon. The images that an instance makes carry its label; a name that is hidden is not
-// to be launched.
+// New returns the images of a daemon. Images made by an instance have its label; hidden names cannot be launched.
 func New(d *daemon.Daemon, instance string, hidden func(name string) bool) *Store {
 	return &Store{daemon: d, instance: instance, hidden: hidden, logins: daemon.ConfigDir(),
 		byID: map[string]session.Image{}}
 }
 
-// Images lists what is there. Images without a name are left out.
 func (s *Store) Images(ctx context.Context) ([]session.Image, error) {
 	ctx, cancel := s.daemon.Brief(ctx)
 	defer cancel()
@@ -46,18 +43,13 @@ func (s *Store) Images(ctx context.Context) ([]session.Image, error) {
 		return nil, daemon.Failure(ctx, err)
 	}
 	found = slices.DeleteFunc(found, func(i image.Summary) bool { return len(s.names(i.RepoTags, i.RepoDigests)) == 0 })
-	images, errs := make([]session.Image, len(found)), make([]error, len(found))
-	daemon.Each(len(found), func(i int) { images[i], errs[i] = s.listed(ctx, found[i]) })
-	for _, err := range errs {
-		if err != nil && session.CodeOf(err) != session.CodeNoImage {
-			return nil, err
-		}
-	}
-	return slices.DeleteFunc(images, func(i session.Image) bool { return i.ID == "" }), nil
+	gone := func(err error) bool { return session.CodeOf(err) == session.CodeNoImage }
+	return daemon.Each(found, gone, func(i image.Summary) (session.Image, error) {
+		return s.listed(ctx, i)
+	})
 }
 
-// listed completes what a list says of an image. The list does not tell the architecture, so each image is inspected
-// once.
+// listed completes an entry of a list, which lacks the architecture: each image is inspected once.
 func (s *Store) listed(ctx context.Context, summary image.Summary) (session.Image, error) {
 	s.mu.Lock()
 	cached, ok := s.byID[summary.ID]
@@ -73,7 +65,7 @@ func (s *Store) listed(ctx context.Context, summary image.Summary) (session.Imag
 	return cached, nil
 }
 
-// Image returns one image. A text that cannot be the name of an image is engine_call_invalid.
+// Image returns one image; engine_call_invalid if ref cannot be the name of one.
 func (s *Store) Image(ctx context.Context, ref string) (session.Image, error) {
 	ctx, cancel := s.daemon.Brief(ctx)
 	defer cancel()
@@ -82,7 +74,7 @@ func (s *Store) Image(ctx context.Context, ref string) (session.Image, error) {
 	}
 	said, err := s.daemon.API.ImageInspect(ctx, ref)
 	if id := session.ImageDigest(ref); errdefs.IsNotFound(err) && id != "" {
-		// An image that no registry has is pinned by its id, which Docker takes only by itself.
+		// An image that is in no registry is pinned by its id, which Docker accepts only alone.
 		said, err = s.daemon.API.ImageInspect(ctx, id)
 	}
 	if errdefs.IsNotFound(err) {
@@ -104,7 +96,7 @@ func notName(code session.Code, ref string, err error) error {
 		"Write it as for docker pull, for example python:3.12.")
 }
 
-// NotHere says that an image is not on this machine.
+// NotHere is the error of an image that is not on this machine.
 func NotHere(code session.Code, ref string, err error) error {
 	return session.WrapError(err, code, "The image "+ref+" is not on this machine.", "Pull it first.")
 }
@@ -123,8 +115,7 @@ func (s *Store) imageOf(said image.InspectResponse) session.Image {
 	return found
 }
 
-// names lists an image's tags, or its digests where it has no tag. What is hidden has none, and an import in the
-// middle: they are not to be launched.
+// names lists an image's tags, or its digests if it has no tag, without hidden names and unfinished imports.
 func (s *Store) names(tags, digests []string) []string {
 	named := func(all []string) []string {
 		return slices.DeleteFunc(slices.Clone(all), func(name string) bool {

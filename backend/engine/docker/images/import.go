@@ -24,11 +24,10 @@ import (
 	"slipway/gpu"
 )
 
-// configMost bounds an image's configuration.
 const configMost = 8 << 20
 
-// ImportImage puts an image together: it makes the archive that docker load takes. Layers that the daemon has are only
-// named in it; a daemon on containerd's image store wants them all, and gets them from an image of its own.
+// ImportImage loads an image from an archive that only names layers the daemon has. containerd's store needs all layers
+// and gets these from another image.
 func (s *Store) ImportImage(ctx context.Context, parts session.ImageParts,
 	content map[string]engine.Content) (session.Image, error) {
 	config, err := configOf(parts, content)
@@ -61,11 +60,10 @@ func (s *Store) ImportImage(ctx context.Context, parts session.ImageParts,
 	return s.install(ctx, a)
 }
 
-// receiving is the repository of names that images have while they are put in.
+// receiving is the repository of temporary names during an import.
 const receiving = "slipway-receiving"
 
-// install loads the image under a name of the moment, so that no name of another image moves while Docker unpacks, and
-// gives it its own names then.
+// install loads the image under a temporary name, so that no other image loses its name meanwhile, then tags it.
 func (s *Store) install(ctx context.Context, a *archive) (made session.Image, err error) {
 	a.name = receiving + ":" + strings.TrimPrefix(a.id(), "sha256:")
 	defer func() {
@@ -94,8 +92,8 @@ func (s *Store) install(ctx context.Context, a *archive) (made session.Image, er
 	return s.Image(ctx, made.ID)
 }
 
-// mayMove fails where a name is another image's and is to stay so. Daemons on containerd's store know an image that was
-// pulled by another id, so its configuration decides.
+// mayMove fails where another image has the name and is to keep it. Daemons on containerd's store may know the same
+// image by another id, so the configuration decides.
 func (s *Store) mayMove(ctx context.Context, ref, id string, a *archive) error {
 	taken, err := s.Image(ctx, ref)
 	switch {
@@ -116,7 +114,7 @@ func (s *Store) mayMove(ctx context.Context, ref, id string, a *archive) error {
 	return engine.NameTaken(ref)
 }
 
-// configOf reads the configuration and checks that it is of these layers.
+// configOf reads the configuration and checks that it has these layers.
 func configOf(parts session.ImageParts, content map[string]engine.Content) ([]byte, error) {
 	stored, ok := content[session.ImageConfig]
 	if !ok || stored.Size > configMost {
@@ -145,7 +143,6 @@ func configOf(parts session.ImageParts, content map[string]engine.Content) ([]by
 	return data, nil
 }
 
-// load hands the archive to the daemon and returns the image that it made.
 func (s *Store) load(ctx context.Context, a *archive) (session.Image, error) {
 	reader, writer := io.Pipe()
 	written := make(chan error, 1)
@@ -173,7 +170,7 @@ func (s *Store) load(ctx context.Context, a *archive) (session.Image, error) {
 	return image, err
 }
 
-// archive is an image in the form that docker load takes.
+// archive is an image in the form of docker load.
 type archive struct {
 	parts   session.ImageParts
 	name    string // that it is loaded under
@@ -229,7 +226,6 @@ func (a *archive) write(to io.Writer) error {
 	return errors.Join(add(w, "manifest.json", int64(len(manifest)), bytes.NewReader(manifest)), w.Close())
 }
 
-// tags are the names that an image can get: a digest is none.
 func tags(refs []string) []string {
 	return slices.DeleteFunc(slices.Clone(refs), func(ref string) bool { return strings.Contains(ref, "@") })
 }
@@ -243,7 +239,7 @@ func add(w *tar.Writer, name string, size int64, content io.Reader) error {
 	return err
 }
 
-// spooled adds a file whose size is known only when all of it was read.
+// spooled adds a file of unknown size.
 func spooled(w *tar.Writer, name string, content io.Reader) error {
 	file, err := os.CreateTemp("", "slipway-layer-")
 	if err != nil {

@@ -6,18 +6,26 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os/exec"
 	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/distribution/reference"
+	"github.com/docker/cli/cli/config"
+	"github.com/docker/cli/cli/config/configfile"
+	"github.com/docker/cli/cli/config/credentials"
+	"github.com/docker/cli/cli/config/types"
+	"github.com/docker/docker-credential-helpers/client"
+	helpers "github.com/docker/docker-credential-helpers/credentials"
 	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/api/types/registry"
 
 	"slipway/backend/engine/docker/daemon"
 	"slipway/backend/session"
+	"slipway/gpu"
 )
 
-// Pull fetches an image. Besides the codes that it promises it fails with engine_call_invalid for a text that is no
-// image name, engine_pull_forbidden and engine_create_unsupported.
+// Pull also fails with engine_call_invalid for an invalid name, engine_pull_forbidden and engine_create_unsupported.
 func (s *Store) Pull(ctx context.Context, ref string, logins bool,
 	progress func(session.Pull)) (private bool, err error) {
 	named, err := reference.ParseNormalizedNamed(ref)
@@ -41,8 +49,7 @@ func (s *Store) Pull(ctx context.Context, ref string, logins bool,
 	return login != "" && !s.public(ctx, ref), nil
 }
 
-// public reports whether a registry tells of an image without a login. One that does not answer is taken for one that
-// does not.
+// public reports whether a registry describes an image without a login. Without an answer it is taken for private.
 func (s *Store) public(ctx context.Context, ref string) bool {
 	ctx, cancel := s.daemon.Brief(ctx)
 	defer cancel()
@@ -50,7 +57,7 @@ func (s *Store) public(ctx context.Context, ref string) bool {
 	return err == nil
 }
 
-// message is one line of the stream that a pull answers with.
+// message is one line of the stream of a pull or load.
 type message struct {
 	Status string `json:"status"`
 	ID     string `json:"id"` // of the layer
@@ -65,16 +72,14 @@ type message struct {
 	ErrorText string `json:"error"`
 }
 
-// streamError is what a pull's stream says in the middle.
 type streamError struct{ text string }
 
 func (e *streamError) Error() string { return e.text }
 
-// reportEvery is how often progress is told, so that a quick pull is no flood.
+// reportEvery limits the progress reports of a quick pull.
 const reportEvery = 200 * time.Millisecond
 
-// follow reads a pull's stream to its end and tells progress from this goroutine only: also while nothing comes, so
-// that a rate falls to nothing.
+// follow reports progress, from this goroutine only, until the stream ends, also while nothing arrives.
 func follow(stream io.Reader, progress func(session.Pull)) error {
 	messages, done := make(chan message), make(chan struct{})
 	failed := make(chan error, 1)
@@ -117,7 +122,6 @@ func follow(stream io.Reader, progress func(session.Pull)) error {
 	}
 }
 
-// decode passes on the messages of a stream of the daemon's until it ends, which is no error, or reports one.
 func decode(stream io.Reader, pass func(message) (more bool)) error {
 	lines := json.NewDecoder(stream)
 	for {
@@ -138,8 +142,7 @@ func decode(stream io.Reader, pass func(message) (more bool)) error {
 	}
 }
 
-// pullFailure says why a pull failed. A registry's answer reaches Slipway as the daemon's text, so most of it is
-// decided in reasons.go.
+// pullFailure says why a pull failed. The registry's answer is mostly known as text, see [daemon.ReasonOf].
 func pullFailure(ctx context.Context, ref string, err error) error {
 	if err == nil {
 		return nil
@@ -178,3 +181,179 @@ func pullFailure(ctx context.Context, ref string, err error) error {
 	}
 	return cause.Failure(err)
 }
+
+// meter adds up the layers of a pull. Its progress never goes back.
+type meter struct {
+	layers map[string]*layer
+	marks  []mark // what was downloaded when, over the last rateWindow
+	last   session.Pull
+}
+
+type layer struct {
+	current, total int64
+	sized          bool // total is known
+	done           bool // downloaded and unpacked, or there before
+}
+
+type mark struct {
+	at      time.Time
+	current int64
+}
+
+const rateWindow = 5 * time.Second
+
+func newMeter() *meter { return &meter{layers: map[string]*layer{}} }
+
+// note handles one message and reports whether it changed anything. The states of layers exist only as these words.
+func (m *meter) note(said message, now time.Time) bool {
+	if said.ID == "" {
+		return false
+	}
+	l := m.layers[said.ID]
+	if l == nil {
+		switch said.Status {
+		case "Pulling fs layer", "Waiting", "Downloading", "Already exists":
+			l = &layer{}
+			m.layers[said.ID] = l
+		default:
+			return false // the tag being pulled, which looks like a layer
+		}
+	}
+	switch said.Status {
+	case "Downloading":
+		l.downloading(said.Detail.Current, said.Detail.Total)
+	case "Verifying Checksum", "Download complete", "Extracting":
+		l.complete()
+	case "Pull complete":
+		l.complete()
+		l.done = true
+	case "Already exists":
+		l.sized, l.done = true, true
+	}
+	m.mark(now)
+	return true
+}
+
+// downloading records the progress of a layer. After a cut, Docker resumes and counts only the rest.
+func (l *layer) downloading(current, total int64) {
+	if l.sized && total > 0 && total < l.total {
+		current += l.total - total
+	}
+	l.current = max(l.current, current)
+	if total > 0 {
+		l.total, l.sized = max(l.total, total), true
+	}
+}
+
+// complete records that a layer is downloaded. One too small to report its size counts as nothing.
+func (l *layer) complete() {
+	l.current = max(l.current, l.total)
+	l.total, l.sized = l.current, true
+}
+
+// mark records the bytes downloaded, at most ten times a second.
+func (m *meter) mark(now time.Time) {
+	if n := len(m.marks); n > 0 && now.Sub(m.marks[n-1].at) < 100*time.Millisecond {
+		return
+	}
+	var current int64
+	for _, l := range m.layers {
+		current += l.current
+	}
+	m.marks = append(m.marks, mark{at: now, current: current})
+	for len(m.marks) > 2 && now.Sub(m.marks[0].at) > rateWindow {
+		m.marks = m.marks[1:]
+	}
+}
+
+// pull is the progress. Total is 0 until the size of every layer is known: a part would look nearly done.
+func (m *meter) pull(now time.Time) session.Pull {
+	p := session.Pull{Layers: len(m.layers)}
+	sized := len(m.layers) > 0
+	for _, l := range m.layers {
+		p.Current += gpu.Bytes(l.current)
+		p.Total += gpu.Bytes(l.total)
+		sized = sized && l.sized
+		if l.done {
+			p.LayersDone++
+		}
+	}
+	if !sized {
+		p.Total = 0
+	}
+	p.Current = max(p.Current, m.last.Current)
+	p.Total = max(p.Total, m.last.Total)
+	if p.Total > 0 {
+		p.Total = max(p.Total, p.Current)
+	}
+	if len(m.marks) > 0 {
+		first := m.marks[0]
+		if span := now.Sub(first.at); span > 0 {
+			p.Rate = gpu.Bytes(max(float64(int64(p.Current)-first.current)/span.Seconds(), 0))
+		}
+	}
+	m.last = p
+	return p
+}
+
+// helperTime is how long a credential helper may take; some ask a person.
+const helperTime = 30 * time.Second
+
+// Docker Hub has one name among logins and another in references.
+const (
+	hubServer = "https://index.docker.io/v1/"
+	hubDomain = "docker.io"
+)
+
+// loginHeader is the login of `docker login` for a registry, encoded for the daemon; "" if there is none in dir.
+func loginHeader(ctx context.Context, dir, domain string) (string, error) {
+	kept, err := config.Load(dir)
+	if err != nil {
+		return "", session.WrapError(err, session.CodePullForbidden,
+			"Docker's configuration "+kept.Filename+" cannot be read.", "Mend it, or remove it and log in again.")
+	}
+	server := domain
+	if domain == hubDomain {
+		server = hubServer
+	}
+	login, err := findLogin(ctx, kept, domain, server)
+	login.ServerAddress = ""
+	if err != nil || login == (types.AuthConfig{}) {
+		return "", err
+	}
+	return registry.EncodeAuthConfig(registry.AuthConfig{
+		Username: login.Username, Password: login.Password, IdentityToken: login.IdentityToken,
+		RegistryToken: login.RegistryToken, ServerAddress: server,
+	})
+}
+
+// findLogin asks the registry's credential helper, if there is one, then the file.
+func findLogin(ctx context.Context, kept *configfile.ConfigFile, domain, server string) (types.AuthConfig, error) {
+	name := cmp.Or(kept.CredentialHelpers[domain], kept.CredentialHelpers[server], kept.CredentialsStore)
+	if name == "" {
+		return credentials.NewFileStore(kept).Get(server)
+	}
+	ctx, cancel := context.WithTimeout(ctx, helperTime)
+	defer cancel()
+	program := "docker-credential-" + name
+	told, err := client.Get(func(args ...string) client.Program {
+		return helper{exec.CommandContext(ctx, program, args...)}
+	}, server)
+	switch {
+	case helpers.IsErrCredentialsNotFound(err):
+		return credentials.NewFileStore(kept).Get(server)
+	case err != nil:
+		return types.AuthConfig{}, session.WrapError(err, session.CodePullForbidden,
+			"The login for "+server+" could not be read: "+program+" failed.",
+			"Try `docker pull` by hand, or log in again.")
+	case told.Username == "<token>":
+		return types.AuthConfig{IdentityToken: told.Secret}, nil
+	}
+	return types.AuthConfig{Username: told.Username, Password: told.Secret}, nil
+}
+
+// helper is one run of a credential helper. Unlike Docker's own it ends with a context and discards stderr.
+type helper struct{ cmd *exec.Cmd }
+
+func (h helper) Input(server io.Reader)  { h.cmd.Stdin = server }
+func (h helper) Output() ([]byte, error) { return h.cmd.Output() }

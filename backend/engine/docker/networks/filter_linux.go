@@ -12,12 +12,10 @@ import (
 	"slipway/backend/peer"
 )
 
-// usualConfig is what a daemon reads unless told otherwise.
 const usualConfig = "/etc/docker/daemon.json"
 
-// unfiltered reports whether the daemon behind a socket of this machine was told to leave the packet filter alone, in
-// which case it keeps no networks apart. It says so nowhere in its API: it is read off the command line by which it was
-// started and its configuration. What cannot be found out counts as usual.
+// unfiltered reports whether the daemon behind a local socket does not use the packet filter, so that it isolates no
+// networks. Its API does not say: its command line and configuration do. If they are unknown, it counts as filtered.
 func unfiltered(host string) bool {
 	path, local := strings.CutPrefix(host, "unix://")
 	if !local {
@@ -31,8 +29,7 @@ func unfiltered(host string) bool {
 	return err == nil && leavesFilter(strings.Split(string(bytes.TrimRight(line, "\x00")), "\x00"), os.ReadFile)
 }
 
-// listener is the process that began to listen at a socket. Where systemd did, for a daemon that it starts when
-// somebody asks, the daemon's own file tells.
+// listener is the process that listens at a socket. If systemd does, the daemon's pid file says.
 func listener(path string) (pid int, ok bool) {
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
@@ -55,8 +52,7 @@ func listener(path string) (pid int, ok bool) {
 	return pid, err == nil
 }
 
-// leavesFilter reports whether a daemon's command line, or the configuration that it names, says that it leaves the
-// packet filter alone.
+// leavesFilter reports whether a daemon's command line or its configuration turns the packet filter off.
 func leavesFilter(args []string, read func(string) ([]byte, error)) bool {
 	if len(args) == 0 || filepath.Base(args[0]) != "dockerd" {
 		return false

@@ -20,24 +20,23 @@ import (
 // optionReach is whether the containers of a bridge reach each other.
 const optionReach = "com.docker.network.bridge.enable_icc"
 
-// Networks are the private networks of one instance on a daemon. It is safe for concurrent use.
+// Networks are the private networks of one instance. It is safe for concurrent use.
 type Networks struct {
 	daemon   *daemon.Daemon
 	instance string
 
-	// The names of the networks that this process has made. They stay when the leftovers of earlier processes are
-	// swept, because their containers may be still to come.
+	// Names of the networks that this process made. The sweep keeps them, because their containers may come later.
 	made     sync.Map
 	together atomic.Bool // the last one that was to keep its containers apart does not
 }
 
-// New returns the networks that carry an instance's label.
+// New returns the networks with an instance's label.
 func New(d *daemon.Daemon, instance string) *Networks {
 	return &Networks{daemon: d, instance: instance}
 }
 
-// CreateNetwork makes a private network, or leaves the one of that name with the same labels as it is. It fails with
-// engine_call_invalid, engine_call_conflict and, where the daemon has no addresses left to give, engine_call_conflict.
+// CreateNetwork makes a private network, or keeps the one with the same name and labels. It fails with
+// engine_call_invalid, and with engine_call_conflict also where the daemon has no addresses left.
 func (ns *Networks) CreateNetwork(ctx context.Context, n engine.Network) error {
 	if n.Name == "" || n.Labels[engine.LabelInstance] == "" {
 		return &session.Error{Code: session.CodeEngineInvalid, Message: "A network needs a name and the label " +
@@ -50,8 +49,11 @@ func (ns *Networks) CreateNetwork(ctx context.Context, n engine.Network) error {
 		switch {
 		case lookErr != nil:
 			return lookErr
+		case there != nil && maps.Equal(daemon.OwnLabels(there.Labels), daemon.OwnLabels(n.Labels)):
+			return nil
 		case there != nil:
-			return sameNetwork(*there, n.Labels)
+			return session.NewError(session.CodeEngineConflict, "Another network is named "+n.Name+".",
+				"Remove it with `docker network rm "+n.Name+"` or launch again.")
 		}
 		if err = ns.makeNetwork(ctx, n); !errdefs.IsConflict(err) {
 			break
@@ -64,8 +66,7 @@ func (ns *Networks) CreateNetwork(ctx context.Context, n engine.Network) error {
 	return daemon.Failure(ctx, err)
 }
 
-// makeNetwork asks the daemon for a network. Where the machine cannot keep the containers of one apart, those of other
-// networks are kept out all the same.
+// makeNetwork creates a network. If it cannot isolate its containers from each other, it still isolates the network.
 func (ns *Networks) makeNetwork(ctx context.Context, n engine.Network) error {
 	options := network.CreateOptions{Driver: "bridge", Labels: n.Labels}
 	if !n.Apart {
@@ -86,7 +87,7 @@ func (ns *Networks) makeNetwork(ctx context.Context, n engine.Network) error {
 	return err
 }
 
-// network returns the network of a name, nil if there is none.
+// network returns a network by name, nil if there is none.
 func (ns *Networks) network(ctx context.Context, name string) (*network.Inspect, error) {
 	there, err := ns.daemon.API.NetworkInspect(ctx, name, network.InspectOptions{})
 	switch {
@@ -98,16 +99,7 @@ func (ns *Networks) network(ctx context.Context, name string) (*network.Inspect,
 	return &there, nil
 }
 
-func sameNetwork(there network.Inspect, labels map[string]string) error {
-	if maps.Equal(daemon.OwnLabels(there.Labels), daemon.OwnLabels(labels)) {
-		return nil
-	}
-	return session.NewError(session.CodeEngineConflict, "Another network is named "+there.Name+".",
-		"Remove it with `docker network rm "+there.Name+"` or launch again.")
-}
-
-// RemoveNetwork removes a network. One of somebody else is left alone; one that a container still uses is
-// engine_call_conflict.
+// RemoveNetwork removes a network of ours. One in use is engine_call_conflict.
 func (ns *Networks) RemoveNetwork(ctx context.Context, name string) error {
 	there, err := ns.network(ctx, name)
 	if err != nil {
@@ -128,7 +120,7 @@ func (ns *Networks) RemoveNetwork(ctx context.Context, name string) error {
 	return daemon.Failure(ctx, err)
 }
 
-// SweepNetworks removes our networks of sessions and persons that have no container and that this process did not make.
+// SweepNetworks removes our networks without containers that this process did not make.
 func (ns *Networks) SweepNetworks(ctx context.Context, states []engine.State) error {
 	sessions, owners := map[string]bool{}, map[string]bool{}
 	for _, s := range states {
@@ -154,12 +146,11 @@ func (ns *Networks) SweepNetworks(ctx context.Context, states []engine.State) er
 	return nil
 }
 
-// NetworkWarnings say where the daemon does not keep sessions apart.
+// NetworkWarnings say where the daemon does not isolate sessions.
 func (ns *Networks) NetworkWarnings(facts *daemon.Facts) []session.Warning {
 	switch {
 	case facts.Here && unfiltered(ns.daemon.Host()):
-		return []session.Warning{{Code: session.CodeNoFilter,
-			Title: "Sessions are not kept apart", At: time.Now(),
+		return []session.Warning{{Code: session.CodeNoFilter, Title: "Sessions are not kept apart", At: time.Now(),
 			Text: "This Docker was told to leave the packet filter alone (iptables is off), so a server in one " +
 				"session is reached from every other session of the machine, also of other people."}}
 	case ns.together.Load():
@@ -171,8 +162,7 @@ func (ns *Networks) NetworkWarnings(facts *daemon.Facts) []session.Warning {
 	return nil
 }
 
-// Join puts a container into its private network, where those of its cluster find it by its host name. Without one
-// Docker's own default holds.
+// Join puts a container into its private network under its host name; without one Docker's default applies.
 func Join(c engine.Container) *network.NetworkingConfig {
 	if c.Network == "" {
 		return nil
@@ -184,14 +174,13 @@ func Join(c engine.Container) *network.NetworkingConfig {
 	return &network.NetworkingConfig{EndpointsConfig: map[string]*network.EndpointSettings{c.Network: {Aliases: names}}}
 }
 
-// CheckNetwork fails with engine_call_conflict where the network of a container is not there, which Docker would say
-// only when the container starts.
+// CheckNetwork fails with engine_call_conflict for a missing network. Docker would fail only at the start.
 func (ns *Networks) CheckNetwork(ctx context.Context, name string) error {
 	if name == "" {
 		return nil
 	}
 	there, err := ns.network(ctx, name)
-	// That of the machine itself is Docker's own.
+	// The networks of the machine itself belong to Docker.
 	if err == nil && (there == nil || len(daemon.OwnLabels(there.Labels)) == 0) {
 		return session.NewError(session.CodeEngineConflict, "The network "+name+" does not exist.",
 			"Launch the session again.")

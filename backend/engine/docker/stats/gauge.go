@@ -18,21 +18,18 @@ import (
 	"slipway/gpu"
 )
 
-// gauge reads the counters of one container again and again. It keeps the kernel's files open, for to look them up
-// costs more than to read them; a file of a cgroup that was removed cannot be read any more. It is not safe for
-// concurrent use.
+// gauge reads the counters of one container. It keeps the kernel's files open, because opening costs more than reading;
+// files of a removed cgroup cannot be read any more. It is not safe for concurrent use.
 type gauge struct {
 	version int
-	// With version 2, limit is memory.max and events memory.events; with version 1 they are memory.limit_in_bytes and
-	// memory.oom_control. pids and block are nil where a kernel does not have them.
+	// Version 2: limit is memory.max and events memory.events; version 1: memory.limit_in_bytes and memory.oom_control.
+	// pids and block may be nil.
 	cpu, used, limit, memory, events, pids, block, network *os.File
 }
 
-// unlimited is more memory than a limit can be: the kernel writes the largest multiple of a page for "no limit" in
-// version 1.
+// unlimited is above any real limit: version 1 writes the largest multiple of a page for "no limit".
 const unlimited = math.MaxInt64 >> 1
 
-// open opens the counters of a cgroup and of the network of a process in it.
 func (s sampler) open(pid int, c cgroup) (*gauge, error) {
 	g := &gauge{version: c.version}
 	var errs []error
@@ -85,11 +82,14 @@ func (g *gauge) close() {
 	}
 }
 
-// page is room for what one of the kernel's files says.
-type page struct{ room []byte }
+// page is a buffer for the kernel's files.
+type page struct {
+	room []byte
+	err  error // the last one of a read
+}
 
-// read returns the whole of a file, until the next read.
-func (p *page) read(file *os.File) ([]byte, error) {
+// read returns a whole file, valid until the next read, nil after an error.
+func (p *page) read(file *os.File) []byte {
 	if p.room == nil {
 		p.room = make([]byte, 8<<10)
 	}
@@ -98,55 +98,43 @@ func (p *page) read(file *os.File) ([]byte, error) {
 		n += more
 		switch {
 		case errors.Is(err, io.EOF):
-			return p.room[:n], nil
+			return p.room[:n]
 		case err != nil:
-			return nil, err
+			p.err = err
+			return nil
 		}
 		p.room = append(p.room, make([]byte, len(p.room))...)
 	}
 }
 
-// sample reads all counters. The page is the caller's, to be used again.
 func (g *gauge) sample(at time.Time, p *page) (engine.Stats, error) {
 	stats := engine.Stats{At: at}
-	var errs [6]error
+	p.err = nil
 	inactive := "inactive_file"
-	var cpu int64
 	if g.version == 1 {
 		inactive = "total_inactive_file"
-		cpu, errs[0] = p.number(g.cpu)
-		stats.CPU = time.Duration(cpu)
+		stats.CPU = time.Duration(p.number(g.cpu))
 	} else {
-		cpu, errs[0] = p.value(g.cpu, "usage_usec")
-		stats.CPU = time.Duration(cpu) * time.Microsecond
+		stats.CPU = time.Duration(p.value(g.cpu, "usage_usec")) * time.Microsecond
 	}
-	var used, limit, cache, kills int64
-	used, errs[1] = p.number(g.used)
-	limit, errs[2] = p.number(g.limit)
-	cache, errs[3] = p.value(g.memory, inactive)
-	kills, errs[4] = p.value(g.events, "oom_kill")
-	stats.Memory, stats.MemLimit, stats.OOMKills = workingSet(used, cache), limitOf(limit), int(kills)
-	if g.pids != nil {
-		n, _ := p.number(g.pids) // some kernels have none
-		stats.Pids = int(n)
+	stats.Memory = workingSet(p.number(g.used), p.value(g.memory, inactive))
+	stats.MemLimit, stats.OOMKills = limitOf(p.number(g.limit)), int(p.value(g.events, "oom_kill"))
+	stats.NetRx, stats.NetTx = networkBytes(p.read(g.network))
+	if p.err != nil {
+		return engine.Stats{}, p.err
 	}
-	if g.block != nil {
-		if data, err := p.read(g.block); err == nil && g.version == 1 {
-			stats.DiskRead, stats.DiskWrite = blockBytes(data)
-		} else if err == nil {
-			stats.DiskRead, stats.DiskWrite = ioBytes(data)
-		}
+	if g.pids != nil { // not every kernel has what follows
+		stats.Pids = int(p.number(g.pids))
 	}
-	data, err := p.read(g.network)
-	stats.NetRx, stats.NetTx = networkBytes(data)
-	errs[5] = err
-	if err := errors.Join(errs[:]...); err != nil {
-		return engine.Stats{}, err
+	if g.block != nil && g.version == 1 {
+		stats.DiskRead, stats.DiskWrite = blockBytes(p.read(g.block))
+	} else if g.block != nil {
+		stats.DiskRead, stats.DiskWrite = ioBytes(p.read(g.block))
 	}
 	return stats, nil
 }
 
-// workingSet is what is charged less the file cache that would be given back first.
+// workingSet is the memory in use without the file cache that would be freed first.
 func workingSet(used, inactive int64) gpu.Bytes { return gpu.Bytes(max(used-inactive, 0)) }
 
 // limitOf is a memory limit, 0 for none.
@@ -157,36 +145,31 @@ func limitOf(limit int64) gpu.Bytes {
 	return gpu.Bytes(limit)
 }
 
-// number reads a file that holds one number, or "max".
-func (p *page) number(file *os.File) (int64, error) {
-	data, err := p.read(file)
-	if err != nil {
-		return 0, err
-	}
-	data = bytes.TrimSpace(data)
+// number reads a file with one number, or "max".
+func (p *page) number(file *os.File) int64 {
+	data := bytes.TrimSpace(p.read(file))
 	if string(data) == "max" {
-		return math.MaxInt64, nil
+		return math.MaxInt64
 	}
 	n, ok := decimal(data)
-	if !ok {
-		return 0, fmt.Errorf("%s holds no number", file.Name())
+	if !ok && p.err == nil {
+		p.err = fmt.Errorf("%s holds no number", file.Name())
 	}
-	return n, nil
+	return n
 }
 
-// value reads the number behind a name at the beginning of a line; 0 where the file does not have it.
-func (p *page) value(file *os.File, name string) (int64, error) {
-	data, err := p.read(file)
-	for line := range bytes.Lines(data) {
+// value reads the number after a name at the start of a line; 0 if there is none.
+func (p *page) value(file *os.File, name string) int64 {
+	for line := range bytes.Lines(p.read(file)) {
 		if len(line) > len(name) && line[len(name)] == ' ' && string(line[:len(name)]) == name {
 			n, _ := decimal(bytes.TrimSpace(line[len(name)+1:]))
-			return n, err
+			return n
 		}
 	}
-	return 0, err
+	return 0
 }
 
-// decimal reads a number that is not negative; more than fits is the most.
+// decimal reads a number that is not negative, at most MaxInt64.
 func decimal(text []byte) (n int64, ok bool) {
 	for _, c := range text {
 		if c < '0' || c > '9' {
@@ -200,7 +183,7 @@ func decimal(text []byte) (n int64, ok bool) {
 	return n, len(text) > 0
 }
 
-// ioBytes sums io.stat: "8:0 rbytes=1 wbytes=2 …" for each device.
+// ioBytes sums io.stat of version 2: "8:0 rbytes=1 wbytes=2 …".
 func ioBytes(data []byte) (read, written gpu.Bytes) {
 	for field := range bytes.FieldsSeq(data) {
 		key, value, _ := bytes.Cut(field, []byte{'='})
@@ -215,7 +198,7 @@ func ioBytes(data []byte) (read, written gpu.Bytes) {
 	return read, written
 }
 
-// blockBytes sums version 1's "8:0 Read 1" and "8:0 Write 2" for each device.
+// blockBytes sums version 1: "8:0 Read 1" and "8:0 Write 2".
 func blockBytes(data []byte) (read, written gpu.Bytes) {
 	for line := range bytes.Lines(data) {
 		device, rest, _ := bytes.Cut(line, []byte{' '})
@@ -232,7 +215,6 @@ func blockBytes(data []byte) (read, written gpu.Bytes) {
 	return read, written
 }
 
-// networkBytes sums what every interface but the loopback received and sent.
 func networkBytes(data []byte) (received, sent gpu.Bytes) {
 	for line := range bytes.Lines(data) {
 		name, rest, ok := bytes.Cut(line, []byte{':'})
@@ -253,21 +235,19 @@ func networkBytes(data []byte) (received, sent gpu.Bytes) {
 	return received, sent
 }
 
-// sampler reads statistics of processes' cgroups from the kernel's files, which takes microseconds where the daemon's
-// own statistics take a second.
+// sampler reads the kernel's files, which takes microseconds; the daemon's own statistics take a second.
 type sampler struct {
 	proc string // where procfs is mounted
 	root string // where cgroup hierarchies are mounted
 }
 
-// cgroup is where the counters of one container are. With version 2 all directories are the same.
+// cgroup has the directories of one container's counters. With version 2 they are the same.
 type cgroup struct {
 	version                  int
 	cpu, memory, pids, block string
 }
 
-// find returns the cgroup of a process from /proc/<pid>/cgroup. A machine that mounts version 1 for some controllers
-// keeps the others' counters there.
+// find reads /proc/<pid>/cgroup. A machine that mounts version 1 for some controllers has the memory counters there.
 func (s sampler) find(pid int) (cgroup, error) {
 	data, err := os.ReadFile(filepath.Join(s.proc, strconv.Itoa(pid), "cgroup"))
 	if err != nil {
@@ -292,7 +272,7 @@ func (s sampler) find(pid int) (cgroup, error) {
 	return cgroup{version: 1, cpu: dir("cpuacct"), memory: dir("memory"), pids: dir("pids"), block: dir("blkio")}, nil
 }
 
-// controllerPaths maps each controller to its path; "" is version 2's.
+// controllerPaths maps each controller to its path; "" is version 2.
 func controllerPaths(data []byte) map[string]string {
 	paths := map[string]string{}
 	for line := range strings.Lines(string(data)) {

@@ -1,5 +1,4 @@
-// Package stats takes samples of running containers: of the kernel's own files where the daemon runs on this machine,
-// and of the daemon otherwise.
+// Package stats samples running containers, from the kernel's files where the daemon runs on this machine.
 package stats
 
 import (
@@ -22,15 +21,14 @@ type Reader struct {
 	gauges  gauges
 }
 
-// New returns a reader of the containers of a daemon.
+// New returns a reader for the containers of a daemon.
 func New(d *daemon.Daemon) *Reader {
 	return &Reader{daemon: d, sampler: sampler{proc: "/proc", root: "/sys/fs/cgroup"}}
 }
 
-// Close closes the files that are open for the next samples.
 func (r *Reader) Close() { r.gauges.close() }
 
-// Stats returns one sample of each running container asked for, by id. One that cannot be read is absent.
+// Stats returns one sample for each running container, by id. Containers that cannot be read are absent.
 func (r *Reader) Stats(ctx context.Context, ids []string) (map[string]engine.Stats, error) {
 	facts, err := r.daemon.Facts(ctx)
 	if err != nil {
@@ -41,59 +39,57 @@ func (r *Reader) Stats(ctx context.Context, ids []string) (map[string]engine.Sta
 	}
 	samples := make(map[string]engine.Stats, len(ids))
 	unknown := r.gauges.sample(ids, samples)
-	var mu sync.Mutex // guards samples and failed
-	var failed error
-	daemon.Each(len(unknown), func(i int) {
-		id := unknown[i]
-		sample, ok, err := r.sampleAsked(ctx, id, facts.Here)
-		mu.Lock()
-		defer mu.Unlock()
-		if err != nil && !daemon.IsGone(err) {
-			failed = err
-		} else if ok && err == nil {
-			samples[id] = sample
-		}
+	asked, err := daemon.Each(unknown, daemon.IsGone, func(id string) (sampled, error) {
+		stats, err := r.sampleAsked(ctx, id, facts.Here)
+		return sampled{id, stats}, err
 	})
-	if failed != nil {
-		return nil, failed
+	for _, one := range asked {
+		if one.stats != nil {
+			samples[one.id] = *one.stats
+		}
 	}
-	return samples, nil
+	return samples, err
 }
 
-// sampleAsked asks the daemon for a container's process, then samples it; ok is false for one that does not run.
-func (r *Reader) sampleAsked(ctx context.Context, id string, here bool) (engine.Stats, bool, error) {
+// sampled is a sample of one container; nil if it does not run.
+type sampled struct {
+	id    string
+	stats *engine.Stats
+}
+
+// sampleAsked asks the daemon for a container's process and samples it; nil if it does not run.
+func (r *Reader) sampleAsked(ctx context.Context, id string, here bool) (*engine.Stats, error) {
 	short, cancel := r.daemon.Brief(ctx)
 	defer cancel()
 	c, err := r.daemon.API.ContainerInspect(short, id)
 	if err != nil {
-		return engine.Stats{}, false, daemon.ContainerFailure(short, id, err)
+		return nil, daemon.ContainerFailure(short, id, err)
 	}
 	if c.State == nil || !c.State.Running {
-		return engine.Stats{}, false, nil
+		return nil, nil
 	}
 	if here && c.State.Pid > 0 {
 		if sample, err := r.gauges.add(r.sampler, id, c.State.Pid); err == nil {
-			return sample, true, nil
+			return &sample, nil
 		}
 	}
 	return r.sampleAPI(short, id)
 }
 
-// sampleAPI takes the daemon's own statistics.
-func (r *Reader) sampleAPI(ctx context.Context, id string) (engine.Stats, bool, error) {
+func (r *Reader) sampleAPI(ctx context.Context, id string) (*engine.Stats, error) {
 	reply, err := r.daemon.API.ContainerStatsOneShot(ctx, id)
 	if err != nil {
-		return engine.Stats{}, false, daemon.ContainerFailure(ctx, id, err)
+		return nil, daemon.ContainerFailure(ctx, id, err)
 	}
 	defer reply.Body.Close() //nolint:errcheck // read to its end
 	var said container.StatsResponse
 	if err := json.NewDecoder(reply.Body).Decode(&said); err != nil {
-		return engine.Stats{}, false, daemon.Failure(ctx, err)
+		return nil, daemon.Failure(ctx, err)
 	}
 	if said.Read.IsZero() {
-		return engine.Stats{}, false, nil // it ended meanwhile
+		return nil, nil // it ended meanwhile
 	}
-	return statsFromAPI(said), true, nil
+	return new(statsFromAPI(said)), nil
 }
 
 func statsFromAPI(said container.StatsResponse) engine.Stats {
@@ -131,8 +127,7 @@ type gauges struct {
 	page page
 }
 
-// sample samples, into samples, the containers that are known from before, and returns the others. Whoever is not asked
-// for any more, or has ended, is forgotten.
+// sample samples known containers and returns the others. It forgets containers that ended or are not in ids.
 func (g *gauges) sample(ids []string, samples map[string]engine.Stats) (unknown []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -159,7 +154,6 @@ func (g *gauges) sample(ids []string, samples map[string]engine.Stats) (unknown 
 	return unknown
 }
 
-// add begins to sample a container by its first process.
 func (g *gauges) add(s sampler, id string, pid int) (engine.Stats, error) {
 	group, err := s.find(pid)
 	if err != nil {
@@ -186,7 +180,6 @@ func (g *gauges) add(s sampler, id string, pid int) (engine.Stats, error) {
 	return sample, nil
 }
 
-// close forgets all.
 func (g *gauges) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

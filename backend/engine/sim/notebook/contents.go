@@ -12,24 +12,22 @@ import (
 	"slipway/backend/session"
 )
 
-// mostContent is how large a file may be that the page reads or writes as a whole.
+// mostContent limits the files that the page reads or writes as a whole, in bytes.
 const mostContent = 32 << 20
 
-// versionHeader carries the version of a file: of the one that was read, and of the one that a page believes to
-// replace. "new" is that of one that is not there.
+// versionHeader has the version of the file that was read or is to be replaced; "new" if there is none.
 const (
 	versionHeader = "Slipway-Version"
 	versionNew    = "new"
 )
 
-// problem is a failure as the page shows it.
 type problem struct {
 	Code    session.Code `json:"code"`
 	Message string       `json:"message"`
 	Hint    string       `json:"hint"`
 }
 
-// statuses are those of failures by what their codes end with.
+// statuses are the HTTP statuses of failures, by the last word of their codes.
 var statuses = map[string]int{
 	"not-found": http.StatusNotFound, "changed": http.StatusPreconditionFailed,
 	"already-exists": http.StatusPreconditionFailed, "forbidden": http.StatusForbidden,
@@ -46,13 +44,11 @@ func fail(w http.ResponseWriter, err error) {
 	writeJSON(w, status, problem{Code: e.Code, Message: e.Message, Hint: e.Hint})
 }
 
-// inside is the path of the session that a request means. Whatever it says, it is one below the notebook's directory,
-// or that itself.
+// inside is the path that a request means, always in the notebook's directory.
 func (s *server) inside(p string) session.FilePath {
 	return session.FilePath(path.Join(s.config.Home, path.Clean("/"+p)))
 }
 
-// entry is one line of a directory as the page lists it.
 type entry struct {
 	Name     string           `json:"name"`
 	Kind     session.FileKind `json:"kind"`
@@ -97,7 +93,7 @@ func tooLarge() error {
 	return session.NewError(session.CodeTooLarge, "The file is larger than 32 MiB.", "Read it in a cell, part by part.")
 }
 
-// save replaces a file by what came, whole, unless it is not the one that the page believes it to be.
+// save replaces a whole file if it still has the version that the page knows.
 func (s *server) save(w http.ResponseWriter, r *http.Request) {
 	at := s.inside(r.URL.Query().Get("path"))
 	body := http.MaxBytesReader(w, r.Body, mostContent)
@@ -112,7 +108,7 @@ func (s *server) save(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// replace needs saving. An empty version means whatever is there.
+// replace needs saving. An empty version replaces any file.
 func (s *server) replace(ctx context.Context, at session.FilePath, version string,
 	from io.Reader) (info session.FileInfo, err error) {
 	up := session.Upload{Path: at, Key: rand.Text()}
@@ -125,8 +121,7 @@ func (s *server) replace(ctx context.Context, at session.FilePath, version strin
 	if err == nil {
 		err = s.unchanged(ctx, at, version)
 	}
-	var large *http.MaxBytesError
-	if errors.As(err, &large) {
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
 		return info, tooLarge()
 	}
 	if err != nil {
@@ -140,7 +135,7 @@ func (s *server) replace(ctx context.Context, at session.FilePath, version strin
 		Finish: session.Finish{Size: size, Conflict: conflict}})
 }
 
-// unchanged fails where a file is not the one of a version.
+// unchanged fails if a file does not have the version.
 func (s *server) unchanged(ctx context.Context, at session.FilePath, version string) error {
 	if version == "" {
 		return nil
@@ -160,8 +155,7 @@ func (s *server) unchanged(ctx context.Context, at session.FilePath, version str
 			fmt.Sprintf("There is something called %q already.", path.Base(string(at))), "Choose another name.")
 	case info.Version != version:
 		return session.NewError(session.CodeFileChanged,
-			fmt.Sprintf("%q has changed meanwhile.", path.Base(string(at))),
-			"Read it again, or replace it.")
+			fmt.Sprintf("%q has changed meanwhile.", path.Base(string(at))), "Read it again, or replace it.")
 	}
 	return nil
 }

@@ -10,20 +10,20 @@ import (
 	"syscall"
 )
 
-// The disk is the notebook's directory as the Python of a page uses it: one request for what is one call of the system
-// elsewhere. Nothing is kept between two requests, so whatever a cell has written is there for all of the session.
+// The disk is the notebook's directory as the page's Python uses it: one request for each system call. It keeps no
+// state between requests, so the session sees every change at once.
 
-// mostAtOnce is how much one request reads.
+// mostAtOnce limits what one request reads, in bytes.
 const mostAtOnce = 4 << 20
 
-// The kinds of files as programs know them, above their permissions.
+// Kinds of files in Unix modes.
 const (
 	kindDirectory = 0o040000
 	kindFile      = 0o100000
 	kindLink      = 0o120000
 )
 
-// node is what stat tells.
+// node is the result of stat.
 type node struct {
 	Mode     uint32 `json:"mode"`
 	Size     int64  `json:"size"`
@@ -44,7 +44,7 @@ func nodeOf(info fs.FileInfo) node {
 	return n
 }
 
-// ask answers what changes nothing: stat, list, readlink and read.
+// ask handles requests that change nothing: stat, list, readlink and read.
 func (s *server) ask(w http.ResponseWriter, r *http.Request) {
 	at := string(s.inside(r.URL.Query().Get("path")))
 	var answer any
@@ -82,7 +82,6 @@ func (s *server) ask(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, answer)
 }
 
-// sendFile sends what is in a file.
 func sendFile(w http.ResponseWriter, content io.Reader) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Content-Type", "application/octet-stream")
@@ -108,7 +107,7 @@ func (s *server) readPart(at string, r *http.Request) ([]byte, error) {
 	return data[:n], nil
 }
 
-// openPlain opens a file that is no directory and that nobody is waited for.
+// openPlain opens a regular file, so that it never blocks.
 func (s *server) openPlain(at string, flag int, mode fs.FileMode) (*os.File, error) {
 	info, err := s.config.Files.Stat(at)
 	switch {
@@ -122,7 +121,6 @@ func (s *server) openPlain(at string, flag int, mode fs.FileMode) (*os.File, err
 	return s.config.Files.OpenFile(at, flag, mode)
 }
 
-// change does what leaves something changed.
 func (s *server) change(w http.ResponseWriter, r *http.Request) {
 	do, ok := map[string]func(at string, r *http.Request) error{
 		"create": s.create, "write": s.write, "truncate": s.truncate, "chmod": s.chmod,
@@ -147,7 +145,7 @@ func (s *server) change(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// numbered opens a plain file for a change that a number of the request belongs to.
+// numbered opens a file for a change that takes a number of the request.
 func (s *server) numbered(at string, r *http.Request, name string, do func(*os.File, int64) error) error {
 	n, err := number(r, name)
 	if err != nil {
@@ -191,13 +189,11 @@ func (s *server) chmod(at string, r *http.Request) error {
 	return s.config.Files.Chmod(at, mode)
 }
 
-// permissions reads those of a request's address.
 func permissions(r *http.Request) (fs.FileMode, error) {
 	mode, err := number(r, "mode")
 	return fs.FileMode(mode & 0o777), err //nolint:gosec // permissions only
 }
 
-// remove removes a file, or an empty directory if that is meant.
 func (s *server) remove(at string, directory bool) error {
 	info, err := s.config.Files.Lstat(at)
 	switch {
@@ -213,7 +209,7 @@ func (s *server) remove(at string, directory bool) error {
 	return s.config.Files.Remove(at)
 }
 
-// numbers are the names of what went wrong, as Python's errno has them.
+// numbers are the names of errors in Python's errno.
 var numbers = []struct {
 	err  error
 	name string
@@ -226,7 +222,7 @@ var numbers = []struct {
 	{fs.ErrInvalid, "EINVAL"},
 }
 
-// refuse answers with the name of what went wrong.
+// refuse answers with the name of an error.
 func refuse(w http.ResponseWriter, err error) {
 	name := "EIO"
 	for _, n := range numbers {

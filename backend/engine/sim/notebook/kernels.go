@@ -15,14 +15,13 @@ import (
 )
 
 const (
-	// kernelSilence is how long a page may be silent before its kernel counts as gone: a page tells every few seconds
-	// that it is there.
+	// kernelSilence is how long a page may be silent before its kernel is forgotten. Pages report every few seconds.
 	kernelSilence = 30 * time.Second
 	mostKernels   = 64
 )
 
-// kernels are the Pythons that run in people's browsers, as their pages tell of them. The agent asks for them, as it
-// asks Jupyter, to know what is in use.
+// kernels are the Pythons in people's browsers, as their pages report them. The agent asks for them, as it asks
+// Jupyter, to know what is in use.
 type kernels struct {
 	clock *pace.Clock
 
@@ -30,7 +29,7 @@ type kernels struct {
 	byID map[string]*kernel
 }
 
-// kernel is one of them, in the words of Jupyter's own interface.
+// kernel is one of them, in Jupyter's format.
 type kernel struct {
 	ID           string    `json:"id"`
 	Name         string    `json:"name"`
@@ -50,12 +49,12 @@ func (k *kernels) list(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, list)
 }
 
-// forget needs mu: kernels whose pages have gone without a word go, too.
+// forget removes kernels whose pages are silent. It needs mu.
 func (k *kernels) forget(now time.Time) {
 	maps.DeleteFunc(k.byID, func(_ string, one *kernel) bool { return now.Sub(one.seen) > kernelSilence })
 }
 
-// put takes what a page says of its kernel: busy or idle.
+// put records the state of a page's kernel: busy or idle.
 func (k *kernels) put(w http.ResponseWriter, r *http.Request) {
 	var told struct {
 		State string `json:"state"`

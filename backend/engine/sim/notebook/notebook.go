@@ -1,21 +1,28 @@
-// Package notebook is the notebook program of a simulated session: it serves a page in which Python runs in the
-// browser, and lends that Python the files of the session. It stands on the session's own loopback, as Jupyter does in
-// a real one, so that whoever comes has been let in by the server in front.
+// Package notebook is the notebook of a simulated session: it serves a page that runs Python in the browser, with
+// access to the session's files. It listens on the session's own loopback, as Jupyter does, so that the server in front
+// has already authorized its visitors.
 package notebook
 
 import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
+	"mime"
 	"net/http"
+	"path"
 	"strconv"
+	"strings"
 	"sync"
+	"time"
 
 	"slipway/backend/files"
 	"slipway/backend/pace"
 )
 
-// FS is the file system of a session. Paths are absolute and clean; what they lead to, and that it is inside the
-// session, is up to the file system.
+// FS is the file system of a session, which confines all paths. Paths are absolute and clean.
 type FS interface {
 	files.Contents
 	files.Names
@@ -24,7 +31,7 @@ type FS interface {
 	Chmod(path string, mode fs.FileMode) error
 }
 
-// Config describes a notebook. All of it but the clock is required.
+// Config describes a notebook. Only the clock is optional.
 type Config struct {
 	Files FS
 	Home  string      // the directory that it shows, absolute; nothing else is reached
@@ -32,7 +39,6 @@ type Config struct {
 	Clock *pace.Clock // by which kernels are used; nil: the clock on the wall
 }
 
-// server answers for one notebook.
 type server struct {
 	config  Config
 	tree    files.Tree
@@ -60,15 +66,15 @@ func Handler(config Config) http.Handler {
 	return http.NewCrossOriginProtection().Handler(secured(api))
 }
 
-// policy lets the page do what it must and nothing else: its own scripts and WebAssembly, its own worker, and requests
-// to where it came from. What a notebook shows may bring styles and pictures along, but nothing from outside.
+// policy allows only the page's own scripts, WebAssembly, worker and requests. Content of notebooks may bring styles
+// and pictures, but nothing from outside.
 const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self'; " +
 	"style-src 'self' 'unsafe-inline'; " +
 	"img-src 'self' data: blob:; font-src 'self' data:; frame-src 'self'; base-uri 'none'; form-action 'none'; " +
 	"frame-ancestors 'none'"
 
-// secured sets what holds for every answer. Shared memory, by which a running cell is interrupted, needs a page that no
-// other origin has a part in.
+// secured sets the headers of every answer. Shared memory, which interrupts a running cell, needs a page that is
+// isolated from other origins.
 func secured(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name, value := range map[string]string{
@@ -82,7 +88,7 @@ func secured(next http.Handler) http.Handler {
 	})
 }
 
-// number reads a number of a request's address that is not below zero; absent: 0.
+// number reads a parameter that is not negative; absent: 0.
 func number(r *http.Request, name string) (int64, error) {
 	text := r.URL.Query().Get(name)
 	if text == "" {
@@ -93,4 +99,66 @@ func number(r *http.Request, name string) (int64, error) {
 		return 0, errors.Join(fs.ErrInvalid, err)
 	}
 	return n, nil
+}
+
+type page struct{ files fs.FS }
+
+// types are media types that systems disagree on.
+var types = map[string]string{".wasm": "application/wasm", ".mjs": "text/javascript; charset=utf-8",
+	".js": "text/javascript; charset=utf-8", ".zip": "application/zip", ".woff2": "font/woff2"}
+
+// ServeHTTP implements [http.Handler]. Names of all files but the first page change with their content.
+func (p page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name := strings.TrimPrefix(path.Clean(r.URL.Path), "/")
+	caching := "public, max-age=31536000, immutable"
+	if name == "" || name == "index.html" {
+		name, caching = "index.html", "no-cache"
+	}
+	packed, data, err := p.read(name)
+	if err != nil {
+		http.NotFound(w, r)
+		return
+	}
+	ext := path.Ext(name)
+	kind := types[ext]
+	if kind == "" {
+		kind = mime.TypeByExtension(ext)
+	}
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Cache-Control", caching)
+	if packed {
+		w.Header().Set("Vary", "Accept-Encoding")
+		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+			w.Header().Set("Content-Encoding", "gzip")
+		} else if data, err = unpack(data); err != nil {
+			http.Error(w, "the page is damaged", http.StatusInternalServerError)
+			return
+		}
+	}
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
+}
+
+// read returns a file as it is stored, and whether that is compressed.
+func (p page) read(name string) (packed bool, data []byte, err error) {
+	data, err = fs.ReadFile(p.files, name+".gz")
+	if errors.Is(err, fs.ErrNotExist) {
+		data, err = fs.ReadFile(p.files, name)
+		return false, data, err
+	}
+	return true, data, err
+}
+
+func unpack(data []byte) ([]byte, error) {
+	reader, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(reader)
+}
+
+func writeJSON(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body) // nobody is left to tell
 }

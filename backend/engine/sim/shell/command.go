@@ -17,15 +17,12 @@ import (
 	"mvdan.cc/sh/v3/interp"
 )
 
-// utility is one program.
 type utility struct {
-	// options are those that it takes, separated by spaces; "=" ends one with a value. Empty: its arguments are
-	// operands, whatever they begin with.
+	// options that it accepts, separated by spaces; "=" ends one with a value. Empty: all arguments are operands
 	options string
 	run     func(c *command) int // returns the exit code
 }
 
-// command is one call of a utility.
 type command struct {
 	ctx      context.Context //nolint:containedctx // a command is one call and lives no longer
 	shell    *Shell
@@ -42,7 +39,6 @@ type command struct {
 	tty      bool // out is the terminal
 }
 
-// parse splits arguments into options and operands.
 func (c *command) parse(options string, args []string) error {
 	if options == "" {
 		c.operands = args
@@ -80,7 +76,6 @@ func (c *command) has(option string) bool {
 	return ok
 }
 
-// number is the value of an option as a number.
 func (c *command) number(option string, fallback int) (int, error) {
 	text, ok := c.flags[option]
 	if !ok {
@@ -103,7 +98,6 @@ func (c *command) exit(code int) error {
 	return interp.ExitStatus(code) //nolint:gosec // utilities return 0 to 255
 }
 
-// path makes an argument absolute.
 func (c *command) path(arg string) string {
 	if strings.HasPrefix(arg, "/") {
 		return path.Clean(arg)
@@ -115,19 +109,19 @@ func (c *command) printf(format string, args ...any) {
 	fmt.Fprintf(c.out, format, args...) //nolint:errcheck // a closed pipe ends the writer soon enough
 }
 
-// fail says what is wrong and returns 1.
+// fail prints an error and returns 1.
 func (c *command) fail(format string, args ...any) int {
 	fmt.Fprintf(c.err, "%s: %s\n", c.name, fmt.Sprintf(format, args...)) //nolint:errcheck // nobody is left to tell
 	return 1
 }
 
-// usage says how the utility is called and returns 2.
+// usage prints the usage and returns 2.
 func (c *command) usage(text string) int {
 	fmt.Fprintf(c.err, "usage: %s %s\n", c.name, text) //nolint:errcheck // nobody is left to tell
 	return 2
 }
 
-// stdin is the input of the command, which ends with the context.
+// stdin is the command's input, which ends with the context.
 func (c *command) stdin() io.Reader {
 	if file, ok := c.in.(*os.File); c.in == nil || ok && file == nil { // there is none
 		return bytes.NewReader(nil)
@@ -135,7 +129,7 @@ func (c *command) stdin() io.Reader {
 	return cancellable{ctx: c.ctx, r: c.in}
 }
 
-// interruptible makes reading the input end with the context, until stop.
+// interruptible lets the context end reads of the input, until stop.
 func (c *command) interruptible() (stop func() bool) {
 	return context.AfterFunc(c.ctx, func() {
 		if file, ok := c.in.(*os.File); ok && file != nil {
@@ -144,7 +138,7 @@ func (c *command) interruptible() (stop func() bool) {
 	})
 }
 
-// cancellable ends reading, even from an endless file, with the context.
+// cancellable ends reading with the context, even of an endless file.
 type cancellable struct {
 	ctx context.Context //nolint:containedctx // of the call that reads
 	r   io.Reader
@@ -161,11 +155,10 @@ func (r cancellable) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// errStop ends reading operands, since nobody wants more of them.
+// errStop ends reading operands when the output is closed.
 var errStop = errors.New("stop")
 
-// each calls fn with every operand opened, or with the input where there are none. It returns 1 if any could not be
-// read.
+// each calls fn with every operand opened, or with the input if there are none. It returns 1 if one cannot be read.
 func (c *command) each(operands []string, fn func(name string, r io.Reader) error) int {
 	if len(operands) == 0 {
 		operands = []string{"-"}
@@ -196,10 +189,9 @@ func (c *command) with(name string, fn func(name string, r io.Reader) error) err
 	return fn(name, cancellable{ctx: c.ctx, r: file})
 }
 
-// maxHeld is how much a utility holds, in bytes.
+// maxHeld limits what a utility reads into memory, in bytes.
 const maxHeld = 16 << 20
 
-// slurp reads all of r, up to what a utility may hold.
 func slurp(r io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxHeld+1))
 	if len(data) > maxHeld {
@@ -208,7 +200,6 @@ func slurp(r io.Reader) ([]byte, error) {
 	return data, err
 }
 
-// create writes a file of the session from something.
 func (c *command) create(p string, mode os.FileMode, from io.Reader) error {
 	file, err := c.world.FS.Open(p, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
 	if err != nil {
@@ -218,7 +209,7 @@ func (c *command) create(p string, mode os.FileMode, from io.Reader) error {
 	return errors.Join(err, file.Close())
 }
 
-// nested runs a script in a shell of its own, with this command's streams.
+// nested runs a script in a new shell with this command's streams.
 func (c *command) nested(script, name string, args []string) int {
 	config := c.shell.config
 	config.Stdin, _ = c.in.(*os.File)

@@ -14,7 +14,6 @@ import (
 	"time"
 )
 
-// listed is a file as ls shows it.
 type listed struct {
 	fs.FileInfo
 	name string
@@ -55,7 +54,6 @@ func list(c *command) int {
 	return code
 }
 
-// inside are the files of a directory that ls is to show.
 func (c *command) inside(dir string) ([]listed, error) {
 	entries, err := c.world.FS.ReadDir(dir)
 	if err != nil {
@@ -104,7 +102,6 @@ func (c *command) show(files []listed) {
 	}
 }
 
-// long is the line of a file with its mode, owner, size and time.
 func (c *command) long(file listed) string {
 	size, name, stamp := strconv.FormatInt(file.Size(), 10), file.name, "Jan _2 15:04"
 	if c.has("h") {
@@ -122,7 +119,7 @@ func (c *command) long(file listed) string {
 		size, file.ModTime().UTC().Format(stamp), name)
 }
 
-// human writes a size as ls -h does.
+// human formats a size like ls -h.
 func human(size int64) string {
 	value, unit := float64(size), 0
 	for ; value >= 1023.5 && unit < 4; unit++ {
@@ -134,7 +131,7 @@ func human(size int64) string {
 	return strings.TrimSpace(fmt.Sprintf("%.0f%c", value, " KMGT"[unit]))
 }
 
-// apply does something to each operand and complains of what fails.
+// apply calls do for each operand and reports errors.
 func (c *command) apply(what string, do func(p string) error) int {
 	if len(c.operands) == 0 && !c.has("f") {
 		return c.fail("missing operand")
@@ -180,7 +177,7 @@ func touch(c *command) int {
 	})
 }
 
-// transfer copies or moves operands to the last of them.
+// transfer copies or moves operands to the last one.
 func (c *command) transfer(what string, do func(from, to string) error) int {
 	last := len(c.operands) - 1
 	if last < 1 {

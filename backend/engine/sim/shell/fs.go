@@ -2,6 +2,7 @@ package shell
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -13,8 +14,8 @@ import (
 	"time"
 )
 
-// FS is the file system of a simulated container: a tree of directories of the host, each opened as an [os.Root], so
-// that no path and no link leads out of them. Paths are absolute, with slashes, as inside a container.
+// FS is the file system of a simulated container: directories of the host, each opened as an [os.Root], so that no path
+// or link leads out of them. Paths are absolute, with slashes.
 type FS struct {
 	mounts []mount // the longest target first; the last one is "/"
 }
@@ -55,7 +56,6 @@ func OpenFS(dir string, mounts []Mount) (*FS, error) {
 	return f, nil
 }
 
-// Close lets go of the directories.
 func (f *FS) Close() error {
 	var errs []error
 	for _, m := range f.mounts {
@@ -64,8 +64,7 @@ func (f *FS) Close() error {
 	return errors.Join(errs...)
 }
 
-// Clean returns p as an absolute path with slashes. The interpreter makes paths in the manner of the host, which may
-// know of volumes and backslashes.
+// Clean returns p as an absolute path with slashes, without the volume and backslashes of a host.
 func Clean(p string) string {
 	return path.Clean("/" + filepath.ToSlash(strings.TrimPrefix(p, filepath.VolumeName(p))))
 }
@@ -84,7 +83,7 @@ func (f *FS) resolve(p string) (m mount, rel string) {
 	return f.mounts[len(f.mounts)-1], "."
 }
 
-// writable reports whether the user of the session may change p, as the permissions of an ordinary image would have it.
+// writable fails if the session's user may not change p, with the permissions of an ordinary image.
 func (f *FS) writable(p string) error {
 	m, rel := f.resolve(p)
 	switch {
@@ -105,7 +104,7 @@ func (f *FS) writable(p string) error {
 	return syscall.EACCES
 }
 
-// owner is whose a file is: the user's where it may be changed, else root's.
+// owner is the user for files that it may change, else root.
 func (f *FS) owner(p, user string) string {
 	if m, _ := f.resolve(p); Clean(p) == "/home/work" || m.whole || f.writable(p) == nil {
 		return user
@@ -113,7 +112,7 @@ func (f *FS) owner(p, user string) string {
 	return "root"
 }
 
-// wrap puts the path as the session knows it into an error.
+// wrap makes an error with the session's path.
 func wrap(op, p string, err error) error {
 	if err == nil {
 		return nil
@@ -121,7 +120,7 @@ func wrap(op, p string, err error) error {
 	return &fs.PathError{Op: op, Path: p, Err: cause(err)}
 }
 
-// cause is what went wrong, without what was done to which file.
+// cause is an error without its operation and path.
 func cause(err error) error {
 	if inner, ok := errors.AsType[*fs.PathError](err); ok {
 		return inner.Err
@@ -132,7 +131,7 @@ func cause(err error) error {
 	return err
 }
 
-// errText says an error as the C library would.
+// errText is the text of an error in the C library.
 func errText(err error) string {
 	text := cause(err).Error()
 	return strings.ToUpper(text[:1]) + text[1:]
@@ -156,14 +155,13 @@ func (f *FS) Open(p string, flag int, perm fs.FileMode) (io.ReadWriteCloser, err
 	return file, nil
 }
 
-// read asks the directory of p something.
 func read[T any](f *FS, op, p string, ask func(root *os.Root, rel string) (T, error)) (T, error) {
 	m, rel := f.resolve(p)
 	answer, err := ask(m.root, rel)
 	return answer, wrap(op, p, err)
 }
 
-// The following are as those of [os.Root]. ReadDir lists in the order of names.
+// These are the methods of [os.Root].
 
 func (f *FS) Stat(p string) (fs.FileInfo, error)  { return read(f, "stat", p, (*os.Root).Stat) }
 func (f *FS) Lstat(p string) (fs.FileInfo, error) { return read(f, "lstat", p, (*os.Root).Lstat) }
@@ -173,7 +171,7 @@ func (f *FS) ReadDir(p string) ([]fs.DirEntry, error) {
 	return read(f, "open", p, func(r *os.Root, rel string) ([]fs.DirEntry, error) { return fs.ReadDir(r.FS(), rel) })
 }
 
-// change does something to p if the user may.
+// change changes p if the user may.
 func (f *FS) change(op, p string, do func(root *os.Root, rel string) error) error {
 	if err := f.writable(p); err != nil {
 		return wrap(op, p, err)
@@ -182,7 +180,7 @@ func (f *FS) change(op, p string, do func(root *os.Root, rel string) error) erro
 	return wrap(op, p, do(m.root, rel))
 }
 
-// The following are as those of [os.Root], where the user may change p.
+// These are the methods of [os.Root], where the user may change p.
 
 func (f *FS) Remove(p string) error    { return f.change("remove", p, (*os.Root).Remove) }
 func (f *FS) RemoveAll(p string) error { return f.change("remove", p, (*os.Root).RemoveAll) }
@@ -196,7 +194,6 @@ func (f *FS) Chmod(p string, mode fs.FileMode) error {
 	return f.change("chmod", p, func(r *os.Root, rel string) error { return r.Chmod(rel, mode) })
 }
 
-// MkdirAll makes a directory and those above it.
 func (f *FS) MkdirAll(p string) error {
 	if info, err := f.Stat(p); err == nil && info.IsDir() {
 		return nil
@@ -204,7 +201,6 @@ func (f *FS) MkdirAll(p string) error {
 	return f.change("mkdir", p, func(r *os.Root, rel string) error { return r.MkdirAll(rel, 0o755) })
 }
 
-// Symlink makes p a link to target.
 func (f *FS) Symlink(target, p string) error {
 	if strings.HasPrefix(target, "/") {
 		rel, err := filepath.Rel(filepath.FromSlash(path.Dir(Clean(p))), filepath.FromSlash(Clean(target)))
@@ -227,7 +223,7 @@ func (f *FS) Rename(from, to string) error {
 // Link gives a file a second name, which must be free.
 func (f *FS) Link(from, to string) error { return f.pair("link", from, to, (*os.Root).Link) }
 
-// pair changes what is at to by what is at from, in the same mount.
+// pair calls do for two paths in the same mount.
 func (f *FS) pair(op, from, to string, do func(root *os.Root, from, to string) error) error {
 	if err := f.writable(to); err != nil {
 		return wrap(op, to, err)
@@ -240,7 +236,7 @@ func (f *FS) pair(op, from, to string, do func(root *os.Root, from, to string) e
 	return wrap(op, to, do(a.root, relA, relB))
 }
 
-// device is /dev/null, or /dev/zero, which has no end.
+// device is /dev/null, or the endless /dev/zero.
 type device struct{ endless bool }
 
 func (d device) Read(p []byte) (int, error) {
@@ -253,3 +249,48 @@ func (d device) Read(p []byte) (int, error) {
 
 func (d device) Write(p []byte) (int, error) { return len(p), nil }
 func (d device) Close() error                { return nil }
+
+// Furnish fills an empty directory like an ordinary image: a home, programs, files in /etc, and the limits of the
+// session where programs look for them.
+func Furnish(dir, hostname string, uid, gid int, memory int64, cpus []int) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	for _, d := range []string{"bin", "dev/shm", "etc", "home/work", "mnt", "opt", "proc", "sys/fs/cgroup", "tmp",
+		"usr/bin", "usr/local/bin", "var/log"} {
+		err = errors.Join(err, root.MkdirAll(d, 0o755))
+	}
+	set, info := strings.Trim(strings.ReplaceAll(fmt.Sprint(cpus), " ", ","), "[]"), ""
+	for i := range cpus {
+		info += fmt.Sprintf("processor\t: %d\nmodel name\t: Simulated CPU\n\n", i)
+	}
+	files := map[string]string{
+		"etc/hostname":   hostname,
+		"etc/passwd":     fmt.Sprintf("root:x:0:0:root:/root:/bin/bash\nwork:x:%d:%d::/home/work:/bin/bash", uid, gid),
+		"etc/group":      fmt.Sprintf("root:x:0:\nwork:x:%d:", gid),
+		"etc/hosts":      "127.0.0.1\tlocalhost\n127.0.1.1\t" + hostname,
+		"etc/os-release": "PRETTY_NAME=\"Slipway simulated session\"\nNAME=\"Slipway\"\nID=slipway-sim",
+		"proc/version":   "Linux version 6.12.0-slipway-sim",
+		"proc/cpuinfo":   strings.TrimSuffix(info, "\n"),
+		"proc/meminfo": fmt.Sprintf(
+			"MemTotal:  %8[1]d kB\nMemFree:  %8[2]d kB\nMemAvailable:  %8[2]d kB\nSwapTotal:  0 kB", memory>>10,
+			(memory-baseMemory)>>10),
+		"sys/fs/cgroup/memory.max":            fmt.Sprint(memory),
+		"sys/fs/cgroup/memory.swap.max":       "0",
+		"sys/fs/cgroup/memory.current":        fmt.Sprint(baseMemory),
+		"sys/fs/cgroup/cpu.max":               fmt.Sprintf("%d 100000", max(1, len(cpus))*100000),
+		"sys/fs/cgroup/cpuset.cpus.effective": set,
+	}
+	for _, name := range programs(utilities()) {
+		files["usr/bin/"+name] = "#!/bin/sh\n# " + name + " is part of the simulated session's shell."
+	}
+	for name, text := range files {
+		mode := os.FileMode(0o644)
+		if strings.HasPrefix(name, "usr/bin/") {
+			mode = 0o755
+		}
+		err = errors.Join(err, root.WriteFile(name, []byte(text+"\n"), mode))
+	}
+	return errors.Join(err, root.Close())
+}

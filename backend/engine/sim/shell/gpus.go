@@ -3,29 +3,27 @@ package shell
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"slipway/gpu"
 )
 
-// GPUs are the devices that a container was granted.
+// GPUs are the devices granted to a container.
 type GPUs interface {
-	// Read says what the devices are and do now. Processes are those of the container only.
+	// Read returns the devices, and a sample with processes of the container only.
 	Read(ctx context.Context) ([]gpu.Device, gpu.Sample, error)
-	// Compute keeps the devices busy and their memory full, as far as they were granted, with a program of that name,
-	// until end is called.
+	// Compute uses the granted devices and memory with a program of that name, until end is called.
 	Compute(name string) (pids []int, end func())
 }
 
-// measured is a device of the container and what was measured of it last.
 type measured struct {
 	gpu.Device
 	now gpu.DeviceSample
 }
 
-// granted reads the devices of the container; there may be none. Processes have the numbers that the container knows
-// them by: those that one of its commands runs have the number of the command.
+// granted reads the container's devices, if it has some. Processes have the numbers of the container's commands.
 func (w *World) granted(ctx context.Context) ([]measured, []gpu.ProcessSample, error) {
 	if w.GPUs == nil {
 		return nil, nil, nil
@@ -34,11 +32,7 @@ func (w *World) granted(ctx context.Context) ([]measured, []gpu.ProcessSample, e
 	all := make([]measured, len(devices))
 	for i, d := range devices {
 		all[i].Device = d
-		for _, s := range sample.Devices {
-			if s.UUID == d.UUID {
-				all[i].now = s
-			}
-		}
+		all[i].now, _ = sample.Device(d.UUID)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -56,7 +50,7 @@ func (w *World) granted(ctx context.Context) ([]measured, []gpu.ProcessSample, e
 	return all, sample.Processes, err
 }
 
-// compute has a process use the devices of the container, if it has some, until end is called.
+// compute lets a process use the container's devices, if it has some, until end is called.
 func (w *World) compute(p *Process) (end func()) {
 	if w.GPUs == nil {
 		return func() {}
@@ -71,18 +65,12 @@ func (w *World) compute(p *Process) (end func()) {
 	return func() { set(nil); release() }
 }
 
-// table is the process table with the programs that are on the container's devices without a command of its own, as a
-// notebook's kernel is.
+// table is the process table with programs on the devices that are not commands, such as a notebook's kernel.
 func (c *command) table() []Process {
 	table := c.world.Processes()
-	known := map[int]bool{}
-	for _, p := range table {
-		known[p.PID] = true
-	}
 	_, onGPUs, _ := c.world.granted(c.ctx) // nvidia-smi says why they cannot be read
 	for _, p := range onGPUs {
-		if !known[p.PID] {
-			known[p.PID] = true
+		if !slices.ContainsFunc(table, func(known Process) bool { return known.PID == p.PID }) {
 			table = append(table, Process{PID: p.PID, Command: p.Name + " -m ipykernel_launcher", TTY: "?",
 				Started: c.world.Started, memory: baseMemory})
 		}
@@ -90,7 +78,7 @@ func (c *command) table() []Process {
 	return table
 }
 
-// told writes a value in a unit, and what is said of one that a device does not tell.
+// told formats a value in a unit, or [unknown].
 func told[T ~int | ~int64](value *T, format string, unit float64) string {
 	if value == nil {
 		return unknown
@@ -102,7 +90,7 @@ const unknown = "[N/A]"
 
 func mebibytes(b *gpu.Bytes) string { return told(b, "%.0f", float64(gpu.MiB)) }
 
-// queries are what nvidia-smi --query-gpu may be asked for: the unit, "" for none, and the value.
+// queries are the fields of nvidia-smi --query-gpu, with their units.
 var queries = map[string]struct {
 	unit  string
 	value func(d measured) string
@@ -120,7 +108,7 @@ var queries = map[string]struct {
 	"power.limit":     {"W", func(d measured) string { return told(d.now.PowerLimit, "%.2f", 1000) }},
 }
 
-// nvidia tells of the simulated devices of the container as NVIDIA's program tells of real ones.
+// nvidia imitates nvidia-smi for the simulated devices.
 func nvidia(c *command) int {
 	devices, processes, err := c.world.granted(c.ctx)
 	switch {
@@ -142,7 +130,6 @@ func nvidia(c *command) int {
 	return 0
 }
 
-// queried answers --query-gpu.
 func (c *command) queried(names []string, devices []measured) int {
 	format := c.flags["format"]
 	units := !strings.Contains(format, "nounits")
@@ -172,13 +159,12 @@ func (c *command) queried(names []string, devices []measured) int {
 	return 0
 }
 
-// The widths of the table are those of NVIDIA's.
+// The widths are those of the real table.
 const (
 	boardWidth = 89
 	boardRule  = "+-----------------------------------------+------------------------+----------------------+\n"
 )
 
-// board prints the table of devices and the one of processes.
 func (c *command) board(devices []measured, processes []gpu.ProcessSample) {
 	line := strings.Repeat("-", boardWidth)
 	c.printf("%s\n+%s+\n", c.world.now().UTC().Format(time.ANSIC), line)

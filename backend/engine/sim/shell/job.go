@@ -5,7 +5,7 @@ import (
 	"io"
 	"os"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"mvdan.cc/sh/v3/interp"
 )
@@ -17,20 +17,17 @@ type Job struct {
 	stderr *os.File
 	cancel context.CancelFunc
 	done   chan struct{}
-
-	mu   sync.Mutex // guards code
-	code int
+	code   atomic.Int64
 }
 
-// JobConfig describes a job. Of Argv and Script one is set.
+// JobConfig describes a job. Set either Argv or Script.
 type JobConfig struct {
 	Argv   []string
 	Script string
 	Env    []string
 	Dir    string
 	Stdin  bool
-	// Output, where it is set, gets stdout and stderr in the order in which they are written; Stdout and Stderr of the
-	// job are empty then.
+	// Output gets stdout and stderr in order; then Stdout and Stderr of the job are empty. nil: they are separate.
 	Output io.Writer
 }
 
@@ -62,18 +59,13 @@ func Start(w *World, config JobConfig) (*Job, error) {
 	go func() {
 		code := s.Run(ctx, script, "sh")
 		w.End(process)
-		j.mu.Lock()
-		if j.code == 0 {
-			j.code = code
-		}
-		j.mu.Unlock()
+		j.code.CompareAndSwap(0, int64(code)) // that of a signal stays
 		hangUp()
 		close(j.done)
 	}()
 	return j, nil
 }
 
-// connect makes the streams of a job and returns their far ends.
 func (j *Job) connect(config JobConfig, run *Config) (far []*os.File, err error) {
 	pipe := func() (reader, writer *os.File) {
 		if err == nil {
@@ -93,13 +85,11 @@ func (j *Job) connect(config JobConfig, run *Config) (far []*os.File, err error)
 	return far, err
 }
 
-// Stdin is nil where the job has none.
+// Stdin is nil if the job has none.
 func (j *Job) Stdin() io.WriteCloser { return j.stdin }
 
-// Stdout ends when the job has ended and all is read.
 func (j *Job) Stdout() io.Reader { return stream(j.stdout) }
 
-// Stderr ends when the job has ended and all is read.
 func (j *Job) Stderr() io.Reader { return stream(j.stderr) }
 
 func stream(file *os.File) io.Reader {
@@ -109,36 +99,27 @@ func stream(file *os.File) io.Reader {
 	return file
 }
 
-// Signal ends the job with 128 and the signal's number, which is what most programs make of one. Signal 0 and those
-// that are ignored by default do nothing.
+// Signal ends the job with 128 and the number, unless the signal is 0 or ignored by default.
 func (j *Job) Signal(number int) error {
 	switch number {
 	case 0, 17, 18, 23, 28: // none, CHLD, CONT, URG, WINCH
 		return nil
 	}
-	j.mu.Lock()
-	if j.code == 0 {
-		j.code = 128 + number
-	}
-	j.mu.Unlock()
+	j.code.CompareAndSwap(0, int64(128+number))
 	j.cancel()
 	return nil
 }
 
-// Wait waits for the job and returns its exit code.
 func (j *Job) Wait() int {
 	<-j.done
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.code
+	return int(j.code.Load())
 }
 
-// Kill ends the job as SIGTERM does.
 func (j *Job) Kill() {
 	j.Signal(15) //nolint:errcheck // always nil
 }
 
-// Which returns the paths of those of names that are programs here.
+// Which returns the paths of those names that are programs.
 func (w *World) Which(names []string) map[string]string {
 	found := map[string]string{}
 	all := w.utilities()
@@ -150,14 +131,13 @@ func (w *World) Which(names []string) map[string]string {
 	return found
 }
 
-// Known reports whether a name is a utility or a command of the shell itself.
+// Known reports whether a name is a utility or a builtin.
 func (w *World) Known(name string) bool {
 	name = utilityName(name)
 	_, utility := w.utilities()[name]
 	return utility || interp.IsBuiltin(name)
 }
 
-// quoted writes words as one command line.
 func quoted(words []string) string {
 	parts := make([]string, len(words))
 	for i, word := range words {

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// listener is one port of a world's loopback, which no other machine sees.
+// listener is a port on a world's loopback, which only the world reaches.
 type listener struct {
 	conns chan net.Conn
 	done  chan struct{}
@@ -24,7 +24,6 @@ type listener struct {
 	close func()
 }
 
-// listen takes a port of the world's loopback.
 func (w *World) listen(port int) (net.Listener, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -45,14 +44,13 @@ func (w *World) listen(port int) (net.Listener, error) {
 	return l, nil
 }
 
-// Listening returns the ports that are taken, in their order.
+// Listening returns the ports in use, sorted.
 func (w *World) Listening() []int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Sorted(maps.Keys(w.ports))
 }
 
-// Dial connects to a port of the world's loopback.
 func (w *World) Dial(ctx context.Context, port int) (net.Conn, error) {
 	w.mu.Lock()
 	l := w.ports[port]
@@ -87,10 +85,10 @@ func (l *listener) Close() error {
 
 func (l *listener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: l.port} }
 
-// portOption is where the arguments of a server name its port.
+// portOption is the port in the arguments of a server.
 var portOption = regexp.MustCompile(`(?:^| )(?:-p |--port=)(\S*)`)
 
-// serve answers on a port until the command ends. Of its arguments only the port counts.
+// serve serves a port until the command ends. It ignores all other arguments.
 func (c *command) serve(handler http.Handler) int {
 	port := 8000
 	if option := portOption.FindStringSubmatch(strings.Join(c.operands, " ")); option != nil {
@@ -113,7 +111,6 @@ func (c *command) serve(handler http.Handler) int {
 	return 130
 }
 
-// serveFiles shows the directory that it is called in as web pages.
 func serveFiles(c *command) int {
 	m, rel := c.world.FS.resolve(c.dir)
 	tree, err := fs.Sub(m.root.FS(), rel)
@@ -123,8 +120,7 @@ func serveFiles(c *command) int {
 	return c.serve(http.FileServerFS(tree))
 }
 
-// servePages is a program of an image that serves pages. Without a handler this build of Slipway, such as that for
-// agents, which is kept small, carries none.
+// servePages is a program of an image that serves pages. Small builds of Slipway, such as for agents, have no handler.
 func servePages(handler http.Handler) utility {
 	return utility{run: func(c *command) int {
 		if handler == nil {

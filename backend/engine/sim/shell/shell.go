@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Config says how a shell runs.
+// Config describes a shell.
 type Config struct {
 	Env      []string // NAME=value
 	Dir      string   // empty: /home/work
@@ -37,7 +38,7 @@ type Shell struct {
 	utilities map[string]utility
 }
 
-// utilities are the programs of every session by name.
+// utilities are the programs of every session.
 func utilities() map[string]utility {
 	return map[string]utility{
 		"ls": {"l a 1 h d t r", list}, "cat": {"", concatenate}, "mkdir": {"p", makeDirectory},
@@ -57,7 +58,7 @@ func utilities() map[string]utility {
 	}
 }
 
-// utilities are all programs of a world by name.
+// utilities are all programs of a world.
 func (w *World) utilities() map[string]utility {
 	all := utilities()
 	for name, handler := range w.Servers {
@@ -66,16 +67,17 @@ func (w *World) utilities() map[string]utility {
 	return all
 }
 
-// fifoDirectory does not exist on any host. The interpreter would make pipes there for process substitution, which
-// therefore fails with a message.
+// fifoDirectory does not exist, so that process substitution, for which the interpreter makes pipes on the host, fails.
 const fifoDirectory = "/nonexistent/slipway-sim"
 
 // New makes a shell that has run nothing yet.
 func New(w *World, config Config) (*Shell, error) {
-	if config.Dir == "" {
-		config.Dir = "/home/work"
-	}
+	config.Dir = cmp.Or(config.Dir, "/home/work")
 	s := &Shell{world: w, config: config, utilities: w.utilities()}
+	var stdin io.Reader // not a nil file
+	if config.Stdin != nil {
+		stdin = config.Stdin
+	}
 	env := append(slices.Clone(config.Env), "TMPDIR="+fifoDirectory)
 	options := []interp.RunnerOption{
 		interp.Env(expand.ListEnviron(env...)),
@@ -91,8 +93,8 @@ func New(w *World, config Config) (*Shell, error) {
 		}),
 		interp.AccessHandler(s.access),
 		func(r *interp.Runner) error { r.Dir = config.Dir; return nil },
+		interp.StdIO(stdin, config.Stdout, config.Stderr),
 	}
-	options = append(options, interp.StdIO(readerOrNil(config.Stdin), config.Stdout, config.Stderr))
 	if config.Terminal != nil {
 		options = append(options, interp.Interactive(true))
 	}
@@ -102,22 +104,10 @@ func New(w *World, config Config) (*Shell, error) {
 	}
 	s.runner = runner
 	file, err := syntax.NewParser().Parse(strings.NewReader("TMPDIR=/tmp; export TMPDIR; alias ll='ls -l'"), "")
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = runner.Run(context.Background(), file)
 	}
-	for _, stmt := range file.Stmts {
-		if err := runner.Run(context.Background(), stmt); err != nil {
-			return nil, err
-		}
-	}
-	return s, nil
-}
-
-func readerOrNil(f *os.File) io.Reader {
-	if f == nil {
-		return nil
-	}
-	return f
+	return s, err
 }
 
 // Run runs a whole script and returns its exit code, 130 if ctx ended it.
@@ -139,13 +129,13 @@ func parse(script, name string) (*syntax.File, error) {
 }
 
 func (s *Shell) finish(ctx context.Context, err error) int {
-	var status interp.ExitStatus
+	status, exited := errors.AsType[interp.ExitStatus](err)
 	switch {
 	case err == nil:
 		return 0
 	case ctx.Err() != nil:
 		return 130
-	case errors.As(err, &status):
+	case exited:
 		return int(status)
 	}
 	fmt.Fprintf(s.config.Stderr, "shell: %v\n", err) //nolint:errcheck // nobody is left to tell
@@ -180,8 +170,7 @@ func (s *Shell) access(_ context.Context, p string, mode interp.AccessMode) erro
 	return nil
 }
 
-// call keeps the interpreter from looking at the host's files: it looks for programs along PATH, and resolves links for
-// pwd -P, without asking a handler.
+// call keeps the interpreter from reading the host's files, as it would to find programs in PATH and for pwd -P.
 func (s *Shell) call(_ context.Context, args []string) ([]string, error) {
 	if err := bounded(); err != nil {
 		return nil, err
@@ -201,10 +190,10 @@ func (s *Shell) call(_ context.Context, args []string) ([]string, error) {
 	return args, nil
 }
 
-// builtinPrefix marks utilities that stand for builtins of the interpreter.
+// builtinPrefix marks utilities that replace builtins of the interpreter.
 const builtinPrefix = "builtin:"
 
-// exec runs a utility or a script; it never runs a program of the host.
+// exec runs a utility or a script, never a program of the host.
 func (s *Shell) exec(ctx context.Context, args []string) error {
 	hc := interp.HandlerCtx(ctx)
 	ctx, cancel := context.WithCancel(ctx)
@@ -216,7 +205,11 @@ func (s *Shell) exec(ctx context.Context, args []string) error {
 	}
 	name := utilityName(args[0])
 	if u, ok := s.utilities[name]; ok {
-		c.process = s.world.Begin(strings.TrimPrefix(strings.Join(args, " "), builtinPrefix), s.ttyName(), cancel)
+		tty := "?"
+		if s.config.Terminal != nil {
+			tty = s.config.Terminal.name
+		}
+		c.process = s.world.Begin(strings.TrimPrefix(strings.Join(args, " "), builtinPrefix), tty, cancel)
 		defer s.world.End(c.process)
 		defer c.interruptible()()
 		if err := c.parse(u.options, args[1:]); err != nil {
@@ -233,14 +226,7 @@ func (s *Shell) exec(ctx context.Context, args []string) error {
 	return interp.ExitStatus(127)
 }
 
-func (s *Shell) ttyName() string {
-	if s.config.Terminal == nil {
-		return "?"
-	}
-	return s.config.Terminal.name
-}
-
-// utilityName returns the key of the utility that program means.
+// utilityName returns the key of a program in utilities.
 func utilityName(program string) string {
 	switch path.Dir(program) {
 	case "/bin", "/usr/bin", "/usr/local/bin":
@@ -249,16 +235,13 @@ func utilityName(program string) string {
 	return program
 }
 
-// hint is what is said of a command that there is not.
 func hint(name string) string {
-	switch name {
-	case "python", "python3", "ipython":
+	if slices.Contains([]string{"python", "python3", "ipython"}, name) {
 		return "terminals of simulated sessions have no Python; open JupyterLab to run some"
 	}
 	return `this session is simulated: "help" lists the commands that it has`
 }
 
-// names lists every command that the shell knows, for completion and help.
 func (s *Shell) names() []string {
 	names := programs(s.utilities)
 	names = append(names, "cd", "pwd", "echo", "printf", "test", "export", "unset", "alias", "read", "source", "exit",
@@ -267,21 +250,20 @@ func (s *Shell) names() []string {
 	return names
 }
 
-// programs are the names of utilities that do not stand for builtins, in order.
+// programs are the utilities that are not builtins, sorted.
 func programs(of map[string]utility) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(of)), func(name string) bool {
 		return strings.HasPrefix(name, builtinPrefix)
 	})
 }
 
-// What a session may use of the process that simulates it. A script that goes further fails; the process lives.
+// What a session may use of this process. A script that exceeds it fails.
 const (
 	maxFrames     = 5_000     // depth of the Go stack, some hundreds of nested function calls
 	maxGoroutines = 20_000    // of the whole process
 	maxSource     = 256 << 10 // bytes of one script
 )
 
-// bounded fails when the shell has gone too deep or too wide.
 func bounded() error {
 	var frame [1]uintptr
 	if runtime.Callers(maxFrames, frame[:]) > 0 {
@@ -293,7 +275,7 @@ func bounded() error {
 	return nil
 }
 
-// interpret runs a node. A defect of the interpreter ends the command and not the process.
+// interpret runs a node. A panic of the interpreter ends only the command.
 func (s *Shell) interpret(ctx context.Context, node syntax.Node) (err error) {
 	defer func() {
 		if defect := recover(); defect != nil {

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"bufio"
 	"cmp"
 	"errors"
 	"fmt"
@@ -11,9 +12,10 @@ import (
 
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/interp"
+
+	"slipway/gpu"
 )
 
-// says is a utility that prints one line.
 func says(line func(c *command) string) utility {
 	return utility{run: func(c *command) int {
 		c.printf("%s\n", line(c))
@@ -23,7 +25,7 @@ func says(line func(c *command) string) utility {
 
 const processHead = "    PID USER     TTY      %CPU   %MEM      RES      TIME COMMAND"
 
-// row is a process as ps and top show it.
+// row is a process in ps and top.
 func (c *command) row(p Process) string {
 	user := c.world.User
 	if p.PID == guestPID {
@@ -34,7 +36,7 @@ func (c *command) row(p Process) string {
 		100*float64(p.memory)/float64(max(c.world.Memory, 1)), human(p.memory), cpu/3600, cpu/60%60, cpu%60, p.Command)
 }
 
-// processes shows all of them, whatever its options ask for.
+// processes ignores its options.
 func processes(c *command) int {
 	c.printf("%s\n", processHead)
 	for _, p := range c.table() {
@@ -64,7 +66,7 @@ func (c *command) exported() []string {
 	return env
 }
 
-// duration reads a length of time, in seconds where it has no unit.
+// duration parses a duration, by default in seconds.
 func duration(text string) (time.Duration, error) {
 	if strings.TrimRight(text, "0123456789.") == "" {
 		text += "s"
@@ -85,17 +87,17 @@ func sleep(c *command) int {
 	return 0
 }
 
-// stress keeps CPUs busy and memory full, in the books of the session only. A session that has not that much memory
-// loses the process, as it would to the kernel.
+// stress simulates a load on CPUs and memory. Too much memory kills it, as the kernel would.
 func stress(c *command) int {
 	cpus, errCPU := c.number("cpu", 0)
 	workers, errVM := c.number("vm", 1)
-	memory, errBytes := parseSize(cmp.Or(c.flags["vm-bytes"], "0"))
+	memory, errBytes := gpu.ParseBytes(cmp.Or(c.flags["vm-bytes"], "0"))
 	length, errTime := duration(cmp.Or(c.flags["timeout"], "24000h"))
 	if err := errors.Join(errCPU, errVM, errBytes, errTime); err != nil {
 		return c.fail("%v", err)
 	}
-	if !c.world.Load(c.process, float64(min(cpus, c.world.CPUs))*0.98, int64(min(workers, 1<<20))*memory) {
+	held := int64(min(workers, 1<<20)) * int64(min(memory, gpu.TiB))
+	if !c.world.Load(c.process, float64(min(cpus, c.world.CPUs))*0.98, held) {
 		c.printf("Killed\n")
 		return 137
 	}
@@ -103,21 +105,7 @@ func stress(c *command) int {
 	return 0
 }
 
-// parseSize reads a number of bytes, 1T at most, with an optional unit K, M, G or T.
-func parseSize(text string) (int64, error) {
-	digits := strings.TrimRight(strings.ToUpper(text), "KMGT")
-	scale := int64(1) << (10 * (1 + strings.Index("KMGT", strings.ToUpper(text[len(digits):]))))
-	if digits == text {
-		scale = 1
-	}
-	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || n < 0 || len(text) > len(digits)+1 {
-		return 0, errors.New("invalid size: " + text)
-	}
-	return min(n, 1<<40/scale) * scale, nil
-}
-
-// shellUtility runs the script after -c, of a file, or of the input.
+// shellUtility runs the script after -c, of a file, or from the input.
 func shellUtility(c *command) int {
 	args := c.operands
 	if len(args) > 1 && strings.HasPrefix(args[0], "-") && strings.HasSuffix(args[0], "c") {
@@ -142,8 +130,7 @@ func shellUtility(c *command) int {
 	return c.nested(string(data), args[0], args[1:])
 }
 
-// which says what commands are: programs by their paths, and what the shell does itself. It also stands for type and
-// command -v.
+// which prints the paths of programs and names builtins. It also implements type and command -v.
 func which(c *command) int {
 	code := 0
 	for _, name := range c.operands {
@@ -184,4 +171,88 @@ func kill(c *command) int {
 		}
 	}
 	return code
+}
+
+// top shows the processes, busiest first, until q is pressed; without a terminal it prints them once.
+func top(c *command) int {
+	terminal := c.shell.config.Terminal
+	if !c.tty {
+		c.printf("%s\n", strings.Join(c.picture(), "\n"))
+		return 0
+	}
+	terminal.raw.Store(true)
+	defer terminal.raw.Store(false)
+	c.printf("\x1b[?1049h\x1b[?25l")
+	defer c.printf("\x1b[?25h\x1b[?1049l")
+	keys := c.keys()
+	for {
+		cols, rows := int(terminal.cols.Load()), int(terminal.rows.Load())
+		lines := c.picture()
+		lines = lines[:min(len(lines), rows)]
+		for i, line := range lines {
+			lines[i] = string([]rune(line)[:min(len([]rune(line)), cols)])
+		}
+		c.printf("\x1b[H%s\x1b[K\x1b[J", strings.Join(lines, "\x1b[K\n"))
+		timer := c.world.Clock.Timer(2 * time.Second)
+		select {
+		case key, ok := <-keys:
+			timer.Stop()
+			if !ok || key == 'q' {
+				return 0
+			}
+		case <-timer.C:
+		case <-c.ctx.Done():
+			timer.Stop()
+			return 130
+		}
+	}
+}
+
+// keys returns the typed bytes until the input or the command ends.
+func (c *command) keys() <-chan byte {
+	keys := make(chan byte)
+	input := bufio.NewReader(c.stdin())
+	go func() {
+		defer close(keys)
+		for {
+			key, err := input.ReadByte()
+			if err != nil {
+				return
+			}
+			select {
+			case keys <- key:
+			case <-c.ctx.Done():
+				return
+			}
+		}
+	}()
+	return keys
+}
+
+func (c *command) picture() []string {
+	now := c.world.now()
+	table := c.table()
+	use, up := c.world.Usage(), now.Sub(c.world.Started)
+	busy := 0.0
+	for _, p := range table {
+		busy += p.load
+	}
+	lines := []string{
+		fmt.Sprintf("top - %s up %d:%02d, %d processes, q leaves", now.UTC().Format("15:04:05"), int(up.Hours()),
+			int(up.Minutes())%60, len(table)),
+		fmt.Sprintf("CPU    %5.1f of %d busy", busy, c.world.CPUs),
+		fmt.Sprintf("Memory %5s of %s", human(use.Memory), human(c.world.Memory)),
+	}
+	devices, _, _ := c.world.granted(c.ctx) // nvidia-smi says why they cannot be read
+	for _, d := range devices {
+		lines = append(lines, fmt.Sprintf("GPU %-2d %5s%% busy, %s of %s MiB, %s, %s °C  %s", d.Index,
+			told(d.now.Util, "%.0f", 100), mebibytes(d.now.MemoryUsed), mebibytes(&d.Memory),
+			told(d.now.Power, "%.0f W", 1000), told(d.now.Temperature, "%.0f", 1), d.Model))
+	}
+	lines = append(lines, "", processHead)
+	slices.SortStableFunc(table, func(a, b Process) int { return cmp.Compare(b.load, a.load) })
+	for _, p := range table {
+		lines = append(lines, c.row(p))
+	}
+	return lines
 }

@@ -18,8 +18,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Terminal is an interactive shell on a terminal of its own. Read gives what the terminal shows and Write takes what is
-// typed.
+// Terminal is an interactive shell on a terminal. Read returns its output and Write types.
 type Terminal struct {
 	shell  *Shell
 	name   string         // such as pts/0
@@ -38,8 +37,7 @@ type Terminal struct {
 	front      atomic.Value // the command line that runs, "" at the prompt
 }
 
-// Open starts an interactive shell. name is the name of its terminal, such as pts/0; command, if there is one, runs
-// instead of the shell's prompt.
+// Open starts an interactive shell. name is the terminal's, such as pts/0; command runs instead of a prompt if set.
 func Open(w *World, env []string, dir, name string, cols, rows int, command []string) (*Terminal, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	t := &Terminal{name: name, input: make(chan []byte), cancel: cancel, ctx: ctx, done: make(chan struct{})}
@@ -66,7 +64,6 @@ func (t *Terminal) write(text string) {
 // Read returns what the terminal shows; io.EOF after the shell's end.
 func (t *Terminal) Read(p []byte) (int, error) { return t.screen.Read(p) }
 
-// Write types on the terminal.
 func (t *Terminal) Write(p []byte) (int, error) {
 	select {
 	case t.input <- slices.Clone(p):
@@ -76,29 +73,26 @@ func (t *Terminal) Write(p []byte) (int, error) {
 	}
 }
 
-// Resize changes the size of the terminal.
 func (t *Terminal) Resize(cols, rows int) error {
 	t.cols.Store(int64(max(cols, 1)))
 	t.rows.Store(int64(max(rows, 1)))
 	return nil
 }
 
-// Wait waits for the shell and returns its exit code.
 func (t *Terminal) Wait() int {
 	<-t.done
 	return t.code
 }
 
-// Foreground returns the command that runs, or "" while the shell waits for one.
+// Foreground returns the command that runs, or "" at the prompt.
 func (t *Terminal) Foreground() (string, bool) { return t.front.Load().(string), true }
 
-// Close hangs up.
 func (t *Terminal) Close() error {
 	t.cancel()
 	return t.screen.Close()
 }
 
-// run is the life of the shell: it owns the editor and what runs in front.
+// run runs the shell. It owns the line editor and the foreground command.
 func (t *Terminal) run(command []string) {
 	process := t.shell.world.Begin("-bash", t.name, t.cancel)
 	defer func() {
@@ -117,7 +111,6 @@ func (t *Terminal) run(command []string) {
 	}
 }
 
-// converse asks for commands and runs them until the shell is told to end.
 func (t *Terminal) converse() {
 	for {
 		line, ok := t.ask()
@@ -131,14 +124,14 @@ func (t *Terminal) converse() {
 	}
 }
 
-// edit begins with an empty line, in which earlier ones can be recalled.
+// edit begins an empty line, with a history.
 func (t *Terminal) edit(recalled term.History) {
 	t.line = term.NewTerminal(&t.keys, "")
 	t.line.SetSize(int(t.cols.Load()), int(t.rows.Load())) //nolint:errcheck // it has not shown anything yet
 	t.line.History, t.line.AutoCompleteCallback = recalled, t.complete
 }
 
-// history holds lines that were entered, the newest first.
+// history has the entered lines, newest first.
 type history []string
 
 func (h *history) Len() int        { return len(*h) }
@@ -150,8 +143,7 @@ func (h *history) Add(line string) {
 	}
 }
 
-// keys give the line editor what is typed, one byte at a time, so that it takes nothing that is for the command of the
-// line.
+// keys feed the line editor byte by byte, so that it reads nothing that belongs to the command of the line.
 type keys struct {
 	terminal *Terminal
 	ahead    []byte
@@ -178,7 +170,7 @@ func (k *keys) Read(p []byte) (int, error) {
 
 func (k *keys) Write(p []byte) (int, error) { return k.terminal.output.Write(p) }
 
-// ask reads a whole command, of several lines where the shell wants more.
+// ask reads a whole command, which may have several lines.
 func (t *Terminal) ask() (command string, ok bool) {
 	prompt := t.prompt()
 	for {
@@ -220,8 +212,7 @@ func (t *Terminal) prompt() string {
 	return t.shell.world.User + "@" + t.shell.world.Hostname + ":" + dir + "$ "
 }
 
-// foreground runs a command while the terminal is in the line mode of the kernel. What is typed ahead is for the next
-// prompt.
+// foreground runs a command while the kernel's line mode is simulated. What it does not read is for the next prompt.
 func (t *Terminal) foreground(text string) (code int, exited bool) {
 	t.front.Store(strings.TrimSpace(text))
 	defer t.front.Store("")
@@ -261,7 +252,6 @@ func (t *Terminal) foreground(text string) (code int, exited bool) {
 	}
 }
 
-// line runs one line of an interactive shell with the given input.
 func (s *Shell) line(ctx context.Context, text string, stdin *os.File) (code int, exited bool) {
 	file, err := parse(text, "")
 	if err != nil {
@@ -284,22 +274,20 @@ func (s *Shell) line(ctx context.Context, text string, stdin *os.File) (code int
 	return code, false
 }
 
-// interrupted makes $? what it is after Ctrl-C, wherever the interpreter was.
+// interrupted sets $? after Ctrl-C.
 func (s *Shell) interrupted() int {
 	const code = 130
-	file, err := syntax.NewParser().Parse(strings.NewReader("(exit 130)"), "")
+	file, err := parse("(exit 130)", "")
 	if err == nil {
 		err = s.runner.Run(context.Background(), file.Stmts[0])
 	}
-	var status interp.ExitStatus
-	if !errors.As(err, &status) || status != code {
+	if status, _ := errors.AsType[interp.ExitStatus](err); status != code {
 		return 1
 	}
 	return code
 }
 
-// complete makes the last word before the cursor, on Tab, what it can only be: a command at the beginning, else a file.
-// It shows what there is to choose from.
+// complete completes the word before the cursor on Tab to a command or a file, or lists the candidates.
 func (t *Terminal) complete(line string, at int, key rune) (completed string, cursor int, ok bool) {
 	if key != '\t' {
 		return "", 0, false
@@ -325,7 +313,7 @@ func (t *Terminal) complete(line string, at int, key rune) (completed string, cu
 	return line[:from] + word + line[at:], from + len(word), true
 }
 
-// candidates are what a word may become after what is before it.
+// candidates are the completions of a word after the text before it.
 func (s *Shell) candidates(before, word string) (found []string) {
 	if !strings.Contains(word, "/") && (before == "" || strings.ContainsAny(before[len(before)-1:], "|;&")) {
 		return slices.DeleteFunc(s.names(), func(name string) bool { return !strings.HasPrefix(name, word) })
@@ -352,7 +340,6 @@ func (s *Shell) candidates(before, word string) (found []string) {
 	return found
 }
 
-// crlf writes line ends as a terminal wants them.
 type crlf struct{ to io.Writer }
 
 func (w *crlf) Write(p []byte) (int, error) {
@@ -362,8 +349,7 @@ func (w *crlf) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// cooked is the line discipline of a terminal while a command runs: it echoes, lets the line be corrected, and hands
-// whole lines to the command.
+// cooked is the line discipline while a command runs: it echoes, edits the line, and passes whole lines to the command.
 type cooked struct {
 	echo  func(string)
 	input *os.File     // of the command
@@ -371,18 +357,16 @@ type cooked struct {
 	line  []byte
 }
 
-// giveTime is how long the terminal waits for a command whose input is full. What is typed then is lost, as a terminal
-// loses it.
+// giveTime is how long the terminal waits for a command whose input is full. Then input is lost, as on a real terminal.
 const giveTime = 100 * time.Millisecond
 
-// give hands input to the command, which may not read it.
 func (d *cooked) give(input []byte) {
 	d.input.SetWriteDeadline(time.Now().Add(giveTime)) //nolint:errcheck // a pipe has deadlines
 	d.input.Write(input)                               //nolint:errcheck // as said above
 	d.line = nil
 }
 
-// take takes what is typed. Whole lines go to the command.
+// take handles typed bytes.
 func (d *cooked) take(data []byte, interrupt func()) {
 	for _, char := range data {
 		if d.raw.Load() && char != 0x03 {

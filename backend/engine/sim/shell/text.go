@@ -14,28 +14,15 @@ import (
 	"time"
 )
 
-// maxLine is the longest line that text utilities take, in bytes.
-const maxLine = 16 << 20
-
-// followEvery is how often tail -f looks at its file.
-const followEvery = 200 * time.Millisecond
-
-// lines calls fn with every line of r, without its end.
-func lines(r io.Reader, fn func(line string) error) error {
+func lines(r io.Reader) *bufio.Scanner {
 	scanner := bufio.NewScanner(r)
-	scanner.Buffer(make([]byte, 0, 64<<10), maxLine)
-	for scanner.Scan() {
-		if err := fn(scanner.Text()); err != nil {
-			return err
-		}
-	}
-	return scanner.Err()
+	scanner.Buffer(make([]byte, 0, 64<<10), maxHeld)
+	return scanner
 }
 
-// println writes a line and stops the loop when nobody reads any more.
 func (c *command) println(line string) error { return c.copy(strings.NewReader(line + "\n")) }
 
-// copy writes all of r and stops the loop when nobody reads any more.
+// copy writes all of r. A closed output is errStop.
 func (c *command) copy(r io.Reader) error {
 	_, err := io.Copy(c.out, r)
 	if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
@@ -58,17 +45,13 @@ func head(c *command) int {
 		if c.has("c") {
 			return c.copy(io.LimitReader(r, int64(size)))
 		}
-		enough, left := errors.New("enough"), n
-		err := lines(r, func(line string) error {
-			if left--; left < 0 {
-				return enough
+		scanner := lines(r)
+		for left := n; left > 0 && scanner.Scan(); left-- {
+			if err := c.println(scanner.Text()); err != nil {
+				return err
 			}
-			return c.println(line)
-		})
-		if errors.Is(err, enough) {
-			return nil
 		}
-		return err
+		return scanner.Err()
 	})
 }
 
@@ -79,13 +62,13 @@ func tail(c *command) int {
 	}
 	code := c.each(c.operands, func(_ string, r io.Reader) error {
 		var kept []string
-		err := lines(r, func(line string) error {
-			if kept = append(kept, line+"\n"); len(kept) > n {
+		scanner := lines(r)
+		for scanner.Scan() {
+			if kept = append(kept, scanner.Text()+"\n"); len(kept) > n {
 				kept = kept[1:]
 			}
-			return nil
-		})
-		return errors.Join(err, c.copy(strings.NewReader(strings.Join(kept, ""))))
+		}
+		return errors.Join(scanner.Err(), c.copy(strings.NewReader(strings.Join(kept, ""))))
 	})
 	if c.has("f") && len(c.operands) == 1 && code == 0 {
 		return c.follow(c.path(c.operands[0]))
@@ -93,13 +76,13 @@ func tail(c *command) int {
 	return code
 }
 
-// follow writes what is added to a file until the command is interrupted.
+// follow prints what is added to a file until the command is interrupted.
 func (c *command) follow(p string) int {
 	info, err := c.world.FS.Stat(p)
 	if err != nil {
 		return c.fail("%s", errText(err))
 	}
-	for offset := info.Size(); c.pause(followEvery); {
+	for offset := info.Size(); c.pause(200 * time.Millisecond); {
 		opened, err := c.world.FS.Open(p, os.O_RDONLY, 0)
 		if err != nil {
 			continue
@@ -133,7 +116,7 @@ func count(c *command) int {
 	})
 }
 
-// grep takes Go's regular expressions, which are those of grep -E.
+// grep uses Go's regular expressions, which resemble those of grep -E.
 func grep(c *command) int {
 	if len(c.operands) == 0 {
 		return c.usage("[-ivncE] PATTERN [FILE]…")
@@ -153,26 +136,28 @@ func grep(c *command) int {
 		if len(c.operands) > 2 {
 			prefix = name + ":"
 		}
-		matches, number := 0, 0
-		err := lines(r, func(line string) error {
-			number++
+		matches, scanner := 0, lines(r)
+		for number := 1; scanner.Scan(); number++ {
+			line := scanner.Text()
 			if expression.MatchString(line) == c.has("v") {
-				return nil
+				continue
 			}
 			matches++
 			found = true
-			switch {
-			case c.has("c"):
-				return nil
-			case c.has("n"):
-				return c.println(prefix + strconv.Itoa(number) + ":" + line)
+			if c.has("c") {
+				continue
 			}
-			return c.println(prefix + line)
-		})
+			if c.has("n") {
+				line = strconv.Itoa(number) + ":" + line
+			}
+			if err := c.println(prefix + line); err != nil {
+				return err
+			}
+		}
 		if c.has("c") {
 			c.printf("%s%d\n", prefix, matches)
 		}
-		return err
+		return scanner.Err()
 	})
 	switch {
 	case code != 0:

@@ -1,6 +1,5 @@
-// Package shell is the inside of a simulated session: a small file system in a directory that it cannot leave, the
-// utilities people expect of a shell, and the shell itself, on a terminal or without one. It runs no program of the
-// machine it is on.
+// Package shell is the inside of a simulated session: a confined file system, common utilities, and a shell, with or
+// without a terminal. It runs no program of the host.
 package shell
 
 import (
@@ -13,21 +12,18 @@ import (
 	"slipway/backend/pace"
 )
 
-// World is what the processes of one simulated container see and share.
+// World is what the processes of one simulated container share.
 type World struct {
-	FS       *FS
-	Hostname string
-	User     string
-	CPUs     int
-	Memory   int64 // limit in bytes
-	GPUs     GPUs  // nil: none
-	Started  time.Time
-	Clock    *pace.Clock // nil: the one on the wall
-	// Servers are programs of the image that serve pages, by name; nil: this build has not got what they serve.
-	Servers map[string]http.Handler
-	// OutOfMemory is called, without a lock, when a process has asked for more memory than is left and was killed for
-	// it.
-	OutOfMemory func()
+	FS          *FS
+	Hostname    string
+	User        string
+	CPUs        int
+	Memory      int64 // limit in bytes
+	GPUs        GPUs  // nil: none
+	Started     time.Time
+	Clock       *pace.Clock             // nil: the one on the wall
+	Servers     map[string]http.Handler // programs of the image that serve pages; nil: missing in this build
+	OutOfMemory func()                  // called, without a lock, when a process exceeded Memory
 
 	mu    sync.Mutex // guards what follows
 	next  int
@@ -48,13 +44,13 @@ type Process struct {
 	kill    func()
 }
 
-// idleLoad is the part of a CPU that every process uses.
+// idleLoad is the share of a CPU that every process uses.
 const idleLoad = 0.002
 
-// baseMemory is what a process without a load holds.
+// baseMemory is the memory of an idle process.
 const baseMemory = 3 << 20
 
-// guestPID is the number of the first process, which is the guest.
+// guestPID is the number of the first process, the guest.
 const guestPID = 1
 
 // Begin adds a process to the table; kill ends it.
@@ -71,7 +67,6 @@ func (w *World) Begin(command, tty string, kill func()) *Process {
 	return p
 }
 
-// End removes a process from the table.
 func (w *World) End(p *Process) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -85,8 +80,7 @@ func (p *Process) cpu(now time.Time) time.Duration {
 	return time.Duration(float64(now.Sub(p.Started)) * (p.load + idleLoad))
 }
 
-// Load makes p keep load CPUs busy and hold memory bytes. It reports false, and calls OutOfMemory, if the container's
-// limit does not allow it.
+// Load sets the load of p in CPUs and bytes. It returns false and calls OutOfMemory if the container's limit is lower.
 func (w *World) Load(p *Process, load float64, memory int64) bool {
 	w.mu.Lock()
 	held := int64(0)
@@ -108,7 +102,7 @@ func (w *World) Load(p *Process, load float64, memory int64) bool {
 
 func (w *World) now() time.Time { return w.Clock.Now() }
 
-// Kill ends the process with a number; it reports whether there was one.
+// Kill ends a process; it reports whether there was one.
 func (w *World) Kill(pid int) bool {
 	w.mu.Lock()
 	p, ok := w.procs[pid]
@@ -119,7 +113,7 @@ func (w *World) Kill(pid int) bool {
 	return ok
 }
 
-// Processes returns the process table in the order of the numbers.
+// Processes returns the process table, sorted by PID.
 func (w *World) Processes() []Process {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -132,14 +126,13 @@ func (w *World) Processes() []Process {
 	return table
 }
 
-// Usage is what the processes of a world use at one moment.
+// Usage is the resource use of a world.
 type Usage struct {
 	CPU       time.Duration // CPU time since the start
 	Memory    int64         // bytes
 	Processes int
 }
 
-// Usage adds up the process table.
 func (w *World) Usage() Usage {
 	now := w.now()
 	w.mu.Lock()
@@ -155,5 +148,4 @@ func (w *World) Usage() Usage {
 	return u
 }
 
-// baseName is the last element of a program's path.
 func baseName(program string) string { return program[strings.LastIndex(program, "/")+1:] }

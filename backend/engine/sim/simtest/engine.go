@@ -1,15 +1,14 @@
-// Package simtest gives tests a simulated engine with faults on order: any call can be made to hang or fail, and
-// containers end when a test says so.
+// Package simtest is a simulated engine with fault injection: any call can hang or fail, and containers end on demand.
 package simtest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"maps"
 	"net"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -21,8 +20,7 @@ import (
 	"slipway/gpu"
 )
 
-// Engine is a simulated engine with faults on order. It outlives whoever uses it: handing the same one to a second
-// agent is what a restart of the agent looks like.
+// Engine is a simulated engine with fault injection. A second agent on the same engine is like an agent that restarted.
 type Engine struct {
 	*sim.Sim
 	*faults
@@ -36,27 +34,21 @@ type Engine struct {
 	scripts map[string]PullScript
 }
 
-// Config says what an [Engine] looks like. The zero value will do.
+// Config describes an [Engine]. The zero value works.
 type Config struct {
 	CPUs     int       // 0: 8
 	Memory   gpu.Bytes // 0: 16 GiB
 	Instance string    // value of the instance label; other containers are not listed
-	// Commands reports whether the commands of containers are run; otherwise they end when the test says so, whatever
-	// they are to do.
-	Commands bool
+	Commands bool      // run the commands of containers; otherwise they end only on demand
 }
 
-// New returns an engine in dir that has [enginetest.ImageMinimal] and no containers. It ends with the test.
+// New returns an engine in dir that has [enginetest.ImageMinimal] and no containers. It closes with the test.
 func New(t testing.TB, dir string, config Config) *Engine {
 	t.Helper()
-	if config.CPUs == 0 {
-		config.CPUs = 8
-	}
-	if config.Memory == 0 {
-		config.Memory = 16 * gpu.GiB
-	}
-	s, err := sim.Open(sim.Config{Dir: dir, Instance: config.Instance, CPUs: config.CPUs, Memory: config.Memory,
-		Speed: 1e12, Catalogue: []sim.Image{{Ref: enginetest.ImageMinimal, Size: 120 * gpu.MiB, Installed: true}}})
+	s, err := sim.Open(sim.Config{
+		Dir: dir, Instance: config.Instance, CPUs: cmp.Or(config.CPUs, 8), Memory: cmp.Or(config.Memory, 16*gpu.GiB),
+		Speed: 1e12, Catalogue: []sim.Image{{Ref: enginetest.ImageMinimal, Size: 120 * gpu.MiB, Installed: true}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +133,7 @@ func (e *Engine) Watch(ctx context.Context, fn func(engine.State)) error {
 	})
 }
 
-// Stats says what a test has said of a container, otherwise what a small program has used.
+// Stats returns the sample set by the test, else the use of a small program.
 func (e *Engine) Stats(ctx context.Context, ids []string) (map[string]engine.Stats, error) {
 	return under(ctx, e.faults, CallStats, func() (map[string]engine.Stats, error) {
 		samples, err := e.Sim.Stats(ctx, ids)
@@ -184,29 +176,25 @@ func (e *Engine) RemoveNetwork(ctx context.Context, name string) error {
 	return do(ctx, e.faults, CallRemoveNetwork, func() error { return e.Sim.RemoveNetwork(ctx, name) })
 }
 
-// PullScript says how a pull goes: Steps are reported, Pace apart; then, if Hold is set, the pull waits for it to be
-// closed; then it fails with Err or succeeds.
+// PullScript describes a pull: Steps, Pace apart; a wait for Hold to be closed, if set; then Err or success.
 type PullScript struct {
-	Steps []session.Pull
-	Pace  time.Duration
-	Hold  <-chan struct{}
-	Err   error
-	// Private: it cannot be pulled without a login.
-	Private bool
+	Steps   []session.Pull
+	Pace    time.Duration
+	Hold    <-chan struct{}
+	Err     error
+	Private bool // it needs a login
 }
 
-// Publish makes an image available in the registry.
 func (e *Engine) Publish(ref string, script PullScript) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.scripts[tagged(ref)] = script
+	e.scripts[sim.FullRef(ref)] = script
 }
 
-// Pull goes as the image's [PullScript] says.
 func (e *Engine) Pull(ctx context.Context, ref string, logins bool, progress func(session.Pull)) (bool, error) {
 	return under(ctx, e.faults, CallPull, func() (private bool, err error) {
 		e.mu.Lock()
-		script, ok := e.scripts[tagged(ref)]
+		script, ok := e.scripts[sim.FullRef(ref)]
 		e.mu.Unlock()
 		switch {
 		case !ok:
@@ -242,21 +230,13 @@ func (p PullScript) play(ctx context.Context, progress func(session.Pull)) error
 	return p.Err
 }
 
-// tagged adds the tag that a reference without one means.
-func tagged(ref string) string {
-	if strings.ContainsAny(ref[strings.LastIndex(ref, "/")+1:], ":@") {
-		return ref
-	}
-	return ref + ":latest"
-}
-
-// States returns the containers as List does, without counting as a call.
+// States is List without fault injection.
 func (e *Engine) States() []engine.State {
 	states, _ := e.Sim.List(context.Background()) // it fails only when it is closed
 	return states
 }
 
-// Container returns what a container that is there was created with.
+// Container returns the configuration of an existing container.
 func (e *Engine) Container(id string) (engine.Container, bool) {
 	if _, err := e.Sim.Inspect(context.Background(), id); err != nil {
 		return engine.Container{}, false
@@ -267,10 +247,9 @@ func (e *Engine) Container(id string) (engine.Container, bool) {
 	return c, ok
 }
 
-// Networks returns the names of the networks that are there, sorted.
 func (e *Engine) Networks() []string { return slices.Sorted(maps.Keys(e.MadeNetworks())) }
 
-// DropGuest breaks the connection to a container's guest; the container goes on.
+// DropGuest breaks the connection to a container's guest; the container keeps running.
 func (e *Engine) DropGuest(id string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -279,7 +258,7 @@ func (e *Engine) DropGuest(id string) {
 	}
 }
 
-// SetGuestAbsent makes Guest of a container wait, as when its guest never connects, until it is called with false.
+// SetGuestAbsent makes Guest of a container wait, as if its guest never connected, until it is called with false.
 func (e *Engine) SetGuestAbsent(id string, absent bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -293,7 +272,6 @@ func (e *Engine) SetGuestAbsent(id string, absent bool) {
 	}
 }
 
-// SetStats fixes what Stats says of a container.
 func (e *Engine) SetStats(id string, s engine.Stats) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 // Call names one method of an engine.
 type Call string
 
-// The calls that an [Engine] counts, blocks and fails.
+// The calls that can be counted, blocked and failed.
 const (
 	CallInfo    Call = "Info"
 	CallCreate  Call = "Create"
@@ -32,11 +32,10 @@ const (
 	CallRemoveNetwork Call = "RemoveNetwork"
 )
 
-// Unavailable is what every call fails with while an engine does not answer.
+// Unavailable is the error of every call while the engine is down.
 var Unavailable error = &session.Error{Code: session.CodeEngineUnavailable,
 	Message: "The container engine does not answer.", Hint: "Start it and try again."}
 
-// faults are what a test has ordered.
 type faults struct {
 	mu     sync.Mutex // guards what follows
 	down   bool
@@ -56,18 +55,19 @@ func newFaults() *faults {
 		breaks: map[*context.CancelCauseFunc]struct{}{}}
 }
 
-// Gate holds back the calls of one method.
+// Gate blocks the calls of one method.
 type Gate struct {
 	faults   *faults
 	call     Call
 	entered  chan struct{}
 	released chan struct{}
+	release  func() // closes released
 }
 
-// Block makes every call of a method hang, before it does anything, until the gate is released or the call's context
-// ends.
+// Block makes every call of a method hang at its beginning until the gate is released or the call's context ends.
 func (f *faults) Block(call Call) *Gate {
 	g := &Gate{faults: f, call: call, entered: make(chan struct{}, 1024), released: make(chan struct{})}
+	g.release = sync.OnceFunc(func() { close(g.released) })
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.gates[call] = g
@@ -77,22 +77,17 @@ func (f *faults) Block(call Call) *Gate {
 // Entered delivers one value for each call that hangs at the gate.
 func (g *Gate) Entered() <-chan struct{} { return g.entered }
 
-// Release lets all calls go on, those that hang and those to come.
+// Release lets all calls proceed, now and later.
 func (g *Gate) Release() {
 	g.faults.mu.Lock()
 	defer g.faults.mu.Unlock()
 	if g.faults.gates[g.call] == g {
 		delete(g.faults.gates, g.call)
 	}
-	select {
-	case <-g.released:
-	default:
-		close(g.released)
-	}
+	g.release()
 }
 
-// Fail makes the next calls of a method fail, one for each error, before they do anything. A nil error lets one call
-// through.
+// Fail makes the next calls of a method fail at their beginning, one for each error. nil lets one call through.
 func (f *faults) Fail(call Call, errs ...error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -101,15 +96,14 @@ func (f *faults) Fail(call Call, errs ...error) {
 	}
 }
 
-// FailAfter makes the next call of a method do its work and then fail, as when the connection breaks before the answer.
+// FailAfter makes the next call of a method do its work and then fail, as if the answer was lost.
 func (f *faults) FailAfter(call Call, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.orders[call] = append(f.orders[call], order{err: err, after: true})
 }
 
-// SetDown makes every call fail with [Unavailable] and breaks every Watch until it is called with false. Containers and
-// guest connections go on.
+// SetDown makes every call fail with [Unavailable] and breaks every Watch, until it is called with false.
 func (f *faults) SetDown(down bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -121,14 +115,14 @@ func (f *faults) SetDown(down bool) {
 	}
 }
 
-// Calls returns how often a method was called, failures included.
+// Calls returns how often a method was called, including failures.
 func (f *faults) Calls(call Call) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.calls[call]
 }
 
-// enter counts a call and applies what the test has ordered for its beginning.
+// enter counts a call and applies the faults at its beginning.
 func (f *faults) enter(ctx context.Context, call Call) error {
 	f.mu.Lock()
 	f.calls[call]++
@@ -154,7 +148,6 @@ func (f *faults) enter(ctx context.Context, call Call) error {
 	return f.next(call, false)
 }
 
-// await waits for a channel; it fails when ctx ends first.
 func await[T any](ctx context.Context, channel <-chan T) error {
 	select {
 	case <-channel:
@@ -164,7 +157,7 @@ func await[T any](ctx context.Context, channel <-chan T) error {
 	}
 }
 
-// next takes the order that comes next, if it is for that side of a call. It needs mu.
+// next takes the next fault if it is for this side of the call. It needs mu.
 func (f *faults) next(call Call, after bool) error {
 	queue := f.orders[call]
 	if len(queue) == 0 || queue[0].after != after {
@@ -174,7 +167,7 @@ func (f *faults) next(call Call, after bool) error {
 	return queue[0].err
 }
 
-// under is a call with what the test has ordered for it.
+// under makes a call with its faults.
 func under[T any](ctx context.Context, f *faults, call Call, do func() (T, error)) (T, error) {
 	var none T
 	if err := f.enter(ctx, call); err != nil {
@@ -192,13 +185,13 @@ func under[T any](ctx context.Context, f *faults, call Call, do func() (T, error
 	return result, nil
 }
 
-// do is under for a call that returns nothing.
+// do is under for a call without a result.
 func do(ctx context.Context, f *faults, call Call, work func() error) error {
 	_, err := under(ctx, f, call, func() (struct{}, error) { return struct{}{}, work() })
 	return err
 }
 
-// watching is a context that breaks when the engine does not answer any more.
+// watching returns a context that ends when the engine goes down.
 func (f *faults) watching(ctx context.Context) (broken context.Context, end func()) {
 	broken, cancel := context.WithCancelCause(ctx)
 	f.mu.Lock()

@@ -1,5 +1,5 @@
-// Command hello is all that the smallest test image holds. Without an argument it greets and ends; "exit N" ends with
-// that code, "wait" waits for a signal, "eat MIB" holds that much memory until a signal comes.
+// Command hello is the only file of the smallest test image. Without an argument it greets and ends; "exit N" ends with
+// that code, "wait" waits for a signal, "eat MIB" uses that much memory until a signal.
 package main
 
 import (
@@ -11,14 +11,9 @@ import (
 )
 
 func main() {
-	verb, number := "", 0
-	if len(os.Args) > 1 {
-		verb = os.Args[1]
-	}
-	if len(os.Args) > 2 {
-		number, _ = strconv.Atoi(os.Args[2])
-	}
-	switch verb {
+	args := append(os.Args[1:], "", "")
+	number, _ := strconv.Atoi(args[1])
+	switch args[0] {
 	case "exit":
 		os.Exit(number)
 	case "wait":

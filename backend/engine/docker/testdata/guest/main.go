@@ -1,5 +1,5 @@
-// Command guest stands in for the real guest in tests of the engine alone. It runs the startup command, if there is
-// one, with /bin/sh, dials the agent's socket again and again, and sends back whatever comes over that connection.
+// Command guest replaces the real guest in tests of the engine. It runs the startup command with /bin/sh, dials the
+// agent's socket again and again, and echoes what arrives.
 package main
 
 import (

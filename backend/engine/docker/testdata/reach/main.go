@@ -25,7 +25,7 @@ func main() {
 	}
 }
 
-// serve writes its addresses, one a line, and then an empty line.
+// serve prints its addresses, one a line, then an empty line.
 func serve(port string) error {
 	l, err := net.Listen("tcp", ":"+port)
 	if err != nil {
@@ -51,7 +51,7 @@ func serve(port string) error {
 	}
 }
 
-// dial waits for an answer only so long: what is kept out gets none at all.
+// dial waits only so long: a blocked connection gets no answer.
 func dial(address, patience string) error {
 	limit, err := time.ParseDuration(patience)
 	if err != nil {
