@@ -223,9 +223,9 @@ func (s *shell) keepsControlPlane(ctx context.Context) (bool, error) {
 	answer, err := runtime.MessageDialog(ctx, runtime.MessageDialogOptions{
 		Type:  runtime.QuestionDialog,
 		Title: "Keep Slipway running?",
-		Message: running + " still running and will go on in any case.\n\nKeep Slipway in the background, so that " +
-			"the queue moves, notebooks stay reachable and logs are collected?\n\nThe answer is remembered; change " +
-			"it in Settings.",
+		Message: running + " still running and will keep running.\n\nKeep Slipway in the background, so that " +
+			"the queue moves, notebooks stay reachable and logs are collected?\n\nSlipway remembers the " +
+			"answer. You can change it in Settings.",
 		Buttons:       []string{yes, no},
 		DefaultButton: yes,
 	})

@@ -101,7 +101,7 @@ func NewLedger(devices []Device, config Config) (*Ledger, error) {
 	}
 	config.Slack = min(max(config.Slack, 0), int(WholeDevice))
 	if config.Quantum < 1 || config.Quantum > WholeDevice {
-		return nil, failure(CodeHoldInvalid, "The smallest share of a device lies between 0.001 and 1.")
+		return nil, failure(CodeHoldInvalid, "The smallest share of a device must be between 0.001 and 1.")
 	}
 	if config.Strategy != Fill && config.Strategy != Evenly {
 		return nil, failure(CodeHoldInvalid, "%q is not a way to spread shares: it is fill or evenly.", config.Strategy)

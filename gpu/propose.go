@@ -45,7 +45,7 @@ func (l *Ledger) roundShares(r Request) (asked Request, rounded *Rounding, err e
 		return asked, nil, nil
 	case asked.Shares == 0:
 		return r, nil, &Error{Code: CodeRequestQuantum,
-			Message: fmt.Sprintf("A share of %s is below the smallest share that this machine gives, %s.", r.Shares,
+			Message: fmt.Sprintf("A share of %s is below the smallest share on this machine, %s.", r.Shares,
 				l.config.Quantum), Hint: fmt.Sprintf("Ask for %s or more.", l.config.Quantum)}
 	}
 	return asked, &Rounding{Asked: r.Shares, Given: asked.Shares, Less: true,
@@ -105,14 +105,14 @@ func (l *Ledger) impossible(r Request) *Error {
 	case len(l.slots) == 0:
 		e.Message = "This machine has no devices."
 	case r.Memory > 0:
-		e.Message = fmt.Sprintf("No device of this machine has %s of memory to give.", r.Memory)
+		e.Message = fmt.Sprintf("No device of this machine has %s of memory to allocate.", r.Memory)
 	case r.Profile != "":
 		e.Message = fmt.Sprintf("This machine does not have %d MIG instances of profile %s.", r.instances(), r.Profile)
 		if r.instances() == 1 {
 			e.Message = fmt.Sprintf("This machine has no MIG instance of profile %s.", r.Profile)
 		}
 	default:
-		e.Message = fmt.Sprintf("This machine does not have %s devices to give.", r)
+		e.Message = fmt.Sprintf("This machine does not have %s devices to allocate.", r)
 	}
 	return e
 }

@@ -70,7 +70,7 @@ func OpenAudit(path string, now func() time.Time, log *slog.Logger) (*Audit, err
 		err = errors.Join(err, a.of(strings.TrimSuffix(filepath.Base(one), logSuffix)).file.Open())
 	}
 	if err = errors.Join(err, listErr); err != nil {
-		return nil, session.WrapError(err, session.CodeAgentInternal, "The log of what is done cannot be opened.",
+		return nil, session.WrapError(err, session.CodeAgentInternal, "The audit log cannot be opened.",
 			"Check the permissions of "+path+".")
 	}
 	return a, nil
@@ -130,7 +130,7 @@ func (a *Audit) Note(who Identity, act Act) {
 	}
 	a.last = e.At
 	if err := a.of(logOf(who.Owner, act)).add(e); err != nil {
-		a.log.Error("what was done could not be written down", "method", e.Method, "owner", e.Owner, "session",
+		a.log.Error("the audit log could not be written", "method", e.Method, "owner", e.Owner, "session",
 			e.Session, "outcome", e.Outcome, "error", err)
 	}
 }
@@ -146,7 +146,7 @@ func (a *Audit) Read(asked session.AuditQuery) ([]Entry, error) {
 			entries, err = one.read(entries, asked)
 		}
 		if err != nil {
-			return nil, session.WrapError(err, session.CodeAgentInternal, "The log of what was done cannot be read.",
+			return nil, session.WrapError(err, session.CodeAgentInternal, "The audit log cannot be read.",
 				"Look at "+one.file.Path+".")
 		}
 		slices.SortStableFunc(entries, func(x, y Entry) int { return x.At.Compare(y.At) })

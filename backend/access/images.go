@@ -161,7 +161,7 @@ func (v *view) RemoveImage(ctx context.Context, ref string) error {
 	i, err := v.image(ctx, ref)
 	if err == nil && !v.all && !i.OnlyOf(v.who.Owner) {
 		err = session.NewError(session.CodeAgentForbidden,
-			"You may remove only images that you made of your sessions here, or brought here alone.", "Ask an admin.")
+			"You may remove only images that you made from your sessions here or uploaded yourself.", "Ask an admin.")
 	}
 	if err == nil {
 		err = v.agent.RemoveImage(ctx, ref)

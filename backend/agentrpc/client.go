@@ -132,7 +132,7 @@ func (c *Client) start(ctx context.Context, s spec, frame []byte, patience time.
 func readAnswer(w *wire) ([]byte, error) {
 	h, err := w.head()
 	if err == nil && h.kind != kindAnswer && h.kind != kindFailure {
-		err = broken("frame %q is no answer", byte(h.kind))
+		err = broken("unexpected frame %q instead of an answer", byte(h.kind))
 	}
 	var body []byte
 	if err == nil {

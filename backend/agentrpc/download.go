@@ -107,7 +107,7 @@ func (r *reader[A]) resume(cause error) error {
 		err := r.begin(r.method.at(r.args, at))
 		if err == nil && r.base != at {
 			r.drop()
-			err = misfit("a download goes on elsewhere than was asked for")
+			err = misfit("a download continues at another offset than requested")
 		}
 		if err == nil {
 			return nil

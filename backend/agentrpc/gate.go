@@ -87,7 +87,7 @@ func (c *Client) refuse(err error) error {
 	}
 	e := session.WrapError(err, session.CodeAgentReply,
 		fmt.Sprintf("The agent %s sent invalid data: %s.", c.name(), problem),
-		"The data is not used. Upgrade Slipway on both machines. If it happens again, ask whoever runs that machine, "+
+		"The data is not used. Upgrade Slipway on both machines. If it happens again, ask the admin of that machine, "+
 			"or remove it.")
 	if c.distrust != nil {
 		c.distrust(e)

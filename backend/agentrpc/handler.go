@@ -201,7 +201,7 @@ func (v *visit) listen() error {
 		return err
 	}
 	if head.kind != kindRequest {
-		return broken("a call begins with frame %q", byte(head.kind))
+		return broken("unexpected frame %q at the start of a call", byte(head.kind))
 	}
 	if head.length > smallRequest {
 		select {
@@ -216,7 +216,7 @@ func (v *visit) listen() error {
 		return err
 	}
 	if err := json.Unmarshal(body, &v.request); err != nil {
-		return broken("a request is no request: %v", err)
+		return broken("invalid request: %v", err)
 	}
 	return v.wire.stream.SetReadDeadline(time.Time{})
 }

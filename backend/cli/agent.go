@@ -221,7 +221,7 @@ func (p agentCommands) agentUninstallCommand() *cobra.Command {
 		Long: `Uninstall stops the agent and removes its programs. If sessions are live, or with
 --keep-data, its data stays, so that a reinstalled agent finds everything again.`}
 	cmd.Flags().BoolVar(&opts.EndSessions, "end-sessions", false,
-		"end the sessions that live; what is in their home folders goes with them")
+		"end running sessions; this deletes their home directories")
 	cmd.Flags().BoolVar(&opts.KeepData, "keep-data", false, "keep history, usage and logs")
 	flags.addAttached(cmd)
 	_ = cmd.Flags().MarkHidden("attached") // it was just defined
@@ -230,7 +230,7 @@ func (p agentCommands) agentUninstallCommand() *cobra.Command {
 			return p.finishDetached(ctx, home)
 		}
 		return answered(p, func(w io.Writer, left daemon.Uninstalled) {
-			fmt.Fprintf(w, "The agent is removed; %d sessions go on.\n", left.Live)
+			fmt.Fprintf(w, "The agent is removed; %d sessions keep running.\n", left.Live)
 			for _, path := range left.Kept {
 				fmt.Fprintln(w, "  left:", path)
 			}

@@ -61,7 +61,7 @@ wss://host:port/path if only HTTPS gets through.`,
 	cmd.Flags().StringVar(&req.Name, "name", "", "name (default: the host name)")
 	cmd.Flags().StringVar(&req.Group, "group", "", "resource group (default: default)")
 	cmd.Flags().StringVar(&req.Dir, "dir", "",
-		"folder for Slipway's files there, by ssh (default the usual one of the account)")
+		"folder for Slipway's files on that machine, over SSH (default: the usual one of the account)")
 	cmd.Flags().BoolVar(&req.Probe, "probe", false, "only check the machine, change nothing")
 	return runs(cmd, p.operates(func(ctx context.Context, c *caller, args []string) (api.Operation, error) {
 		req.Address = args[0]
@@ -225,7 +225,7 @@ func (p agentCommands) agentPairCommand() *cobra.Command {
 		Long: `The code pairs one computer and expires after ten minutes. On that computer, run
 slipway agent add with the printed address and enter the code.`}
 	flags := cmd.Flags()
-	flags.StringVar(&req.Owner, "owner", "", "whose sessions that computer has (default those of the agent's person)")
+	flags.StringVar(&req.Owner, "owner", "", "owner of that computer's sessions (default: the owner of the agent)")
 	flags.StringVar(&req.Role, "role", "", "admin or user (default: set by the agent)")
 	tell := func(w io.Writer, code, address, key string, expires time.Time) {
 		left := expires.Sub(p.Now()).Round(time.Minute)

@@ -32,7 +32,7 @@ func sampleAgents() []api.Agent {
 		{Name: "cellar", Address: "slipway://10.0.0.2", Group: "gpus",
 			Connection: api.Connection{State: "down", Transport: "tls", Since: *ago(3 * time.Minute),
 				LastHeard: ago(3 * time.Minute), NextTry: pointer(noon.Add(9 * time.Second)),
-				Waits: "The machine does not answer. It is tried again by itself.",
+				Waits: "The machine does not answer. Slipway retries automatically.",
 				Error: &session.Error{Code: "agent_connect_unavailable", Message: "The machine does not answer.",
 					Hint: "Switch it on."}}},
 		{Name: "attic", Address: "wss://attic.example/a", Group: "default", Fingerprint: "aaaa",

@@ -231,7 +231,7 @@ func (p *program) giveLogins(ctx context.Context, from io.Reader, connect func()
 		}
 		if err != nil {
 			problem, _ := describe(err)
-			p.notice("There is no new address: %s", problem.Message)
+			p.notice("No new address: %s", problem.Message)
 			continue
 		}
 		fmt.Fprintf(p.Stdout, "  %s\n", link.URL)

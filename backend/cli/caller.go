@@ -160,8 +160,8 @@ func match(all []api.Session, ref string) (session.ID, error) {
 	case 1:
 		return session.ID(beginning[0]), nil
 	}
-	return "", failAs(ExitUsage, session.CodeSessionAmbiguous, fmt.Sprintf("%q is the beginning of %d ids: %s.", ref,
-		len(beginning), strings.Join(beginning[:min(len(beginning), 5)], ", ")), "Write more of the id, or the name.")
+	return "", failAs(ExitUsage, session.CodeSessionAmbiguous, fmt.Sprintf("%q matches %d IDs: %s.", ref,
+		len(beginning), strings.Join(beginning[:min(len(beginning), 5)], ", ")), "Use more of the ID, or the name.")
 }
 
 // completeArgument completes an argument by its name in the usage line.

@@ -399,7 +399,7 @@ func describe(err error) (session.Error, int) {
 			Hint: "Start it: slipway agent start"}, ExitUnavailable
 	case errors.Is(err, client.ErrNotServing), client.IsLost(err):
 		return session.Error{Code: session.CodeServerUnreachable, Message: "The control plane does not answer.",
-			Hint: "slipway doctor says why; slipway serve starts it."}, ExitUnavailable
+			Hint: "Find out why with slipway doctor, or start it with slipway serve."}, ExitUnavailable
 	}
 	return session.Error{Code: session.CodeCommandFailed, Message: sentence(err.Error())}, ExitFailure
 }

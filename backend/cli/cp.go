@@ -50,7 +50,7 @@ compares all checksums. With -r it skips links.`,
 		}
 		job.line.clear()
 		if err != nil && ctx.Err() != nil {
-			p.notice("It was broken off. The same command goes on where it stood.")
+			p.notice("Interrupted. Run the same command to resume.")
 			return ctx.Err()
 		}
 		if err != nil {
@@ -177,7 +177,7 @@ func (j *copying) uploadTree(ctx context.Context, source, target string) error {
 
 func (j *copying) leaveOut(name string) {
 	j.line.clear()
-	j.notice("%s is left out: it is neither a file nor a directory.", session.Printable(name))
+	j.notice("Skipped %s: it is neither a file nor a directory.", session.Printable(name))
 }
 
 // down copies from the session.
@@ -219,7 +219,7 @@ const deepest = 250
 
 func (j *copying) downloadTree(ctx context.Context, root *os.Root, source, target string) error {
 	if strings.Count(target, string(filepath.Separator)) > deepest {
-		return fail(session.CodeCommandFailed, "The directories lie too deep.", "Copy parts of it.")
+		return fail(session.CodeCommandFailed, "The directories are nested too deeply.", "Copy parts of it.")
 	}
 	if err := root.MkdirAll(target, 0o755); err != nil {
 		return noLocal(target, err)

@@ -52,7 +52,7 @@ func (j *copying) upload(ctx context.Context, source, target string) error {
 	if !j.force { // check before sending everything
 		switch _, err := j.stat(ctx, target); {
 		case err == nil:
-			return fail(session.CodeFileExists, target+" is there already.", "Add -f to replace it.")
+			return fail(session.CodeFileExists, target+" already exists.", "Add -f to replace it.")
 		case !isNotFound(err):
 			return err
 		}
@@ -119,7 +119,7 @@ func (j *copying) send(ctx context.Context, source string, size int64, target, k
 // download copies one file from the session.
 func (j *copying) download(ctx context.Context, root *os.Root, source, target string, info api.FileInfo) error {
 	if _, err := root.Lstat(target); err == nil && !j.force {
-		return fail(session.CodeFileExists, target+" is there already.", "Add -f to replace it.")
+		return fail(session.CodeFileExists, target+" already exists.", "Add -f to replace it.")
 	}
 	key := keyOf(j.files.List.At(j.place).Target(), source, info.Version)
 	part := filepath.Join(filepath.Dir(target), ".slipway-"+key+".part")

@@ -25,7 +25,7 @@ func (p dataCommands) imageCommand() *cobra.Command {
 	list := asks(p.program, &cobra.Command{Use: "ls [--on AGENT]", Aliases: []string{"list"}, Short: "List images"},
 		"only images on this agent's machine", route.Images, p.imageTable)
 	disk := asks(p.program, &cobra.Command{Use: "df [--on AGENT]", Short: "Show the disk space of images"},
-		"the agent whose machine is looked at (default this computer's)", route.ImageDisk, diskTable)
+		"agent of the machine (default: this computer)", route.ImageDisk, diskTable)
 	parent.AddCommand(list, p.imagePullCommand(), p.imageRemoveCommand(), disk, p.imageCleanCommand(),
 		p.imageSendCommand())
 	return parent
@@ -62,7 +62,7 @@ func (p dataCommands) imagePullCommand() *cobra.Command {
 		Long: `The agent uses the registry logins that docker login saved on its machine if you are an
 admin, or if an admin allowed them with "slipway agent limit set". Otherwise it pulls without
 a login. To resume an interrupted pull, run the same command again.`}
-	p.onFlag(cmd, &req.Agent, "the agent whose machine gets it (default this computer's)")
+	p.onFlag(cmd, &req.Agent, "agent of the machine that pulls it (default: this computer)")
 	return runs(cmd, p.operates(func(ctx context.Context, c *caller, args []string) (api.Operation, error) {
 		req.Image = args[0]
 		return begin(ctx, c, route.ImagePull.Body(req))
@@ -73,7 +73,7 @@ func (p dataCommands) imageRemoveCommand() *cobra.Command {
 	var req api.ImageRemoval
 	cmd := &cobra.Command{Use: "rm IMAGE… [--on AGENT]", Aliases: []string{"remove"}, Short: "Remove images",
 		Long: "Removes all names of an image. Images in use by a session are kept."}
-	p.onFlag(cmd, &req.Agent, "the agent whose machine has them (default this computer's)")
+	p.onFlag(cmd, &req.Agent, "agent of the machine (default: this computer)")
 	p.yesFlag(cmd)
 	return runs(cmd, p.operates(func(ctx context.Context, c *caller, args []string) (api.Operation, error) {
 		req.Images = args
@@ -115,7 +115,7 @@ func ageOf(flag, text string) (time.Duration, error) {
 	}
 	age, err := session.ParseDuration(text)
 	if err != nil || age <= 0 {
-		return 0, usagef("%s %q is no age; write a whole number with s, m, h, d or w, such as 30d", flag, text)
+		return 0, usagef("%s %q is not an age; use a whole number with s, m, h, d or w, such as 30d", flag, text)
 	}
 	return time.Duration(age), nil
 }
@@ -138,7 +138,7 @@ func (p dataCommands) imageCleanCommand() *cobra.Command {
 		Long: `Without flags, prune removes untagged images only. It never removes images that a session or
 another container uses. It first shows what it would remove and how much space that frees.`,
 		Example: "  slipway image prune\n  slipway image prune --unused 90d --customized 30d"}
-	p.onFlag(cmd, &on, "the agent whose machine is cleaned (default this computer's)")
+	p.onFlag(cmd, &on, "agent of the machine (default: this computer)")
 	p.yesFlag(cmd)
 	cmd.Flags().StringVar(&unused, "unused", "", "also unused images of this age, such as 90d")
 	cmd.Flags().StringVar(&custom, "customized", "", "also customized images of this age, such as 30d")
@@ -259,8 +259,8 @@ every session, in the home directory. slipway cp copies to and from folder:NAME/
 			route.FolderUpdate, func(permission string) session.FolderChange {
 				return session.FolderChange{Permission: (*session.FolderPermission)(&permission)}
 			}, folderName),
-		p.folderStateCommand("rm", "Put a folder into the trash", "trashed", route.FolderTrash),
-		p.folderStateCommand("restore", "Take a folder out of the trash", "restored", route.FolderRestore),
+		p.folderStateCommand("rm", "Move a folder to the trash", "trashed", route.FolderTrash),
+		p.folderStateCommand("restore", "Restore a folder from the trash", "restored", route.FolderRestore),
 		p.folderPurgeCommand())
 	return parent
 }
@@ -309,7 +309,7 @@ func (p dataCommands) folderMakeCommands() (create, link *cobra.Command) {
 they are, even if you delete the folder permanently.`,
 	}
 	for _, cmd := range []*cobra.Command{create, link} {
-		p.onFlag(cmd, &req.Agent, "agent on whose machine it is (default this computer's)")
+		p.onFlag(cmd, &req.Agent, "agent of the machine (default: this computer)")
 		cmd.Flags().BoolVar(&readOnly, "ro", false, "mount read-only")
 		cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) (err error) {
 			if req.Name = args[0]; len(args) > 1 {

@@ -96,7 +96,7 @@ func TestAnUploadThatIsInterruptedGoesOn(t *testing.T) {
 	})
 
 	got := run()
-	if got.code != ExitInterrupted || !strings.Contains(got.stderr, "goes on where it stood") || finished != nil ||
+	if got.code != ExitInterrupted || !strings.Contains(got.stderr, "the same command to resume") || finished != nil ||
 		len(begunAt) != 1 {
 		t.Fatalf("interrupted: %+v, begun %v, finished %d bytes", got, begunAt, len(finished))
 	}
@@ -155,7 +155,7 @@ func TestADownloadThatIsInterruptedGoesOn(t *testing.T) {
 	got := run()
 	there := part()
 	if _, err := os.Lstat(target); got.code != ExitInterrupted ||
-		!strings.Contains(got.stderr, "goes on where it stood") || !os.IsNotExist(err) || there == 0 {
+		!strings.Contains(got.stderr, "Run the same command to resume") || !os.IsNotExist(err) || there == 0 {
 		t.Fatalf("interrupted: %+v, %d bytes are there, and the file itself: %v", got, there, err)
 	}
 	got = f.run(t, "cp", "folder:data/weights.bin", dir)

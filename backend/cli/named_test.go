@@ -197,16 +197,16 @@ func TestACommandThatIsNotThereIsFound(t *testing.T) {
 	p := &program{Config: testConfig(newPlane(t).home, nil, nil, nil, nil)}
 	root := p.rootCommand()
 	for text, wrong := range map[string]bool{
-		"Run slipway login for a link.":                      false,
-		"slipway doctor says why; slipway serve starts it.":  false,
-		"see `slipway run --cpu 2 python:3.13`":              false,
-		"slipway run -d --name x IMAGE -- python --no-such":  false,
-		"Slipway runs; the folder ~/.local/share/slipway is": false,
-		"slipway:// links and slipway-custom/ada images":     false,
-		"Run slipway log-in for a link.":                     true,
-		"slipway run --no-such-flag":                         true,
-		"slipway doctor says why; slipway server starts it.": true,
-		"slipway agent add --no-such HOST":                   true,
+		"Run slipway login for a link.":                                     false,
+		"Find out why with slipway doctor, or start it with slipway serve.": false,
+		"see `slipway run --cpu 2 python:3.13`":                             false,
+		"slipway run -d --name x IMAGE -- python --no-such":                 false,
+		"Slipway runs; the folder ~/.local/share/slipway is":                false,
+		"slipway:// links and slipway-custom/ada images":                    false,
+		"Run slipway log-in for a link.":                                    true,
+		"slipway run --no-such-flag":                                        true,
+		"slipway doctor says why; slipway server starts it.":                true,
+		"slipway agent add --no-such HOST":                                  true,
 	} {
 		found := ""
 		for _, line := range commandLines(text) {

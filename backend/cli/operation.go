@@ -401,7 +401,7 @@ func limited(ctx context.Context, timeout time.Duration, what string) (context.C
 	}
 	return context.WithTimeoutCause(ctx, timeout, failAs(ExitTimeout, session.CodeOperationTimeout,
 		fmt.Sprintf("%s did not happen within %s.", what, timeout),
-		"slipway show and slipway history say where the session stands."))
+		"slipway show and slipway history show the state of the session."))
 }
 
 // progress shows the status of a session on one line of a terminal, or a line for each status if standard error is not

@@ -74,7 +74,7 @@ func (p planeCommands) serve(ctx context.Context, opts ServeOptions, open, quiet
 			if ready.Note != "" {
 				where = ready.Note + "\n" + where
 			}
-			p.sayReady(ready, nil, where, "Ctrl-C stops the control plane; sessions go on.")
+			p.sayReady(ready, nil, where, "Ctrl-C stops the control plane; sessions keep running.")
 			p.begun(ctx, opts.Home, ready, open)
 		}
 	}
@@ -115,7 +115,7 @@ func (p planeCommands) sayReady(ready Ready, more map[string]any, where, stop st
 func (p planeCommands) alreadyServing(ctx context.Context, running *client.Client, asked string, open bool) error {
 	if have := running.Serving.Engine; asked != "" && asked != "auto" && have != "" && asked != have {
 		return fail(session.CodeStartConflict, fmt.Sprintf("A control plane runs already, with the engine %s.", have),
-			"slipway shutdown stops it; sessions go on.")
+			"slipway shutdown stops it; sessions keep running.")
 	}
 	p.notice("A control plane runs already (process %d).", running.Serving.PID)
 	return p.printLogin(ctx, &caller{running, p.program}, open)
@@ -169,7 +169,7 @@ func (p planeCommands) doctorCommand() *cobra.Command {
 	var on string
 	cmd := &cobra.Command{Use: "doctor [--on AGENT]", Short: "Check a machine and show how to fix problems",
 		Long: "Exits with 1 if a check failed."}
-	p.onFlag(cmd, &on, "the machine of this agent (default this computer)")
+	p.onFlag(cmd, &on, "agent of the machine (default: this computer)")
 	return runs(cmd, p.command(func(ctx context.Context, c *caller, _ []string) error {
 		checks, err := route.Doctor.With("agent", on).Ask(ctx, c)
 		if err == nil {
@@ -342,7 +342,7 @@ reclaimed), failure (sessions end in different ways, each with its reason).`}
 			return usagef("invalid speed %d: use a number from 1 to 60", opts.Speed)
 		}
 		opts.Ready = func(ready Ready, dir string) {
-			stop := "Ctrl-C ends the demo and throws its files away."
+			stop := "Ctrl-C ends the demo and deletes its files."
 			if opts.Keep != "" {
 				stop = "Ctrl-C ends the demo; its files are kept."
 			}

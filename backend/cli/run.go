@@ -193,7 +193,8 @@ func (p runCommands) run(ctx context.Context, spec session.Spec, opts runOptions
 			p.finish(stopErr)
 		}
 	} else if attached {
-		p.notice("%s goes on. slipway attach %s comes back to it, slipway stop %s ends it.", s.Name, s.Name, s.Name)
+		p.notice("%s keeps running. Return with slipway attach %s, end it with slipway stop %s.", s.Name, s.Name,
+			s.Name)
 	}
 	return exitWith(code, err)
 }
@@ -298,7 +299,7 @@ func (p runCommands) runBatch(ctx context.Context, c *caller, s api.Session, opt
 // saysGoesOn prints that the session keeps running if only the waiting ended.
 func (p runCommands) saysGoesOn(ctx context.Context, s api.Session) {
 	if ctx.Err() != nil {
-		p.notice("%s goes on. slipway show %s says how it is, slipway stop %s ends it.", s.Name, s.Name, s.Name)
+		p.notice("%s keeps running. See slipway show %s, end it with slipway stop %s.", s.Name, s.Name, s.Name)
 	}
 }
 

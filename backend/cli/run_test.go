@@ -168,7 +168,7 @@ func TestRunWaitGivesTheCommandsExitCode(t *testing.T) {
 		f := newPlane(t)
 		f.launching(t, pending)
 		if got := f.run(t, "run", "--image", "i", "--type", "batch", "--wait", "--wait-timeout", "50ms", "--",
-			"true"); got.code != ExitTimeout || !strings.Contains(got.stderr, "goes on") {
+			"true"); got.code != ExitTimeout || !strings.Contains(got.stderr, "keeps running") {
 			t.Errorf("code %d, %q", got.code, got.stderr)
 		}
 	})
@@ -182,11 +182,7 @@ func TestLaunchIsAskedForAgainUnderTheSameKey(t *testing.T) {
 		_ = json.NewDecoder(r.Body).Decode(&request)
 		keys <- request.Key
 		if len(keys) == 1 { // the answer is lost
-			conn, _, err := w.(http.Hijacker).Hijack()
-			if err == nil {
-				conn.Close()
-			}
-			return
+			panic(http.ErrAbortHandler)
 		}
 		reply(w, http.StatusCreated, pending(request.Spec))
 	})

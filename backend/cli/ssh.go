@@ -123,17 +123,17 @@ keep their meaning; NAME.slipway always works.`}
 			func(w io.Writer, setup api.SSHSetup) { fmt.Fprintf(w, text, setup.PersonFile, setup.ConfigFile) })
 	}
 	cmd.AddCommand(
-		change("install", "Include the sessions in your configuration of ssh", true,
+		change("install", "Include the sessions in your SSH configuration", true,
 			"Your ssh reaches sessions by their names now: %s includes %s.\n"),
-		change("remove", "Take the sessions out of your configuration of ssh", false,
-			"Nothing of Slipway is in %s any more; slipway ssh works still, with %s.\n"),
+		change("remove", "Remove the sessions from your SSH configuration", false,
+			"%s no longer includes Slipway's sessions. slipway ssh still works, with %s.\n"),
 		asks(p.program, &cobra.Command{Use: "show", Short: "Show what is set up, and the names of the sessions"}, "",
 			route.SSHSetup, sshTable))
 	return asks(p.program, cmd, "", route.SSHSetup, sshTable)
 }
 
 func sshTable(w io.Writer, setup api.SSHSetup) {
-	state := "no; slipway ssh-config install does it"
+	state := "no; set it up with slipway ssh-config install"
 	if setup.Installed {
 		state = "yes, in " + setup.PersonFile
 	}

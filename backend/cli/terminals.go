@@ -147,7 +147,7 @@ func (p terminalCommands) join(ctx context.Context, c *caller, s api.Session, sh
 	code, err := a.run(ctx)
 	restore()
 	if errors.Is(err, errDetached) {
-		p.notice("\nThe terminal goes on. slipway attach %s comes back to it.", s.Name)
+		p.notice("\nThe terminal keeps running. Return with slipway attach %s.", s.Name)
 		return 0, nil
 	}
 	return code, err
@@ -230,7 +230,7 @@ func (a *attachment) run(ctx context.Context) (int, error) {
 
 // gap prints that output is missing because more was written than is stored.
 func (a *attachment) gap(from, to uint64) {
-	fmt.Fprintf(a.out, "\r\n[%s of output are no longer kept]\r\n", size(int64(to-from)))
+	fmt.Fprintf(a.out, "\r\n[%s of older output is no longer available]\r\n", size(int64(to-from)))
 }
 
 // connect dials after a pause until it succeeds or another attempt would not help.

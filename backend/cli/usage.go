@@ -41,7 +41,7 @@ measured.`,
 	cmd.Flags().StringVar(&opts.by, "by", "session", "group by session, day, label, owner or device")
 	cmd.Flags().StringVar(&opts.bucket, "bucket", "", "rows for each hour or day")
 	cmd.Flags().StringVar(&opts.label, "label", "", "only this project")
-	p.onFlag(cmd, &opts.agent, "only what was used at this agent")
+	p.onFlag(cmd, &opts.agent, "only usage on this machine")
 	cmd.Flags().BoolVar(&opts.csv, "csv", false, "print a CSV table with all counters")
 	return runs(cmd, p.command(func(ctx context.Context, c *caller, _ []string) error {
 		if opts.csv {
@@ -233,7 +233,7 @@ func (p sessionCommands) boardTable(w io.Writer, board api.DeviceBoard) {
 		case d.Lost != nil:
 			fmt.Fprintf(w, "%s is lost: %s. %s\n", deviceName(d), d.Lost.Why, d.Lost.Hint)
 		case d.Unread:
-			fmt.Fprintf(w, "%s is given to nobody: its driver does not tell now what is free.\n", deviceName(d))
+			fmt.Fprintf(w, "%s is not allocated: its driver does not report what is free.\n", deviceName(d))
 		case d.Over != "":
 			fmt.Fprintf(w, "%s is over-allocated: %s. Nothing further of it is allocated until sessions that hold it "+
 				"end.\n", deviceName(d), d.Over)

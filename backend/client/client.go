@@ -215,7 +215,7 @@ func (c *frameConn) ReadFrame() (terminal.Frame, error) {
 	if kind == websocket.TextMessage {
 		problem := &Refused{}
 		if err := json.Unmarshal(message, &problem.Problem); err != nil {
-			return terminal.Frame{}, &terminal.ProtocolError{Reason: "a text message is no problem"}
+			return terminal.Frame{}, &terminal.ProtocolError{Reason: "a text message is not an error in JSON"}
 		}
 		return terminal.Frame{}, problem
 	}

@@ -52,7 +52,7 @@ func Listen(home place.Home, users []int, log *slog.Logger) (*Sockets, error) {
 		g := &guarded{home: home, name: name, users: append([]int{0, os.Getuid()}, users...), log: log}
 		if err := g.open(); err != nil {
 			return nil, errors.Join(session.WrapError(err, session.CodeServerFailed,
-				"The socket "+name+" cannot be made.",
+				"The socket "+name+" cannot be created.",
 				"Check the permissions and the free space of "+home.Dir+" and of "+os.TempDir()+"."), s.Close())
 		}
 		s.open = append(s.open, g)
@@ -213,7 +213,7 @@ func (g *guarded) tell(err error) {
 	}
 	g.mu.Unlock()
 	if due {
-		g.log.Warn("a program was not let in", "socket", g.name, "error", err)
+		g.log.Warn("a program was not admitted", "socket", g.name, "error", err)
 	}
 }
 

@@ -243,7 +243,7 @@ func unitOf(home place.Home) unit {
 }
 
 // errNoKeeper means that there is no systemd user instance, or that it ends with the last login.
-var errNoKeeper = errors.New("no systemd keeps services of this user when nobody is logged in")
+var errNoKeeper = errors.New("systemd does not keep services of this user after logout")
 
 // start writes the unit and starts it. It fails with errNoKeeper, or with the output of systemd.
 func (u unit) start(ctx context.Context, program string) error {
@@ -272,7 +272,7 @@ func (u unit) start(ctx context.Context, program string) error {
 func (u unit) content(program string) (string, error) {
 	for _, path := range []string{program, u.home.Dir} {
 		if strings.ContainsAny(path, "\"\\%$\n\r\t'") {
-			return "", fmt.Errorf("the path %q cannot stand in a unit of systemd", path)
+			return "", fmt.Errorf("the path %q cannot be used in a systemd unit", path)
 		}
 	}
 	return fmt.Sprintf(`[Unit]

@@ -99,7 +99,7 @@ func (s *switching) run(ctx context.Context) (Switched, error) {
 	opts.Program = ProgramLink(s.home)
 	done.To, err = Start(ctx, s.home, opts)
 	if err == nil && done.To.SHA256 != s.sum {
-		err = session.NewError(session.CodeAgentConflict, "Another program took over the agent.",
+		err = session.NewError(session.CodeAgentConflict, "Another program has taken over the agent.",
 			"See what runs there: slipway agent status")
 	}
 	if err != nil {
@@ -155,7 +155,7 @@ func (s *switching) backUp() (books []string, err error) {
 		}
 		if err := copyFile(path, path+backupSuffix); err != nil {
 			return books, session.WrapError(err, session.CodeDiskFull,
-				"The agent's books cannot be copied, so nothing was changed.", "Make room: df -h "+s.home.Dir)
+				"The agent's data cannot be copied, so nothing was changed.", "Free some space: df -h "+s.home.Dir)
 		}
 		books = append(books, path)
 	}
@@ -193,7 +193,8 @@ func (s *switching) back(ctx context.Context, books []string, cause error) error
 	}
 	told := session.AsError(cause, session.CodeInstallFailed)
 	return session.WrapError(cause, session.CodeInstallFailed,
-		fmt.Sprintf("The new version did not work, so %s is back; sessions went on. %s", status.Version, told.Message),
+		fmt.Sprintf("The new version did not work, so %s was restored; sessions kept running. %s", status.Version,
+			told.Message),
 		told.Hint)
 }
 

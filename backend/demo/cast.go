@@ -22,10 +22,11 @@ const (
 )
 
 // work returns a batch session that trains for some hours.
-func work(name, label string, cpus int, memory gpu.Bytes, accelerator gpu.Request, hours time.Duration) session.Spec {
+func work(name, label string, cpus int, memory gpu.Bytes, accelerator gpu.Request, hours int) session.Spec {
+	length := time.Duration(hours) * time.Hour
 	spec := desk(name, imageTorch, label, cpus, memory, accelerator)
-	spec.Type, spec.Command = session.Batch, training(cpus, memory, hours*time.Hour)
-	spec.Timeout = session.Duration((hours + 1) * time.Hour)
+	spec.Type, spec.Command = session.Batch, training(cpus, memory, length)
+	spec.Timeout = session.Duration(length + time.Hour)
 	return spec
 }
 

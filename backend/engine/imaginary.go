@@ -101,7 +101,7 @@ func CheckImport(parts session.ImageParts, present int, content map[string]Conte
 // Incomplete is image_update_invalid, with the reason.
 func Incomplete(what string) error {
 	return session.NewError(session.CodeImageInvalid, "The image cannot be put together: "+what+".",
-		"Send it again; what is missing follows.")
+		"Send it again. Only what is missing is transferred.")
 }
 
 // NameTaken is image_update_conflict: another image has the name.

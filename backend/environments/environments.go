@@ -68,7 +68,7 @@ type amount gpu.Bytes
 func (a *amount) UnmarshalYAML(node *yaml.Node) error {
 	n, err := gpu.ParseBytes(node.Value)
 	if err != nil {
-		return typeError(node, "%q is no amount such as 512m or 4g")
+		return typeError(node, "%q is not an amount such as 512m or 4g")
 	}
 	*a = amount(n)
 	return nil
@@ -104,7 +104,7 @@ func typeError(node *yaml.Node, format string) error {
 func known(node *yaml.Node, fields ...string) error {
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		if key := node.Content[i]; !slices.Contains(fields, key.Value) {
-			return typeError(key, "there is no field %q")
+			return typeError(key, "unknown field %q")
 		}
 	}
 	return nil
@@ -166,7 +166,7 @@ func (f family) check(seen map[string]bool) error {
 	case !idRule.MatchString(f.ID):
 		return at(f.line, "the id %q has something else than small letters, digits and -", f.ID)
 	case seen[f.ID]:
-		return at(f.line, "the id %q is there already", f.ID)
+		return at(f.line, "duplicate id %q", f.ID)
 	case f.Hidden:
 		return nil
 	case f.Title == "":

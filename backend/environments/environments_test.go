@@ -86,7 +86,7 @@ func TestABrokenFileNamesTheLineAndLeavesSlipwaysOwn(t *testing.T) {
 	for content, want := range map[string]string{
 		good + "    versions: [{title: a, image: 'Not An Image'}]\n":            "line 4",
 		good + "    versions: []\n":                                             "line 2: team has no versions",
-		good + "    version: []\n":                                              `line 4: there is no field "version"`,
+		good + "    version: []\n":                                              `line 4: unknown field "version"`,
 		good + "    minimum: {memory: lots}\n":                                  "line 4",
 		good + "    accelerator: two\n    versions: [{title: a, image: a}]\n":   "line 2",
 		good + "    versions: [{image: a}]\n":                                   "line 4",

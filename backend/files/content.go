@@ -75,7 +75,7 @@ func (t Tree) openRegular(full string) (*os.File, fs.FileInfo, error) {
 
 func notRegular(full string) error {
 	return session.NewError(session.CodeFileConflict, fmt.Sprintf("%q is not a plain file.", full),
-		"Choose a file; a directory is copied with what is in it.")
+		"Choose a file. To copy a directory, use a recursive copy.")
 }
 
 // ChecksumFile returns the SHA-256 of a regular file in hexadecimal.

@@ -240,7 +240,7 @@ func (t Tree) RemoveFile(ctx context.Context, p session.FilePath, recursive bool
 	}
 	if full == "/" || full == path.Clean(t.Home) {
 		return session.NewError(session.CodeFileConflict,
-			"The root and the home directory of a session cannot be removed.", "Remove what is in them instead.")
+			"The root and the home directory of a session cannot be removed.", "Remove their contents instead.")
 	}
 	if !recursive {
 		return failure(full, t.FS.Remove(full))
@@ -298,7 +298,7 @@ var causes = []struct {
 	errs          []error
 }{
 	{session.CodeFileConflict, "The directory is not empty.",
-		"Remove what is in it, or ask for all of it to be removed.", []error{syscall.ENOTEMPTY}},
+		"Empty it first, or remove it with its contents.", []error{syscall.ENOTEMPTY}},
 	{session.CodeFileExists, "A file or directory of that name exists.", "Choose another name, or replace it.",
 		[]error{fs.ErrExist}},
 	{session.CodeFileNotFound, "There is no such file or directory.", "Check the path; it may have been moved.",

@@ -86,7 +86,7 @@ func (d Disk) CheckLink(path string) error {
 	case err != nil:
 		return InvalidLink(fmt.Sprintf("The directory %s cannot be read.", path), "Check its permissions.")
 	case !info.IsDir():
-		return InvalidLink(fmt.Sprintf("%s is not a directory.", path), "Choose the directory that it lies in.")
+		return InvalidLink(fmt.Sprintf("%s is not a directory.", path), "Choose the directory that contains it.")
 	}
 	return nil
 }
@@ -316,5 +316,5 @@ func diskError(path string, err error) error {
 		return err
 	}
 	return session.WrapError(err, session.CodeFileFailed, fmt.Sprintf("%s cannot be changed.", path),
-		"Check its permissions and the room on its disk.")
+		"Check its permissions and the free space on its disk.")
 }

@@ -118,7 +118,7 @@ func (c *sshCall) option(name, value string) error {
 	number := func() (int, error) {
 		n, err := strconv.Atoi(value)
 		if err != nil || n < 1 || n > 65535 {
-			return 0, fmt.Errorf("%q is no value for %s", value, name)
+			return 0, fmt.Errorf("%q is not a value for %s", value, name)
 		}
 		return n, nil
 	}

@@ -31,7 +31,7 @@ func open(path string) (*os.File, error) {
 			return nil, fmt.Errorf("hostlock: %w", err)
 		}
 		if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-			return nil, errors.Join(fmt.Errorf("hostlock: %s is no plain file", path), err, file.Close())
+			return nil, errors.Join(fmt.Errorf("hostlock: %s is not a regular file", path), err, file.Close())
 		}
 		return file, nil
 	}

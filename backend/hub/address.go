@@ -40,7 +40,7 @@ var (
 func ParseAddress(text string) (Address, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
-		return Address{}, badAddress("There is no address.")
+		return Address{}, badAddress("The address is empty.")
 	}
 	if !strings.Contains(text, "://") {
 		text = SchemeSSH + "://" + text

@@ -225,10 +225,10 @@ func (d *directory) refuseDuplicate(itself *member, instance string) error {
 			continue
 		case m.remote == nil:
 			return session.NewError(session.CodeAgentConflict, "That is the agent of this computer.",
-				"It is here already, as "+m.Name()+".")
+				"It is already here as "+m.Name()+".")
 		}
 		return session.NewError(session.CodeAgentConflict,
-			fmt.Sprintf("That machine is known already: its agent is %s, at %s.", m.Name(), m.entry.Address),
+			fmt.Sprintf("That machine is already known: its agent is %s, at %s.", m.Name(), m.entry.Address),
 			"Use that one, or remove it first to reach it this way; its sessions keep running. If this machine is a "+
 				"copy of that one, uninstall Slipway on the copy.")
 	}

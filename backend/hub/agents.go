@@ -179,7 +179,7 @@ func (d *directory) mayJoin(entry Entry) error {
 		return err
 	}
 	if len(d.members) >= agentsMost {
-		return session.NewError(session.CodeAgentConflict, fmt.Sprintf("%d agents are known already.", len(d.members)),
+		return session.NewError(session.CodeAgentConflict, fmt.Sprintf("%d agents are already known.", len(d.members)),
 			"Remove one first.")
 	}
 	for _, m := range d.members {
@@ -188,11 +188,11 @@ func (d *directory) mayJoin(entry Entry) error {
 			return taken(entry.Name)
 		case m.entry.Address == entry.Address:
 			return wrongField(session.CodeAgentConflict, "address", session.KindDuplicate,
-				fmt.Sprintf("%s is known already, as %s.", entry.Address, m.Name()),
+				fmt.Sprintf("%s is already known as %s.", entry.Address, m.Name()),
 				"Use that one, or remove it first.")
 		case entry.Fingerprint != "" && m.entry.Fingerprint == entry.Fingerprint:
 			return session.NewError(session.CodeAgentConflict,
-				fmt.Sprintf("The agent at %s is known already, as %s.", entry.Address, m.Name()),
+				fmt.Sprintf("The agent at %s is already known as %s.", entry.Address, m.Name()),
 				"Use that one, or remove it first.")
 		}
 	}
@@ -200,7 +200,7 @@ func (d *directory) mayJoin(entry Entry) error {
 }
 
 func taken(name string) error {
-	message := fmt.Sprintf("There is an agent named %q already.", name)
+	message := fmt.Sprintf("An agent named %q already exists.", name)
 	return wrongField(session.CodeAgentConflict, "name", session.KindDuplicate, message, "Choose another name.")
 }
 

@@ -17,7 +17,7 @@ func TestOneAgentIsNotAddedAtTwoAddresses(t *testing.T) {
 		says     string
 	}{
 		"found before anything is done": {instance: "1111", found: "1111",
-			says: "That machine is known already: its agent is lab, at " + labAddress + "."},
+			says: "That machine is already known: its agent is lab, at " + labAddress + "."},
 		"found when it is reached": {instance: "1111", says: "its agent is lab, at " + labAddress + "."},
 		"this computer":            {instance: "0000", says: "That is the agent of this computer."},
 		"another agent":            {instance: "2222"},

@@ -56,7 +56,7 @@ type EnvironmentVersion struct {
 func (im *images) Environments(ctx context.Context) []Environment {
 	images, err := im.Images(ctx, "")
 	if err != nil {
-		im.log.Warn("the catalogue is shown without what is installed", "error", err)
+		im.log.Warn("the catalogue is shown without installed images", "error", err)
 	}
 	var families []Environment
 	if im.catalogue != nil {

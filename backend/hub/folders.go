@@ -176,7 +176,7 @@ func (fs *folders) PurgeFolder(ctx context.Context, ref, agent string) (Operatio
 	operation, err := fs.operations.startOn("folder "+string(f.ID), FolderPurge, subjectAt(f.Name, m),
 		func(ctx context.Context, work *Work) error {
 			work.Concerns(m.Name())
-			work.Begin("purge", "Delete what is in it")
+			work.Begin("purge", "Delete its contents")
 			p := &purging{following: following{retries{work: work, step: "purge"}, m}, folder: f}
 			err := m.Agent.DeleteFolder(ctx, f.ID)
 			first <- err
@@ -217,7 +217,7 @@ func (p *purging) run(ctx context.Context) error {
 			return errStopped
 		case now.Problem != "":
 			return p.work.fail(p.step, session.NewError(session.CodeFileFailed, now.Problem,
-				"It is tried again every minute."))
+				"Slipway retries every minute."))
 		}
 		p.reached()
 		p.show(now)

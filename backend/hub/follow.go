@@ -309,7 +309,7 @@ func (f *follower) recall(m *member) {
 		err = vet.Check(&kept.Machine) // an old version may have stored it unchecked
 	}
 	if err != nil {
-		f.log.Warn("what was known of an agent is left out", "agent", m.Name(), "error", err)
+		f.log.Warn("the stored state of an agent is ignored", "agent", m.Name(), "error", err)
 	}
 	if !found || err != nil {
 		return
@@ -337,7 +337,7 @@ func (f *follower) saveMemoriesOften(ctx context.Context) {
 func (f *follower) saveMemories() {
 	for _, m := range f.list() {
 		if err := f.saveMemory(m); err != nil {
-			f.log.Error("what is known of an agent is not kept", "agent", m.Name(), "error", err)
+			f.log.Error("the state of an agent cannot be stored", "agent", m.Name(), "error", err)
 		}
 	}
 }

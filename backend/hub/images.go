@@ -152,7 +152,7 @@ func cancelWork(ctx context.Context, m *member, work session.ImageWork) error {
 }
 
 func goesOn(err error) string {
-	return session.AsError(err, session.CodeOperationFailed).Message + " It continues there by itself."
+	return session.AsError(err, session.CodeOperationFailed).Message + " It continues there automatically."
 }
 
 func (f *following) show(now session.ImageWork) {
@@ -212,7 +212,7 @@ func removeImages(ctx context.Context, work *Work, agent session.Agent, refs []s
 			func() (string, error) { return "", agent.RemoveImage(ctx, ref) }))
 	}
 	if after := roomOf(ctx, agent); before > 0 && after > 0 {
-		work.Tell(Step{Name: "room", Title: "Room on the disk", State: StepOK,
+		work.Tell(Step{Name: "room", Title: "Free disk space", State: StepOK,
 			Detail: fmt.Sprintf("%s freed", max(before-after, 0))})
 	}
 	return failure
@@ -403,7 +403,8 @@ func (s *sending) again(ctx context.Context, err error) error {
 	default:
 		return err
 	}
-	return s.retries.again(ctx, session.AsError(err, session.CodeOperationFailed).Message+" It continues by itself.")
+	message := session.AsError(err, session.CodeOperationFailed).Message
+	return s.retries.again(ctx, message+" It continues automatically.")
 }
 
 // install installs the image in the target's engine. A cut may hide that it was done; repeating it is harmless.

@@ -15,7 +15,7 @@ import (
 // operation waits until an operation is as wanted.
 func (w world) operation(t *testing.T, id string, done func(hub.Operation) bool) hub.Operation {
 	t.Helper()
-	for {
+	for limit := time.Now().Add(time.Hour); ; {
 		o, err := w.Operation(id)
 		if err != nil {
 			t.Fatal(err)
@@ -23,8 +23,8 @@ func (w world) operation(t *testing.T, id string, done func(hub.Operation) bool)
 		if done(o) {
 			return o
 		}
-		if o.State.Ended() {
-			t.Fatalf("it ended as %+v: %v", o, o.Error)
+		if o.State.Ended() || time.Now().After(limit) {
+			t.Fatalf("it is %+v: %v", o, o.Error)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
@@ -50,7 +50,7 @@ func TestPullIsFollowedOverAnOutage(t *testing.T) {
 			t.Errorf("it is told as %+v", o)
 		}
 		lab.SetDown(true)
-		w.operation(t, begun.ID, func(o hub.Operation) bool { return strings.Contains(o.Steps[0].Detail, "by itself") })
+		w.operation(t, begun.ID, func(o hub.Operation) bool { return strings.Contains(o.Steps[0].Detail, "continues") })
 		lab.SetDown(false)
 		lab.MoveWork(func(work *session.ImageWork) { work.State = session.WorkDone })
 		if o := w.operation(t, begun.ID, ended); o.State != hub.OperationDone || len(lab.Works()) != 1 {

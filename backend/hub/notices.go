@@ -106,7 +106,7 @@ func (nt *notices) TryNotice(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, showTime)
 	defer cancel()
-	text := "This is how Slipway tells you what you wait for."
+	text := "Slipway notifies you like this."
 	if nt.person.Settings().Language == "ko" {
 		text = "기다리는 일이 생기면 이렇게 알려 드립니다."
 	}

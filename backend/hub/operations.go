@@ -288,12 +288,12 @@ func (o *operations) Operation(id string) (Operation, error) {
 func (o *operations) AnswerOperation(id, prompt, text string) (Operation, error) {
 	if len(text) > answerMost {
 		return Operation{}, session.NewError(session.CodeRequestInvalid, "The answer is too long.",
-			"Answer what is asked.")
+			"Answer the question.")
 	}
 	return o.with(id, func(one *operation) error {
 		if one.Prompt == nil || one.Prompt.ID != prompt || one.Prompt.Kind == PromptNotice {
-			return session.NewError(session.CodeOperationConflict, "The operation no longer asks that.",
-				"Look at what it asks now.")
+			return session.NewError(session.CodeOperationConflict, "The operation no longer asks this question.",
+				"Read its current question.")
 		}
 		one.answer <- text // has room, since each prompt is answered once
 		one.Prompt, one.State = nil, OperationRunning
@@ -318,7 +318,7 @@ func problemOf(err error, kind OperationKind) *session.Error {
 		return e
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return session.WrapError(err, session.CodeOperationTimeout, "It took too long.", "Try again.")
+		return session.WrapError(err, session.CodeOperationTimeout, "It timed out.", "Try again.")
 	}
 	return session.WrapError(err, session.CodeOperationFailed, fmt.Sprintf("Internal error in Slipway (%s).", kind),
 		"The log file says more: slipway doctor names it.")

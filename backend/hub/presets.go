@@ -62,7 +62,7 @@ func (ps *person) AddPreset(content PresetContent) (Preset, error) {
 	err := ps.changePresets(func(own []Preset) ([]Preset, error) {
 		if len(own) >= presetsMost {
 			return nil, session.NewError(session.CodeSettingsConflict,
-				fmt.Sprintf("There are %d presets already.", len(own)), "Remove one first.")
+				fmt.Sprintf("There are already %d presets.", len(own)), "Remove one first.")
 		}
 		own = append(own, p)
 		return own, checkPreset(&own[len(own)-1], own)
@@ -118,7 +118,7 @@ func findPreset(own []Preset, id string) (int, error) {
 	}
 	if slices.ContainsFunc(builtinPresets(), isIt) {
 		return -1, session.NewError(session.CodeSettingsConflict, "This preset is built in.",
-			"Save one of your own beside it.")
+			"Save your own instead.")
 	}
 	return -1, session.NewError(session.CodeRecipeNotFound, fmt.Sprintf("There is no preset %q.", id),
 		"It may have been removed; look at the list again.")
@@ -140,7 +140,7 @@ func checkPreset(p *Preset, own []Preset) error {
 	}
 	for _, other := range append(builtinPresets(), own...) {
 		if other.ID != p.ID && strings.EqualFold(other.Name, p.Name) {
-			message, hint := fmt.Sprintf("There is a preset named %s already.", other.Name), "Choose another name."
+			message, hint := fmt.Sprintf("A preset named %s already exists.", other.Name), "Choose another name."
 			return wrongField(session.CodeSettingsConflict, "name", session.KindDuplicate, message, hint)
 		}
 	}
@@ -166,7 +166,7 @@ func (ps *person) loadPresets() {
 	for _, p := range read[[]Preset](ps.shared, presetsKey, "the presets cannot be read; starting with none") {
 		if p.ID == "" || slices.ContainsFunc(own, func(other Preset) bool { return other.ID == p.ID }) ||
 			checkPreset(&p, own) != nil {
-			ps.log.Warn("a saved preset cannot be used and is left out", "preset", p.Name)
+			ps.log.Warn("an invalid preset is ignored", "preset", p.Name)
 			continue
 		}
 		own = append(own, p)

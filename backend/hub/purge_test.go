@@ -106,7 +106,7 @@ func TestAPurgeIsFollowedCancelledAndFinished(t *testing.T) {
 			t.Errorf("twice at a time: %v", err)
 		}
 		slow.turn(true)
-		w.operation(t, begun.ID, func(o hub.Operation) bool { return strings.Contains(o.Steps[0].Detail, "by itself") })
+		w.operation(t, begun.ID, func(o hub.Operation) bool { return strings.Contains(o.Steps[0].Detail, "continues") })
 		slow.turn(false)
 		w.operation(t, begun.ID, func(o hub.Operation) bool { return o.Steps[0].Detail == "2 of 9 files" })
 		if _, err := w.CancelOperation(begun.ID); err != nil {

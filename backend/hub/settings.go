@@ -153,7 +153,7 @@ func (ps *person) loadSettings() {
 	if found, err := ps.shelf.Load(settingsKey, &kept); err == nil && found && !ps.file.Exists() {
 		for name, value := range kept {
 			if _, err := ps.file.Save(map[string]any{name: value}); err != nil {
-				ps.log.Warn("a setting of an earlier version is left out", "setting", name, "error", err)
+				ps.log.Warn("a setting of an earlier version is ignored", "setting", name, "error", err)
 			}
 		}
 	}

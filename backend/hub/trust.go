@@ -85,7 +85,7 @@ func (st *state) claimsFolder(m *member, id session.FolderID) bool {
 func foreign(m *member, what, id string, home *member) *session.Error {
 	return session.NewError(session.CodeAgentReply,
 		fmt.Sprintf("The agent %s claims the %s %s, which belongs to %s.", m.Name(), what, id, home.Name()),
-		"The claim is ignored. If these are two ways to one machine, remove one of the two; otherwise ask who runs it.")
+		"The claim is ignored. If these are two addresses of one machine, remove one of them. Otherwise ask its admin.")
 }
 
 // strange returns the error of a call that an agent answered with what belongs to another.

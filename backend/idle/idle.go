@@ -103,7 +103,7 @@ func network(policy session.IdlePolicy, facts Facts, seen sight, announced Annou
 	v.Check = session.IdleCheck{Checker: session.CheckNetwork, State: session.IdleActive, CheckedAt: now}
 	last := seen.last
 	if !seen.known {
-		v.unknown(announced, "What goes on inside the session cannot be seen, so it keeps running.")
+		v.unknown(announced, "The activity in the session is unknown, so it keeps running.")
 		return v
 	}
 	used, what := facts.StartedAt, session.Say("usedStart")
@@ -148,7 +148,7 @@ func use(policy session.UsePolicy, facts Facts, seen sight, announced Announced,
 		v.Check.State, v.Check.JudgedFrom = session.IdleGrace, new(judgedFrom.UTC())
 		v.Check.Message = fmt.Sprintf("Not judged for the first %s.", spell(time.Duration(policy.Grace)+window))
 	case !seen.known:
-		v.unknown(announced, "What goes on inside the session cannot be seen, so it keeps running.")
+		v.unknown(announced, "The activity in the session is unknown, so it keeps running.")
 	case seen.short != "":
 		v.unknown(announced, seen.short)
 	case len(averages) == 0:

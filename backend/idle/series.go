@@ -149,7 +149,7 @@ func (s *Series) Last() Point {
 // Reach is how long points are kept. Nothing older is judged.
 const Reach = keep
 
-// Shift moves everything by d: the wall clock was set, or the machine slept, which is no time without use.
+// Shift moves everything by d: the wall clock was set, or the machine slept, which is not a time without use.
 func (s *Series) Shift(d time.Duration) {
 	for i := range s.points {
 		p := &s.points[i]

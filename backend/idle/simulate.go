@@ -50,8 +50,8 @@ func Simulate(policy session.IdlePolicy, facts Facts, now time.Time) session.Idl
 		sim.Message = stillRuns(facts, since, now, len(reluctant.verdicts) > 0)
 	case !sure:
 		sim.Unknown = true
-		sim.Message = "Whether these settings would have ended it is unknown: " +
-			"of what is long past only averages are kept, and they hide too much."
+		sim.Message = "It is unknown whether these settings would have ended it: " +
+			"only averages are kept of older data, which hide too much."
 	default:
 		at := ended.UTC()
 		sim.Ended, sim.At, sim.Checker = true, &at, by.Check.Checker

@@ -397,7 +397,7 @@ func Check(parts session.ImageParts) error {
 	}
 	switch {
 	case !digestRule.MatchString(parts.ID):
-		return wrong("its id is none")
+		return wrong("its id is invalid")
 	case len(parts.Layers) == 0 || len(parts.Layers) > layersMost:
 		return wrong("it has no layers, or too many")
 	case len(parts.Refs) > refsMost:
@@ -410,7 +410,7 @@ func Check(parts session.ImageParts) error {
 	}
 	for _, ref := range parts.Refs {
 		if !session.ValidImage(ref) {
-			return wrong("one of its names is none")
+			return wrong("one of its names is invalid")
 		}
 	}
 	return nil

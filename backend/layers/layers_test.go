@@ -274,7 +274,7 @@ func TestReceivedImageIsRefused(t *testing.T) {
 		},
 		"when a layer is named like a path": {code: session.CodeImageInvalid,
 			change: func(p *pictured) { p.parts.Layers[0].Digest = "../../etc/passwd" }},
-		"when its id is none": {code: session.CodeImageInvalid,
+		"when its id is invalid": {code: session.CodeImageInvalid,
 			change: func(p *pictured) { p.parts.ID = "example" }},
 		"when it has no layers": {code: session.CodeImageInvalid,
 			change: func(p *pictured) { p.parts.Layers = nil }},

@@ -54,8 +54,7 @@ func (d *Depot) receiving(one *image, conn io.Closer) bool {
 // answer sends a failure as the last line, and returns it.
 func (d *Depot) answer(conn io.Writer, err error) error {
 	e := session.AsError(d.failed(err), session.CodeOperationFailed)
-	cause := session.Cause{Code: e.Code, Message: e.Message, Hint: e.Hint}
-	_ = json.NewEncoder(conn).Encode(told{Failure: &cause}) // the sender may be gone
+	_ = json.NewEncoder(conn).Encode(told{Failure: e.Cause()}) // the sender may be gone
 	return e
 }
 
@@ -129,7 +128,7 @@ func (r *receiver) begin(mark session.PartMark) error {
 		return corrupt("the image has no part %s", mark.Part)
 	}
 	if _, _, ok := r.image.whole(mark.Part); ok {
-		return corrupt("part %s is there already", mark.Part)
+		return corrupt("part %s already exists", mark.Part)
 	}
 	under, err := r.image.open(mark.Part)
 	if err != nil {
@@ -137,7 +136,7 @@ func (r *receiver) begin(mark session.PartMark) error {
 	}
 	r.under, r.synced = under, under.content
 	if under.content != mark.Offset {
-		return corrupt("a part goes on at %d, and %d bytes of it are there", mark.Offset, under.content)
+		return corrupt("a part continues at %d, but %d bytes of it exist", mark.Offset, under.content)
 	}
 	return nil
 }

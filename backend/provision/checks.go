@@ -86,7 +86,7 @@ func (f Findings) folder() finding {
 			"Programs may not run from "+f.Dir+": its file system is mounted noexec.",
 			"slipway agent add … --dir /var/tmp/slipway-"+f.User)
 	case FolderReadonly:
-		return c.fail(session.CodeInstallFailed, "The folder "+f.Dir+" cannot be made or written.",
+		return c.fail(session.CodeInstallFailed, "The folder "+f.Dir+" cannot be created or written.",
 			"slipway agent add … --dir /var/tmp/slipway-"+f.User)
 	}
 	return c
@@ -152,7 +152,7 @@ func (f Findings) liveRestore() finding {
 func (f Findings) cgroup() finding {
 	c := ok("cgroup", "Control groups", "Version 2.")
 	if f.Cgroup == 1 {
-		return c.warn("Version 1 works, but version 2 tells pressure and memory kills more exactly.",
+		return c.warn("Version 1 works, but version 2 reports pressure and memory kills more exactly.",
 			"Boot with systemd.unified_cgroup_hierarchy=1")
 	}
 	return c
@@ -160,7 +160,7 @@ func (f Findings) cgroup() finding {
 
 func (f Findings) devices() finding {
 	if len(f.GPUs) == 0 {
-		return ok("devices", "GPUs", "The machine has none.")
+		return ok("devices", "GPUs", "It has none.")
 	}
 	c := ok("devices", "GPUs", strings.Join(f.GPUs, ", ")+".")
 	nvidia := slices.ContainsFunc(f.GPUs, func(model string) bool { return !strings.HasPrefix(model, "AMD ") })
@@ -180,17 +180,17 @@ func (f Findings) devices() finding {
 
 // keeper says what keeps the agent running without a login.
 func (f Findings) keeper() finding {
-	c := ok("keeper", "The agent goes on without a login", "Your systemd there keeps it, after a reboot too.")
+	c := ok("keeper", "The agent keeps running after logout", "Your systemd there runs it, also after a reboot.")
 	switch {
 	case f.Systemd && f.Linger:
 	case f.Killing:
-		return c.warn("The machine ends the processes of users who log out, so the agent may end too; sessions go "+
-			"on, and the next connection starts it again.", "sudo loginctl enable-linger "+f.User)
+		return c.warn("The machine ends processes of users who log out, so the agent may end too. "+
+			"Sessions keep running, and the next connection restarts it.", "sudo loginctl enable-linger "+f.User)
 	case f.Systemd:
-		c.Text = "It asks to be kept by your systemd; else it is a process by itself, and the next connection starts " +
-			"it after a reboot."
+		c.Text = "It runs as a service of your systemd if possible, otherwise as a process that the next connection " +
+			"restarts after a reboot."
 	default:
-		c.Text = "It is a process by itself; the next connection starts it after a reboot."
+		c.Text = "It runs as a process. After a reboot the next connection restarts it."
 	}
 	return c
 }

@@ -130,7 +130,7 @@ func parse(out []byte, now time.Time) (Findings, error) {
 		line := lines.Text()
 		if line == probeTail {
 			if lines.Scan() {
-				return Findings{}, unreadable("it goes on after its end")
+				return Findings{}, unreadable("it continues after its end")
 			}
 			return f, f.complete(seen)
 		}

@@ -112,7 +112,7 @@ func (w *work) choose(found Findings) (program, error) {
 // bring uploads a program unless it is there. A program with that name is complete, because uploads are verified.
 func (w *work) bring(ctx context.Context, found Findings, p program) error {
 	if slices.Contains(found.Held, p.name) {
-		w.tell("upload", "Bring the program", stepSkipped, "It is there already.", "")
+		w.tell("upload", "Bring the program", stepSkipped, "It already exists.", "")
 		return nil
 	}
 	return w.step("upload", "Bring the program", func() (string, error) {
@@ -132,7 +132,7 @@ func (w *work) bring(ctx context.Context, found Findings, p program) error {
 // stallTime is how long an upload may make no progress, and how long unpacking may take.
 const stallTime = time.Minute
 
-var errStalled = &session.Error{Code: session.CodeInstallFailed, Message: "The upload stands still.",
+var errStalled = &session.Error{Code: session.CodeInstallFailed, Message: "The upload stalled.",
 	Hint: "Look at the connection to the machine and at its disks, then try again."}
 
 // carry uploads a program, compressed if possible, which takes a third of the time.

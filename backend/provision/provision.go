@@ -144,7 +144,7 @@ func Remove(ctx context.Context, remote Remote, opts Options) error {
 		defer cancel()
 		var left daemon.Uninstalled
 		err := w.ask(ctx, Command(found.Dir, name, "-o", "json", "agent", "uninstall", "--end-sessions"), &left)
-		return fmt.Sprintf("%d sessions go on.", left.Live), err
+		return fmt.Sprintf("%d sessions keep running.", left.Live), err
 	})
 }
 
@@ -205,7 +205,7 @@ func asError(err error) error {
 			"Look at its load and its disks, then try again.")
 	}
 	return session.WrapError(err, session.CodeInstallFailed, "The connection to the machine failed.",
-		"Try again; what was done already is not done twice.")
+		"Try again. Completed steps are not repeated.")
 }
 
 func (w *work) probe(ctx context.Context) (found Findings, err error) {
@@ -246,12 +246,12 @@ func (w *work) start(ctx context.Context, found Findings, p program) (switched d
 		}
 		switch {
 		case switched.To.Role == daemon.RolePlane:
-			return "A person at that machine uses Slipway " + switched.To.Version +
-				", which rules its agent and is reached as it is. It is updated there.", nil
+			return "Somebody uses Slipway " + switched.To.Version +
+				" on that machine, which controls the agent. Update it there.", nil
 		case !switched.Done:
 			return "Version " + switched.To.Version + " runs already.", nil
 		case switched.From.PID != 0:
-			return fmt.Sprintf("Version %s took over from %s; %d sessions went on.", switched.To.Version,
+			return fmt.Sprintf("Version %s took over from %s; %d sessions kept running.", switched.To.Version,
 				switched.From.Version, switched.To.Live), nil
 		}
 		return "Version " + switched.To.Version + " runs.", nil
@@ -349,7 +349,7 @@ func read(raw []byte, into any) error {
 	}
 	if err := gate().Check(into); err != nil {
 		return session.WrapError(err, session.CodeAgentReply,
-			fmt.Sprintf("The machine answered with invalid data: %v.", err),
+			fmt.Sprintf("The machine sent invalid data: %v.", err),
 			"The data is not used. Upgrade Slipway on both machines. If it happens again, ask whoever runs "+
 				"that machine.")
 	}

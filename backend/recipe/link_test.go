@@ -33,16 +33,16 @@ func TestLinksAreRead(t *testing.T) {
 
 func TestWrongLinksAreRefused(t *testing.T) {
 	for text, says := range map[string]string{
-		"https://run?image=a":                                 "no link of Slipway",
+		"https://run?image=a":                                 "not a Slipway link",
 		"slipway://delete/everything":                         "no links to",
 		"slipway://open/../../etc":                            "no session",
 		"slipway://run?cpu=2":                                 "no image",
 		"slipway://run?image=a&cpu=many":                      "whole number",
-		"slipway://run?image=a&mount=/etc":                    "nothing that a link may say",
+		"slipway://run?image=a&mount=/etc":                    "not allowed in a link",
 		"slipway://run?image=a&env=HF_TOKEN=hunter2":          "looks secret",
 		"slipway://run?recipe=!!":                             "base64url",
-		"slipway://run?recipe=aW1hZ2dlOiBh":                   "no field",
-		"slipway://run?image=%zz":                             "addresses",
+		"slipway://run?recipe=aW1hZ2dlOiBh":                   "not a field",
+		"slipway://run?image=%zz":                             "not a valid URL",
 		"slipway://run?image=" + strings.Repeat("a", maxLink): "32 KiB",
 	} {
 		_, err := ParseLink(text)

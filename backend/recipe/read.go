@@ -69,7 +69,7 @@ func Parse(data []byte) (session.Spec, error) {
 	}
 	if err := decoder.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
 		return spec, &Fault{Message: "it holds more than one document.",
-			Hint: "Keep what stands before the second ---."}
+			Hint: "Keep only the part before the second ---."}
 	}
 	err := decode(document.Content[0], reflect.ValueOf(&spec).Elem(), "")
 	return spec, err
@@ -112,7 +112,7 @@ func syntaxError(err error) error {
 			}
 		}
 	}
-	return &Fault{Line: line, Message: "it is no YAML: " + text + ".",
+	return &Fault{Line: line, Message: "invalid YAML: " + text + ".",
 		Hint: "Check the indentation and the quotes there."}
 }
 
@@ -170,7 +170,7 @@ func decodeStruct(node *yaml.Node, into reflect.Value, path string) error {
 		key, value := node.Content[i], node.Content[i+1]
 		at, known := members[key.Value]
 		if !known || key.Kind != yaml.ScalarNode {
-			return wrong(key, strconv.Quote(key.Value), "is no field here", nearest(key.Value, names))
+			return wrong(key, strconv.Quote(key.Value), "is not a field here", nearest(key.Value, names))
 		}
 		if seen[key.Value] {
 			return wrong(key, key.Value, "is there twice", "Keep one of them.")
@@ -185,7 +185,7 @@ func decodeStruct(node *yaml.Node, into reflect.Value, path string) error {
 
 func decodeList(node *yaml.Node, into reflect.Value, path string) error {
 	if node.Kind != yaml.SequenceNode {
-		return wrong(node, path, "is not a list", "Begin each of its entries with a dash on a line of its own.")
+		return wrong(node, path, "is not a list", "Write each entry on its own line, beginning with a dash.")
 	}
 	list := reflect.MakeSlice(into.Type(), len(node.Content), len(node.Content))
 	for i, item := range node.Content {
@@ -232,7 +232,7 @@ func decodeScalar(node *yaml.Node, into reflect.Value, path string) error {
 func decodeTime(node *yaml.Node, into **time.Time, path string) error {
 	at, err := time.Parse(time.RFC3339, node.Value)
 	if err != nil || node.Kind != yaml.ScalarNode {
-		return wrong(node, path, fmt.Sprintf("is %q, which is no time", node.Value),
+		return wrong(node, path, fmt.Sprintf("is %q, which is not a time", node.Value),
 			"Write it as RFC 3339, for example 2026-05-01T08:00:00+09:00.")
 	}
 	*into = &at
@@ -244,7 +244,7 @@ func decodeEnv(node *yaml.Node, into *[]session.EnvVar, path string) error {
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i], node.Content[i+1]
 		if key.Kind != yaml.ScalarNode || value.Kind != yaml.ScalarNode {
-			return wrong(key, path, "holds something that is no text", "Write each variable as NAME: value.")
+			return wrong(key, path, "contains a value that is not text", "Write each variable as NAME: value.")
 		}
 		if slices.ContainsFunc(env, func(v session.EnvVar) bool { return v.Name == key.Value }) {
 			return wrong(key, path+"."+key.Value, "is there twice", "Keep one of them.")
@@ -268,7 +268,7 @@ func decodePorts(node *yaml.Node, into *[]int, path string) error {
 	for _, item := range items {
 		ports, err := ParsePorts(item.Value)
 		if err != nil || item.Kind != yaml.ScalarNode {
-			return wrong(item, path, fmt.Sprintf("holds %q, which is no port", item.Value), portHint)
+			return wrong(item, path, fmt.Sprintf("contains %q, which is not a port", item.Value), portHint)
 		}
 		all = append(all, ports...)
 	}
@@ -360,9 +360,9 @@ func ParseLink(text string) (Link, error) {
 		return Link{}, &Fault{Message: "the link is longer than 32 KiB.", Hint: "Send the recipe as a file."}
 	}
 	address, err := url.Parse(text)
-	const hint = "They begin with slipway://run? or slipway://open/."
+	const hint = "Slipway links begin with slipway://run? or slipway://open/."
 	if err != nil || address.Scheme != "slipway" {
-		return Link{}, &Fault{Message: "this is no link of Slipway.", Hint: hint}
+		return Link{}, &Fault{Message: "this is not a Slipway link.", Hint: hint}
 	}
 	switch address.Host {
 	case "open":
@@ -382,14 +382,14 @@ func ParseLink(text string) (Link, error) {
 func linkSpec(query string) (session.Spec, error) {
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return session.Spec{}, &Fault{Message: "the link is not written as addresses are.",
-			Hint: "Encode signs such as & and % in its values."}
+		return session.Spec{}, &Fault{Message: "the link is not a valid URL.",
+			Hint: "Percent-encode characters such as & and % in its values."}
 	}
 	var spec session.Spec
 	if whole := values.Get("recipe"); whole != "" {
 		data, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(whole, "="))
 		if err != nil {
-			return spec, &Fault{Message: "the recipe in the link is no base64url.", Hint: "Copy the whole link."}
+			return spec, &Fault{Message: "the recipe in the link is not base64url.", Hint: "Copy the whole link."}
 		}
 		if spec, err = Parse(data); err != nil {
 			return spec, err
@@ -428,14 +428,14 @@ func setField(spec *session.Spec, name, value string) error {
 	case "port":
 		ports, err := ParsePorts(value)
 		if err != nil {
-			return &Fault{Message: fmt.Sprintf("port is %q, which is no port.", value), Hint: portHint}
+			return &Fault{Message: fmt.Sprintf("%q is not a port.", value), Hint: portHint}
 		}
 		spec.Ports = append(spec.Ports, ports...)
 	case "folder":
 		folder, target, _ := strings.Cut(value, ":")
 		spec.Mounts = append(spec.Mounts, session.Mount{Folder: folder, Target: target})
 	default:
-		return &Fault{Message: fmt.Sprintf("%q is nothing that a link may say.", name),
+		return &Fault{Message: fmt.Sprintf("%q is not allowed in a link.", name),
 			Hint: "Put the whole recipe into the link as recipe=, or send it as a file."}
 	}
 	return nil

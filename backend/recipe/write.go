@@ -135,7 +135,7 @@ func encodeEnv(env []session.EnvVar) *yaml.Node {
 		value := scalar(v.Value)
 		if session.SecretName(v.Name) {
 			value = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null",
-				LineComment: "# a secret is not kept: give its value when you run this"}
+				LineComment: "# secrets are not stored: set the value when you run this"}
 		}
 		group.Content = append(group.Content, scalar(v.Name), value)
 	}

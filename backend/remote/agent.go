@@ -139,8 +139,8 @@ func (a *agent) Answer(ctx context.Context, accept bool, found string) (string, 
 	a.mu.Unlock()
 	switch {
 	case question == nil || question.Found != found:
-		return "", session.NewError(session.CodeAgentConflict, "That is not what is asked of this agent.",
-			"Look at its question again.")
+		return "", session.NewError(session.CodeAgentConflict, "This question is not open.",
+			"Read its current question.")
 	case !accept:
 		return a.entry.Fingerprint, nil
 	case question.Kind == hub.QuestionHostKey:
@@ -162,7 +162,7 @@ func (a *agent) forgetHostKey(ctx context.Context) error {
 	status, _ := a.line.Status()
 	changed, ok := errors.AsType[*sshstdio.HostKeyError](status.Err)
 	if !ok {
-		return session.NewError(session.CodeAgentConflict, "That is not what is asked of this agent any more.",
+		return session.NewError(session.CodeAgentConflict, "This question is no longer open.",
 			"Reconnect it.")
 	}
 	return agentrpc.FaultError(a.ssh.Forget(ctx, changed))
@@ -185,7 +185,7 @@ func (a admin) PairedClients(ctx context.Context) ([]session.PairedClient, error
 func (a *agent) PairCode(ctx context.Context, request session.PairRequest) (code session.PairCode, err error) {
 	if a.ssh == nil {
 		return code, session.NewError(session.CodePairUnavailable,
-			"Computers are paired with this agent on its own machine.", "Log in there: slipway agent pair.")
+			"Pair computers with this agent on its own machine.", "Log in there: slipway agent pair.")
 	}
 	args := []string{"pair"}
 	if request.Owner != "" {
@@ -202,7 +202,7 @@ func (a *agent) PairCode(ctx context.Context, request session.PairRequest) (code
 func (a *agent) RotateKey(ctx context.Context) (rotated session.KeyRotation, err error) {
 	if a.ssh == nil {
 		return rotated, session.NewError(session.CodeAgentUnavailable,
-			"The key of this agent is changed on its own machine.", "Log in there: slipway agent rotate")
+			"Change the key of this agent on its own machine.", "Log in there: slipway agent rotate")
 	}
 	return rotated, provision.Ask(ctx, a.ssh, a.entry.Dir, &rotated, "rotate")
 }

@@ -47,15 +47,15 @@ func (a *agent) explain(link *hub.Link, err error) {
 			link.Err, link.Waits = a.trouble, session.AsError(a.trouble, "").Message
 		}
 	case hub.LinkConnecting:
-		link.Waits = "It is being connected."
+		link.Waits = "Connecting."
 	case hub.LinkProbing:
-		link.Waits = "It has gone silent and is asked for a sign of life."
+		link.Waits = "It does not respond. Checking the connection."
 	case hub.LinkDown:
 		told := connectError(err)
-		link.Err, link.Waits = told, told.Message+" It is tried again by itself."
+		link.Err, link.Waits = told, told.Message+" Slipway retries automatically."
 	case hub.LinkQuestion:
 		told := connectError(err)
-		link.Err, link.Waits, link.NextTry = told, told.Message+" It waits for you: connect it.", time.Time{}
+		link.Err, link.Waits, link.NextTry = told, told.Message+" Reconnect it to continue.", time.Time{}
 	}
 }
 
@@ -101,7 +101,7 @@ func connectError(err error) *session.Error {
 			"It may be restarting. Wait a moment.")
 	case errors.Is(err, tunnel.ErrDowngrade), errors.Is(err, tunnel.ErrHandshake):
 		return session.WrapError(err, session.CodeConnectVersion,
-			"What answers there is not a Slipway agent of this or a near version.", "Upgrade the older side.")
+			"No Slipway agent of a compatible version answers there.", "Upgrade the older side.")
 	}
 	return session.WrapError(err, session.CodeUnreachable, "The connection was lost.",
 		"Look at the network of both machines.")

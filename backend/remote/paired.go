@@ -169,14 +169,14 @@ func (c *Connector) probeTLS(ctx context.Context, work *hub.Work, entry hub.Entr
 		return err
 	}
 	config.Key = config.Identity.Fingerprint() // no agent has it, so the error names the agent's own
-	return work.Do("answer", "Look whether an agent answers", func() (string, error) {
+	return work.Do("answer", "Check whether an agent answers", func() (string, error) {
 		dialer, err := secure.NewDialer(config)
 		if err != nil {
 			return "", err
 		}
 		conn, err := dialer.Dial(ctx, true)
 		if err == nil {
-			return "This very computer answers there.", conn.Close()
+			return "This computer itself answers there.", conn.Close()
 		}
 		if other, ok := errors.AsType[*secure.KeyError](err); ok {
 			return "An agent with the key " + secure.ShortFingerprint(other.Got) +

@@ -76,7 +76,7 @@ func (a *auditor) accept(id session.ID, grants session.Grants) (wrong string) {
 	for i, cpu := range grants.CPUs {
 		holder, known := a.cpus[cpu]
 		if !known || holder != "" || slices.Contains(grants.CPUs[:i], cpu) {
-			return fmt.Sprintf("CPU %d is not there or held by %q", cpu, holder)
+			return fmt.Sprintf("CPU %d does not exist or is allocated to %q", cpu, holder)
 		}
 	}
 	if grants.Memory > a.memory {
@@ -86,7 +86,7 @@ func (a *auditor) accept(id session.ID, grants session.Grants) (wrong string) {
 	for _, g := range grants.GPUs {
 		t := a.devices[g.Device]
 		if t == nil {
-			return fmt.Sprintf("there is no device %s", g.Device)
+			return fmt.Sprintf("unknown device %s", g.Device)
 		}
 		if wrong := t.lacks(g, before); wrong != "" {
 			return fmt.Sprintf("GPU %d %s", t.device.Index, wrong)
@@ -106,7 +106,7 @@ func (t *tally) lacks(g gpu.Grant, with []gpu.Grant) string {
 		case other.Device != g.Device:
 		case other.Instance != "":
 			if divided = true; other.Instance == g.Instance {
-				return fmt.Sprintf("gives its instance %s twice", g.Instance)
+				return fmt.Sprintf("allocates its instance %s twice", g.Instance)
 			}
 		default:
 			share, memory, shared, whole = share+other.Share, memory+other.Memory, true, whole || other.Whole

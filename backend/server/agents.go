@@ -105,7 +105,7 @@ func (s agentRoutes) audit(r *http.Request) ([]session.AuditEntry, error) {
 	asked.Limit, err = queryIn(r, "limit", usualAudit, func(text string) (int, error) {
 		n, err := strconv.Atoi(text)
 		return n, cmp.Or(err, session.AuditQuery{Limit: n}.Check())
-	}, fmt.Sprintf("is not a number from 1 to %d", session.MostAudit), "Leave it out for 100.")
+	}, fmt.Sprintf("is not a number from 1 to %d", session.MostAudit), "Omit it for 100.")
 	if err != nil {
 		return nil, err
 	}

@@ -241,7 +241,7 @@ func TestAppOfAnAgentThatStaysAwayIsExplained(t *testing.T) {
 			"navigate", "Sec-Fetch-Dest", "document", "Sec-Fetch-Site", "none")
 		body, err := io.ReadAll(response.Body)
 		if response.StatusCode != 503 || err != nil || !strings.Contains(string(body), "lab is not reached") ||
-			!strings.Contains(string(body), "heard last at") ||
+			!strings.Contains(string(body), "last responded at") ||
 			!strings.Contains(string(body), `http-equiv="refresh"`) {
 			t.Fatalf("%d %s %v", response.StatusCode, body, err)
 		}

@@ -217,7 +217,7 @@ func (d *dockerRun) resources(spec session.Spec) {
 		d.add("--gpus", strconv.Itoa(int(asked.Shares/gpu.WholeDevice)))
 	default:
 		d.add("--gpus", strconv.Itoa(wholeDevices(asked)))
-		d.lack("Docker gives whole GPUs, not %s: nothing keeps this container to its part.", asked)
+		d.lack("Docker assigns whole GPUs, not %s: nothing limits this container to its share.", asked)
 	}
 }
 
@@ -243,7 +243,7 @@ func (d *dockerRun) source(m session.Mount, paths map[string]string) string {
 	at, known := paths[m.Folder]
 	if !known {
 		at = "/path/of/" + m.Folder
-		d.lack("It is not known where the folder %s lies: put its path in place of %s.", m.Folder, at)
+		d.lack("The path of the folder %s is unknown: replace %s with it.", m.Folder, at)
 	}
 	return path.Join(at, m.Path)
 }
@@ -257,13 +257,13 @@ func (d *dockerRun) rest(spec session.Spec) {
 		d.lack("It starts one container, not a cluster of %d.", spec.Cluster)
 	}
 	if spec.NotBefore != nil || spec.PendingTimeout != 0 || spec.Priority != nil {
-		d.lack("There is no queue: it starts at once.")
+		d.lack("It does not queue: it starts at once.")
 	}
 	if spec.Timeout != 0 {
 		d.lack("Nothing ends it after %s.", spec.Timeout)
 	}
 	if spec.Idle != nil {
-		d.lack("There are no idle checks.")
+		d.lack("It has no idle checks.")
 	}
-	d.lack("There is no terminal that survives, no apps and no account of what it used.")
+	d.lack("It has no persistent terminal, no apps and no usage accounts.")
 }

@@ -342,7 +342,7 @@ func (g *gateway) explainError(w http.ResponseWriter, r *http.Request, host appH
 		Retry: 3}
 	status := e.Code.Status()
 	if e.Code == session.CodeServerInternal {
-		p.Text, status = "It may be busy or starting. This page tries again by itself.", http.StatusBadGateway
+		p.Text, status = "It may be busy or starting. This page retries automatically.", http.StatusBadGateway
 	}
 	one, findErr := g.sessionOf(r.Context(), host)
 	keeper, _ := g.server.hub.Keeper(host.session)
@@ -359,7 +359,7 @@ func (g *gateway) explainError(w http.ResponseWriter, r *http.Request, host appH
 		p.Text = fmt.Sprintf("%s ended: %s.", one.Name, cmp.Or(string(one.Reason), string(one.Status)))
 	case one.Status != session.Running:
 		p.Title, status = "The session is not running", http.StatusServiceUnavailable
-		p.Text = fmt.Sprintf("%s is %s. This page tries again by itself.", one.Name, one.Status)
+		p.Text = fmt.Sprintf("%s is %s. This page retries automatically.", one.Name, one.Status)
 	case e.Code == session.CodeAppConflict || e.Code == session.CodeAppNotFound:
 		p.Title, p.Retry = "The app is not running", 0
 	}
@@ -375,15 +375,15 @@ func (g *gateway) sessionOf(ctx context.Context, host appHost) (session.Session,
 
 // lostText says since when an agent is unreachable, and what that means for a session there.
 func lostText(name string, keeper hub.Agent, now time.Time) string {
-	text := "It has not been heard since Slipway was started."
+	text := "It has not responded since Slipway started."
 	if at := keeper.Connection.LastHeard; at != nil {
-		text = fmt.Sprintf("It was heard last at %s, %s ago.", at.Local().Format("15:04:05"),
+		text = fmt.Sprintf("It last responded at %s, %s ago.", at.Local().Format("15:04:05"),
 			roughly(now.Sub(*at)))
 	}
 	if keeper.Connection.Waits != "" {
 		text += " " + keeper.Connection.Waits
 	}
-	return text + " " + cmp.Or(name, "The session") + " goes on there meanwhile. This page comes back by itself."
+	return text + " " + cmp.Or(name, "The session") + " keeps running there. This page reloads automatically."
 }
 
 // roughly formats a duration with one unit.

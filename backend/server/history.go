@@ -43,7 +43,7 @@ func historyIn(r *http.Request) (historyQuery, error) {
 	sorting := r.FormValue("sort")
 	by, newest := strings.CutPrefix(sorting, "-")
 	if by != "" && by != "created" && by != "updated" || sorting == "-" {
-		return q, badQuery("sort", fmt.Sprintf("%q is nothing to sort by.", clip(sorting)),
+		return q, badQuery("sort", fmt.Sprintf("%q is not a sort key.", clip(sorting)),
 			"Write created, updated, -created or -updated.")
 	}
 	q.updated, q.newest = by == "updated", newest

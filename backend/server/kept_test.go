@@ -163,7 +163,7 @@ func TestWhatARecipeLeavesOutIsSaid(t *testing.T) {
 		!strings.Contains(got.YAML, "# Left out: notBefore: 2026-01-02T03:04:05Z, since it has passed.\n") {
 		t.Errorf("passed %v in\n%s", got.Passed, got.YAML)
 	}
-	if !slices.Equal(got.Secrets, []string{"HF_TOKEN"}) || !strings.Contains(got.YAML, "# a secret is not kept") {
+	if !slices.Equal(got.Secrets, []string{"HF_TOKEN"}) || !strings.Contains(got.YAML, "# secrets are not stored") {
 		t.Errorf("secrets %v in\n%s", got.Secrets, got.YAML)
 	}
 }

@@ -122,7 +122,7 @@ func (s *Server) createPass(r *http.Request, req api.PassRequest) (api.Pass, err
 	}
 	if !fromOwnUser(r.Context()) {
 		return api.Pass{}, session.NewError(session.CodeServerFailed,
-			"The operating system does not tell whose a connection is.",
+			"The operating system does not report the owner of a connection.",
 			"Hand the address to the browser in a file that only you can read.")
 	}
 	return api.Pass{URL: homeOf(r) + passPath[1:] + s.passes.give(req.URL)}, nil

@@ -89,7 +89,7 @@ func accountsIn(r *http.Request, now time.Time) (hub.AccountQuery, error) {
 	bucket := r.FormValue("bucket")
 	if bucket != "" && buckets[bucket] == 0 {
 		return query, badQuery("bucket", fmt.Sprintf("%q is not a length of a bucket.", clip(bucket)),
-			"Write hour or day, or leave it out.")
+			"Use hour or day, or omit it.")
 	}
 	query.Bucket = buckets[bucket]
 	switch query.By {
@@ -101,7 +101,7 @@ func accountsIn(r *http.Request, now time.Time) (hub.AccountQuery, error) {
 		query.Bucket = 24 * time.Hour
 	default:
 		return query, badQuery("by", fmt.Sprintf("%q is nothing to sum up by.", clip(string(query.By))),
-			"Write session, day, label, owner or device, or leave it out.")
+			"Use session, day, label, owner or device, or omit it.")
 	}
 	switch {
 	case !query.From.Before(query.To):

@@ -72,7 +72,7 @@ func (s planeRoutes) mount(m *mounts) {
 func (s planeRoutes) stop(*http.Request) (none, error) {
 	if s.shutdown == nil {
 		return none{}, session.NewError(session.CodeOriginForbidden,
-			"This server is ended by the program that runs it.", "Quit that program.")
+			"Stop this server with the program that runs it.", "Quit that program.")
 	}
 	s.shutdown()
 	return none{}, nil

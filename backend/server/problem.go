@@ -21,7 +21,7 @@ func asError(err error) *session.Error {
 	case errors.Is(err, context.Canceled):
 		return session.WrapError(err, session.CodeRequestCancelled, "The request was cancelled.", "Try again.")
 	case errors.Is(err, context.DeadlineExceeded):
-		return session.WrapError(err, session.CodeOperationTimeout, "It took too long.", "Try again.")
+		return session.WrapError(err, session.CodeOperationTimeout, "It timed out.", "Try again.")
 	}
 	return session.WrapError(err, session.CodeServerInternal, "Something went wrong inside Slipway.",
 		"The log file says more: slipway doctor names it.")
@@ -98,7 +98,7 @@ func countIn(r *http.Request, name string) (int, error) {
 // offsetIn parses a query parameter that is a position in a stream, 0 if it is absent.
 func offsetIn(r *http.Request, name string) (uint64, error) {
 	return queryIn(r, name, 0, func(text string) (uint64, error) { return strconv.ParseUint(text, 10, 64) },
-		"is not a whole number", "Write a whole number, or leave it out.")
+		"is not a whole number", "Use a whole number, or omit it.")
 }
 
 // flagIn parses a query parameter that is 1, 0 or absent.
@@ -109,7 +109,7 @@ func flagIn(r *http.Request, name string) (bool, error) {
 			return text == "1" || text == "true", nil
 		}
 		return false, strconv.ErrSyntax
-	}, "is neither 1 nor 0", "Write 1, or leave it out.")
+	}, "must be 1 or 0", "Use 1, or omit it.")
 }
 
 func timeIn(r *http.Request, name string, usual time.Time) (time.Time, error) {

@@ -141,7 +141,8 @@ func TestLinksAreReadAndNothingIsDone(t *testing.T) {
 		t.Errorf("%d %+v", status, link)
 	}
 	for body, says := range map[string]string{`{"url":"slipway://run?image=a&env=HF_TOKEN%3Dhush"}`: "looks secret",
-		`{"url":"https://example.org"}`: "no link", `{"url":"slipway://run?image=a&memory=lots"}`: "memory"} {
+		`{"url":"https://example.org"}`:               "not a Slipway link",
+		`{"url":"slipway://run?image=a&memory=lots"}`: "memory"} {
 		var p session.Error
 		if status := w.call(t, "POST", "/api/v1/links/read", body, &p); status != 422 ||
 			p.Code != "recipe_parse_invalid" || !strings.Contains(p.Message, says) ||

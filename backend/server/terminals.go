@@ -252,7 +252,7 @@ func (s terminalRoutes) terminalOf(ctx context.Context, ref, id string) (session
 func (s terminalRoutes) terminalOutput(w http.ResponseWriter, r *http.Request) error {
 	form := cmp.Or(r.FormValue("form"), "text")
 	if form != "text" && form != "raw" {
-		return badQuery("form", "form is text or raw.", "Leave it out for text.")
+		return badQuery("form", "form is text or raw.", "Omit it for text.")
 	}
 	id, t, err := s.terminalOf(r.Context(), r.PathValue("id"), r.PathValue("terminal"))
 	if err != nil {

@@ -64,7 +64,7 @@ func (s fileRoutes) zipFiles(w http.ResponseWriter, r *http.Request) error {
 			return job.run(roots)
 		})
 	if err != nil && began {
-		s.log.Info("an archive was broken off", "error", err)
+		s.log.Info("an archive was interrupted", "error", err)
 		panic(http.ErrAbortHandler)
 	}
 	return err
@@ -199,7 +199,7 @@ func tooLarge(message string) error {
 // each calls fn for each entry of a directory. A directory that no longer exists is empty.
 func (z *zipping) each(ctx context.Context, dir zipped, fn func(zipped) error) error {
 	if strings.Count(dir.name, "/") >= mostDepth {
-		return tooLarge("The directories lie too deep for one archive.")
+		return tooLarge("The directories are nested too deeply for one archive.")
 	}
 	for after, more := session.FilePath(""), true; more; {
 		listing, err := z.files.ListFiles(ctx, z.files.Place, session.ListRequest{Path: dir.path, After: after})

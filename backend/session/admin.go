@@ -164,14 +164,14 @@ func (a Allowance) Limits() bool {
 // Validate returns what is wrong, in a sentence; empty if nothing is.
 func (a Allowance) Validate() string {
 	if a.Sessions < 0 || a.CPU < 0 || a.Memory < 0 || a.GPU < 0 {
-		return "A limit cannot be less than nothing."
+		return "A limit cannot be negative."
 	}
 	if a.Processes != 0 && (a.Processes < MinProcesses || a.Processes > MaxProcesses) {
 		return fmt.Sprintf("A container has between %d and %d processes.", MinProcesses, MaxProcesses)
 	}
 	for _, folder := range a.Folders {
 		if !path.IsAbs(folder) || path.Clean(folder) != folder || folder == "/" || strings.ContainsRune(folder, 0) {
-			return fmt.Sprintf("%q is no absolute path of a folder.", Clip(folder))
+			return fmt.Sprintf("%q is not an absolute path of a folder.", Clip(folder))
 		}
 	}
 	return ""
@@ -192,7 +192,7 @@ func (a Ask) Plus(b Ask) Ask {
 
 // Refuse explains for each amount of ask that is more than a allows why it can never be allocated.
 func (a Allowance) Refuse(ask Ask) []FieldError {
-	const hint = "Ask for less, or ask whoever rules the agent for more."
+	const hint = "Ask for less, or ask an admin of the machine for more."
 	var wrong []FieldError
 	refuse := func(field string, kind Kind, limit, asked string) {
 		wrong = append(wrong, FieldError{Field: field, Kind: kind,

@@ -95,7 +95,7 @@ type unit struct {
 var units = map[string]unit{
 	"timeout": {KindInvalid, "A timeout", "Write for example 30m, or leave it empty.",
 		"Leave it empty for no timeout."},
-	"pendingTimeout": {KindRange, "The longest wait", "Write for example 2h, or leave it empty to wait for ever.",
+	"pendingTimeout": {KindRange, "The longest wait", "Write for example 2h, or leave it empty to wait without limit.",
 		""},
 	"resources.memory": {KindRange, "", "Write for example 2g.", ""},
 	"resources.shm":    {KindRange, "", "Write for example 64m, or leave it empty for an automatic amount.", ""},

@@ -190,7 +190,7 @@ const longestPath = 4096
 // CheckPath refuses a path that cannot exist.
 func CheckPath(path FilePath) error {
 	if strings.ContainsRune(string(path), 0) || len(path) > longestPath {
-		return &Error{Code: CodeFileInvalid, Message: "There can be no such path.",
+		return &Error{Code: CodeFileInvalid, Message: "Invalid path.",
 			Hint: "Paths have at most 4096 bytes, none of which is zero."}
 	}
 	return nil
@@ -206,7 +206,7 @@ func (u Upload) Check() error {
 		plain = plain && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9')
 	}
 	if !plain || u.Offset < 0 {
-		return &Error{Code: CodeFileInvalid, Message: fmt.Sprintf("%q at %d is no upload.",
+		return &Error{Code: CodeFileInvalid, Message: fmt.Sprintf("%q at %d is not an upload.",
 			u.Key, u.Offset), Hint: "A key has 1 to 64 letters and digits, and an offset is not negative."}
 	}
 	return nil

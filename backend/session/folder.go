@@ -218,12 +218,12 @@ func CheckSubPath(sub string) string {
 	case sub == "":
 		return ""
 	case strings.HasPrefix(sub, "/"):
-		return fmt.Sprintf("The path %q inside the folder begins with a slash.", Clip(sub))
+		return fmt.Sprintf("The path %q in the folder must not begin with a slash.", Clip(sub))
 	case !printable(sub) || strings.Contains(sub, `\`):
-		return fmt.Sprintf("%q cannot be a path inside a folder.", Clip(sub))
+		return fmt.Sprintf("%q cannot be a path in a folder.", Clip(sub))
 	case slices.ContainsFunc(strings.Split(strings.TrimSuffix(sub, "/"), "/"),
 		func(part string) bool { return part == "" || part == "." || part == ".." }):
-		return fmt.Sprintf("The path %q inside the folder goes astray.", Clip(sub))
+		return fmt.Sprintf("The path %q leaves the folder.", Clip(sub))
 	}
 	return ""
 }

@@ -41,7 +41,7 @@ const maxPath = 4096
 
 func (s Spec) validateMounts(f *findings) {
 	if len(s.Mounts) > MaxMounts {
-		f.add("mounts", KindInvalid, fmt.Sprintf("There are %d mounts; %d is the most.", len(s.Mounts),
+		f.add("mounts", KindInvalid, fmt.Sprintf("There are %d mounts; the maximum is %d.", len(s.Mounts),
 			MaxMounts), "Mount a directory that holds several of them.")
 		return
 	}

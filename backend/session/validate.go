@@ -113,8 +113,8 @@ func (s Spec) validateBatch(f *findings, now time.Time) {
 	case strings.TrimSpace(s.Command) == "":
 		f.say("command", KindRequired, Say("commandRequired"))
 	case len(s.Command) > maxText:
-		f.add("command", KindInvalid, fmt.Sprintf("The startup command is %s long; 128 KiB is the most.",
-			gpu.Bytes(len(s.Command))), "Put it into a script in a mounted folder.")
+		f.add("command", KindInvalid, fmt.Sprintf("The startup command is %s long; the maximum is 128 KiB.",
+			gpu.Bytes(len(s.Command))), "Put it in a script in a mounted folder.")
 	case strings.ContainsRune(s.Command, 0):
 		f.add("command", KindInvalid, "The startup command contains a NUL character.", "Remove it.")
 	}
@@ -132,8 +132,8 @@ func (s Spec) validateBatch(f *findings, now time.Time) {
 
 func (s Spec) validateEnv(f *findings) {
 	if len(s.Env) > MaxEnv {
-		f.add("env", KindInvalid, fmt.Sprintf("There are %d variables; %d is the most.", len(s.Env), MaxEnv),
-			"Put them into a file in a mounted folder.")
+		f.add("env", KindInvalid, fmt.Sprintf("There are %d variables; the maximum is %d.", len(s.Env), MaxEnv),
+			"Put them in a file in a mounted folder.")
 		return
 	}
 	seen := make(map[string]bool, len(s.Env))
@@ -150,8 +150,8 @@ func (s Spec) validateEnv(f *findings) {
 		seen[v.Name] = true
 		switch {
 		case len(v.Value) > maxValue:
-			f.add(field+".value", KindInvalid, fmt.Sprintf("The value of %s is %s long; 100 KiB is the most.",
-				Clip(v.Name), gpu.Bytes(len(v.Value))), "Put it into a file in a mounted folder.")
+			f.add(field+".value", KindInvalid, fmt.Sprintf("The value of %s is %s long; the maximum is 100 KiB.",
+				Clip(v.Name), gpu.Bytes(len(v.Value))), "Put it in a file in a mounted folder.")
 		case strings.ContainsRune(v.Value, 0):
 			f.add(field+".value", KindInvalid, fmt.Sprintf("The value of %s contains a NUL character.",
 				Clip(v.Name)), "Remove it.")
@@ -242,7 +242,7 @@ func (s Spec) validateQueue(f *findings) {
 	s.validateAfter(f)
 	f.refuse(s.PendingTimeout != 0 && !plausible(s.PendingTimeout, Duration(time.Second)), "pendingTimeout", KindRange,
 		"The longest wait is not between 1 s and 520 w.",
-		"Write a whole number with s, m, h, d or w, for example 2h, or leave it empty to wait for ever.")
+		"Write a whole number with s, m, h, d or w, for example 2h, or leave it empty to wait without limit.")
 	f.append(ValidateLabel(s.Label))
 	if s.Idle != nil {
 		*f = append(*f, s.Idle.Validate("idle")...)
@@ -275,7 +275,7 @@ func ValidatePriority(priority int) *FieldError {
 
 func (s Spec) validateAfter(f *findings) {
 	if len(s.After) > MaxAfter {
-		f.add("after", KindInvalid, fmt.Sprintf("There are %d sessions to wait for; %d is the most.",
+		f.add("after", KindInvalid, fmt.Sprintf("There are %d sessions to wait for; the maximum is %d.",
 			len(s.After), MaxAfter), "Wait for the last of them.")
 		return
 	}
@@ -287,7 +287,7 @@ func (s Spec) validateAfter(f *findings) {
 			f.add(field, KindInvalid, fmt.Sprintf("%q is neither an id nor a name of a session.", Clip(ref)),
 				"Write the id or the name of a session to wait for.")
 		case seen[ref]:
-			f.add(field, KindInvalid, fmt.Sprintf("%s is there already.", ref), "Remove one of the two.")
+			f.add(field, KindInvalid, fmt.Sprintf("%s is already in the list.", ref), "Remove one of the two.")
 		case s.Name != "" && ref == s.Name:
 			f.add(field, KindInvalid, "A session cannot wait for itself.", "Name another session.")
 		}

@@ -86,7 +86,7 @@ func (f Field) parse(text string) (any, string) {
 		case "0", "false":
 			return false, ""
 		}
-		return nil, fmt.Sprintf("%q is neither 1 nor 0.", text)
+		return nil, fmt.Sprintf("%q must be 1 or 0.", text)
 	case List:
 		return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }), ""
 	case Text:

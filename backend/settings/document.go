@@ -74,7 +74,7 @@ func (r *reader) object(prefix string) error {
 		}
 		name := prefix + token.(string) //nolint:forcetypeassert // the names of objects are strings
 		if _, twice := r.into.lines[name]; twice {
-			return fmt.Errorf("%s stands there twice", name)
+			return fmt.Errorf("%s occurs twice", name)
 		}
 		r.into.lines[name] = r.line(r.decoder.InputOffset())
 		if err := r.value(name); err != nil {

@@ -252,9 +252,9 @@ func (f *File) Env() (func(string) string, error) {
 		field, known := f.field(problem.Name)
 		if problem.Line > 0 && (problem.Broken || !known || field.Restart()) {
 			return nil, session.NewError(session.CodeSettingsBroken,
-				fmt.Sprintf("The settings file is wrong at line %d: %s", problem.Line,
+				fmt.Sprintf("The settings file has an error at line %d: %s", problem.Line,
 					strings.TrimPrefix(problem.Name+": ", ": ")+problem.Message), "Mend "+f.path+
-					" and start Slipway again.")
+					" and restart Slipway.")
 		}
 	}
 	texts := map[string]string{}

@@ -29,7 +29,7 @@ func (c *Client) Check(ctx context.Context, conn net.Conn, host session.SSHHost)
 	defer stop()
 	wanted, err := keyOf(host)
 	if err != nil {
-		return session.WrapError(err, session.CodeAgentReply, "The session told a key that is none.",
+		return session.WrapError(err, session.CodeAgentReply, "The session reported an invalid key.",
 			"Start the session again with this version of Slipway.")
 	}
 	heard := &hearing{Conn: conn}
@@ -72,7 +72,7 @@ func loginFailure(ctx context.Context, err error, refused bool) error {
 	switch {
 	case errors.Is(err, errOtherHost):
 		return session.WrapError(err, session.CodeSSHConflict,
-			"The session answers by another key than its agent told.",
+			"The session has another host key than its agent reported.",
 			"Do not log in; somebody may have put another container in its place.")
 	case ctx.Err() != nil:
 		return session.WrapError(err, session.CodeSessionUnavailable,
@@ -84,7 +84,7 @@ func loginFailure(ctx context.Context, err error, refused bool) error {
 			"Start the session again with this version of Slipway.")
 	}
 	return session.WrapError(err, session.CodeSessionUnavailable,
-		"The connection to the session's ssh server was lost.", "Try again; it is made again by itself.")
+		"The connection to the session's ssh server was lost.", "Try again. Slipway reconnects automatically.")
 }
 
 // hearing is a connection that records that it broke.
@@ -128,5 +128,5 @@ func (c *Client) CheckOwn(ctx context.Context, id session.ID) (bool, error) {
 	}
 	return true, session.WrapError(errors.Join(err, ctx.Err()), session.CodeSSHFailed,
 		fmt.Sprintf("The session lets this installation in, but ssh %s does not come through: %s", names[0], why),
-		"ssh -v "+names[0]+" says more. An entry of your own in "+c.PersonFile()+" may stand in the way.")
+		"ssh -v "+names[0]+" says more. An entry of your own in "+c.PersonFile()+" may interfere.")
 }

@@ -76,7 +76,7 @@ func ownKey(path string) (ssh.Signer, error) {
 	signer, err := ssh.ParsePrivateKey(data)
 	if err != nil {
 		return nil, session.WrapError(err, session.CodeSSHFailed, path+" is not a private key.",
-			"Remove it; a new one is made at the next start.")
+			"Remove it; a new one is created at the next start.")
 	}
 	return signer, os.Chmod(path, 0o600) // ssh refuses a key that others may read
 }

@@ -91,8 +91,8 @@ func unambiguous(sessions []Session, all map[session.ID][]string) map[session.ID
 }
 
 // head is the comment at the top of the configuration.
-const head = "# The sessions of Slipway. This file is written anew whenever one starts, ends or\n# is renamed; what " +
-	"is changed here is lost.\n"
+const head = "# Slipway's sessions. This file is rewritten whenever a session starts, ends or\n# is renamed. " +
+	"Changes made here are lost.\n"
 
 // render returns the configuration. See ssh_config(5).
 func (c *Client) render(sessions []Session, names map[session.ID][]string) string {

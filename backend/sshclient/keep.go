@@ -114,7 +114,7 @@ func (c *Client) editKnown(edit func([]string) []string) error {
 func (c *Client) Pin(id session.ID, kernel string, host session.SSHHost) error {
 	key, err := keyOf(host)
 	if err != nil {
-		return session.WrapError(err, session.CodeSSHInvalid, "The session told a key that is none.",
+		return session.WrapError(err, session.CodeSSHInvalid, "The session reported an invalid key.",
 			"Start the session again with this version of Slipway.")
 	}
 	if !session.ValidID(string(id)) || kernel != "" && !session.ValidKernel(kernel) {
@@ -133,7 +133,7 @@ func (c *Client) Pin(id session.ID, kernel string, host session.SSHHost) error {
 		}
 		if lines[i] != line {
 			conflict = session.NewError(session.CodeSSHConflict,
-				"The session proves who it is by another key than before.",
+				"The session's host key has changed.",
 				fmt.Sprintf("Somebody may have put another container in its place. If you know why, remove the line "+
 					"of %s from %s.", name, c.knownFile()))
 		}

@@ -19,7 +19,7 @@ import (
 )
 
 // mark is the comment above our line in the user's configuration.
-const mark = "# Slipway: ssh reaches sessions by their names. slipway ssh-config remove takes this out."
+const mark = "# Slipway: ssh reaches sessions by their names. Remove this with slipway ssh-config remove."
 
 // PersonFile returns the path of the user's own configuration.
 func (c *Client) PersonFile() string { return filepath.Join(c.config.Person, "config") }

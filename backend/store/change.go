@@ -41,7 +41,7 @@ func (t *Tx) Books() uint64 { return number(t.tx.Bucket(bucketMeta).Get(metaBook
 // Expect fails with store_write_conflict unless the books have the revision.
 func (t *Tx) Expect(books uint64) error {
 	if now := t.Books(); now != books {
-		return conflict("The books changed from revision %d to %d.", books, now)
+		return conflict("The store changed from revision %d to %d.", books, now)
 	}
 	return nil
 }
@@ -71,7 +71,7 @@ func (t *Tx) ByKey(owner, key string) (session.Session, bool, error) {
 // the key is in use.
 func (t *Tx) Create(s *session.Session, key string) error {
 	if t.tx.Bucket(bucketSessions).Get([]byte(s.ID)) != nil {
-		return conflict("There is a session %s already.", s.ID)
+		return conflict("The session %s already exists.", s.ID)
 	}
 	if key != "" {
 		if t.tx.Bucket(bucketKeys).Get(pair(s.Owner, key)) != nil {

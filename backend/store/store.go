@@ -105,7 +105,7 @@ func openFile(path string) (*bolt.DB, error) {
 		}
 	}
 	e := session.WrapError(err, session.CodeStoreFailed, fmt.Sprintf("The file %s cannot be opened.", path),
-		"Check the permissions of its directory and the room on its disk.")
+		"Check the permissions of its directory and the free space on its disk.")
 	switch {
 	case errors.Is(err, bolterrors.ErrTimeout):
 		e.Code, e.Message, e.Hint = session.CodeStoreLocked, fmt.Sprintf("Another Slipway is using %s.", path),
@@ -308,7 +308,7 @@ func writeError(err error) error {
 		return err
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return session.WrapError(err, session.CodeDiskFull, "The disk that holds Slipway's files is full.",
-			"Free some room on it and try again.")
+			"Free some space on it and try again.")
 	}
 	return session.WrapError(err, session.CodeStoreWrite, "The change could not be stored.",
 		"Check the disk that holds Slipway's files.")

@@ -203,7 +203,7 @@ func (b *builder) structure(t reflect.Type) check {
 			for _, f := range fields {
 				fault := f.check(v.Field(f.index))
 				if fault != nil && f.name != "" {
-					fault.within(f.name)
+					return fault.within(f.name)
 				}
 				if fault != nil {
 					return fault

@@ -76,7 +76,7 @@ describe('recipes', () => {
       await heading.dispatchEvent('drop', { dataTransfer: data })
     }
     await drop('wrong.yaml', 'image: python:3.12\nimagge: x\n')
-    await page.getByText('Line 2: "imagge" is no field here. Did you mean image?').waitFor()
+    await page.getByText('Line 2: "imagge" is not a field here. Did you mean image?').waitFor()
     await page.getByRole('button', { name: 'Close', exact: true }).last().click()
     await drop('right.yaml', 'image: python:3.12\nname: dropped\nresources: {cpu: 2, memory: 1g}\n')
     await page.getByText(/slipway run --image python:3\.12 --name dropped --cpu 2 --mem 1g/).waitFor()

@@ -98,7 +98,7 @@ func probed(call string, codes map[string]int) gpu.Probe {
 	case code == codeMissing:
 		return gpu.Probe{State: gpu.No, Why: "the driver's library lacks " + call}
 	case code == codeOmitted:
-		return gpu.Probe{State: gpu.Unknown, Why: call + " failed a moment ago and is left out for a while"}
+		return gpu.Probe{State: gpu.Unknown, Why: call + " failed a moment ago and is skipped for a while"}
 	}
 	return gpu.Probe{State: gpu.Unknown, Why: loss{Call: call, Code: code}.reason(nil)}
 }

@@ -153,7 +153,7 @@ func (s *Source) why(l loss) string {
 	if a, found := s.avoids(l); found {
 		return a.why + "; it is asked again in " + span(time.Until(a.until))
 	}
-	return "it is left out for a while"
+	return "it is skipped for a while"
 }
 
 func (s *Source) avoids(l loss) (avoided, bool) {

@@ -24,8 +24,8 @@ type reason struct {
 
 // reasons are tried in order: what went wrong at a jump host comes before what it did to the connection behind it.
 var reasons = []reason{
-	{tunnel.CodeConnectHostKey, "The host key has changed.", "If the machine was set up anew, remove its old key " +
-		"with ssh-keygen -R and connect again; if not, somebody may be in between.", false,
+	{tunnel.CodeConnectHostKey, "The host key has changed.", "If the machine was reinstalled, remove its old key " +
+		"with ssh-keygen -R and connect again. If not, somebody may be intercepting the connection.", false,
 		regexp.MustCompile(`REMOTE HOST IDENTIFICATION HAS CHANGED|Host key for .* has changed`)},
 	{tunnel.CodeConnectHostKey, "The host key is unknown or was not confirmed.",
 		"Compare the fingerprint with what the machine's administrator says, and confirm it.", true,

@@ -125,7 +125,7 @@ func (d *Devices) Look(ctx context.Context, held []gpu.UUID) error {
 	d.list, d.text, d.listed = list, "", true
 	d.judge(before, held, at)
 	if len(list) == 0 {
-		d.text = "The machine has no devices that a driver tells of."
+		d.text = "No driver on this machine reports a device."
 	}
 	return nil
 }

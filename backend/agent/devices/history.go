@@ -54,7 +54,7 @@ func (d *Devices) History(device gpu.UUID, since time.Time) ([]session.DevicePoi
 		return []session.DevicePoint{}, nil
 	}
 	return nil, session.NewError(session.CodeDeviceNotFound, fmt.Sprintf("The machine has no device %s.", device),
-		"List the devices: one that was removed, or whose driver is gone, is not there.")
+		"List the devices. A device that was removed or lost its driver is not listed.")
 }
 
 // The history of devices is stored with the accounts, so a crash costs a minute of it.

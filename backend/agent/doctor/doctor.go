@@ -192,10 +192,10 @@ func installed(program string) bool {
 
 func cgroupCheck(info engine.Info) session.Check {
 	c := session.Check{ID: "cgroup", Title: "Control groups", Result: session.CheckOK,
-		Text: fmt.Sprintf("Version %d; sessions are held to their CPUs and memory.", info.Cgroup)}
+		Text: fmt.Sprintf("Version %d; CPU and memory limits of sessions are enforced.", info.Cgroup)}
 	switch {
 	case info.Cgroup == 1:
-		c = warns(c, "Version 1 works, but version 2 tells pressure and memory kills more exactly.",
+		c = warns(c, "Version 1 works, but version 2 reports pressure and memory kills more exactly.",
 			"Boot with systemd.unified_cgroup_hierarchy=1")
 	case info.Name == simulated:
 		c.Text = "Not needed by the simulated engine."

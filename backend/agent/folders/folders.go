@@ -333,7 +333,7 @@ func (f *Folders) RestoreFolder(ctx context.Context, id session.FolderID) (sessi
 		case session.FolderReady:
 			return records.ErrUnchanged
 		case session.FolderDeleting:
-			return conflict("Cancel that first, to have back what is left of it.",
+			return conflict("Cancel that first to restore what is left.",
 				"The folder %s is being deleted.", one.Name)
 		case session.FolderTrashed:
 		}

@@ -95,7 +95,7 @@ func StillThere(tx *store.Tx, s session.Session) error {
 			continue
 		}
 		return &session.Error{Code: session.CodeInvalid,
-			Message: fmt.Sprintf("The folder %s was put into the trash meanwhile.", m.Name),
+			Message: fmt.Sprintf("The folder %s was moved to the trash in the meantime.", m.Name),
 			Hint:    "Restore it, or choose another.",
 			Fields: []session.FieldError{session.Fault("mounts", session.KindNotFound,
 				session.Say("folderGone", session.Fill("name", m.Name)))}}
@@ -201,7 +201,7 @@ func Overlap(path, owner, person string, linked []session.Folder, opened map[str
 		return ""
 	}
 	message := func(other, whose string) string {
-		return fmt.Sprintf("The folder %s lies in %s or the other way round, which is %s's; one of them must go.", path,
+		return fmt.Sprintf("The folders %s and %s overlap, and the second belongs to %s. Remove one of them.", path,
 			other, whose)
 	}
 	around := func(outer, inner, whose string) bool { return liesIn(inner, outer) && whose != person }

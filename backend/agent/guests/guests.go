@@ -188,7 +188,7 @@ func useError(ctx context.Context, err error) error {
 		return err
 	}
 	return session.WrapError(err, session.CodeSessionUnavailable, "The session cannot be reached at the moment.",
-		"Its connection is made again by itself; try again.")
+		"Slipway reconnects automatically. Try again.")
 }
 
 // Outside, the id of a terminal of a kernel other than the main one is the kernel's name, a dot and its own id.

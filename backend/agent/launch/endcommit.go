@@ -71,8 +71,8 @@ func (t *teardown) commitMain(ctx context.Context) error {
 		}
 	}
 	if main := t.main(); main == nil || main.Created {
-		return session.NewError(session.CodeNoImage, "The session's container is gone, and what it changed with it.",
-			"Launch the session again.")
+		return session.NewError(session.CodeNoImage,
+			"The session's container no longer exists, and neither do its changes.", "Launch the session again.")
 	}
 	for number := images.NextNumber(series); ; number++ {
 		origin := session.ImageOrigin{Name: session.SeriesName(s.Name, number), Series: s.Name}

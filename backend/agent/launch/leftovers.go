@@ -57,7 +57,7 @@ func (l *leftovers) each(ctx context.Context, states []engine.State, what string
 			left = append(left, state)
 			continue
 		}
-		l.host.Log.Info("a container that no session needs is gone", "container", state.Name, "call", what)
+		l.host.Log.Info("removed a container without a session", "container", state.Name, "call", what)
 	}
 	return left
 }

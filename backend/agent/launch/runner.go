@@ -197,7 +197,7 @@ func (r *Runner) follow(ctx context.Context, c *course) {
 		case errors.Is(err, errInterrupted):
 		case err != nil && ctx.Err() == nil:
 			failures++
-			r.config.Log.Warn("a session's course is held up", "session", c.id, "err", err)
+			r.config.Log.Warn("a session's launch is delayed", "session", c.id, "err", err)
 			if err := r.holdUp(ctx, c, err, failures); err != nil {
 				return
 			}

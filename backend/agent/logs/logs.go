@@ -36,7 +36,7 @@ type Logs struct{ config Config }
 // Open returns the logs of a machine.
 func Open(config Config) (*Logs, error) {
 	if err := os.MkdirAll(config.Dir, 0o700); err != nil {
-		return nil, session.WrapError(err, session.CodeAgentInternal, "The folder for logs cannot be made.",
+		return nil, session.WrapError(err, session.CodeAgentInternal, "The folder for logs cannot be created.",
 			"Check the permissions of "+filepath.Dir(config.Dir)+".")
 	}
 	return &Logs{config: config}, nil
@@ -357,7 +357,8 @@ func (k *keptLog) Close() error {
 func countLines(files []*os.File) (lines int, err error) {
 	piece, last := make([]byte, 64<<10), byte('\n')
 	for _, file := range files {
-		for n := 0; err == nil; {
+		for err == nil {
+			var n int
 			if n, err = file.Read(piece); n > 0 {
 				lines, last = lines+bytes.Count(piece[:n], []byte{'\n'}), piece[n-1]
 			}

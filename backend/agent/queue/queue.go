@@ -96,7 +96,7 @@ func (q *Queue) Run(ctx context.Context) {
 		next, err := q.place(ctx)
 		wait := longest
 		if err != nil {
-			q.config.Log.Warn("the queue is held up", "err", err)
+			q.config.Log.Warn("the queue is delayed", "err", err)
 			wait = q.config.Limits.Pause(1)
 		} else if !next.IsZero() {
 			wait = min(wait, max(0, q.config.Clock.Until(next)))

@@ -84,7 +84,7 @@ func (w *Watch) tellTerminals(ctx context.Context, s session.Session, v idle.Ver
 			continue
 		}
 		if err := client.Notice(ctx, text); err != nil {
-			w.config.Log.Debug("terminals were not told of the end", "session", s.ID, "err", err)
+			w.config.Log.Debug("terminals could not show the warning about the end", "session", s.ID, "err", err)
 		}
 	}
 }

@@ -104,7 +104,7 @@ func validate(c engine.Container) error {
 	case c.Labels[engine.LabelInstance] == "":
 		return invalid("A container needs the label " + engine.LabelInstance + ".")
 	case len(labelsOf(c.Name, c.Labels)) == 0:
-		return invalid("A container's name begins with that of its session.")
+		return invalid("The name of a container must begin with that of its session.")
 	}
 	taken := map[string]bool{session.Home: true}
 	for _, m := range c.Mounts {

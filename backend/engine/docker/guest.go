@@ -63,7 +63,7 @@ func (e *Engine) kernel(ctx context.Context, id string) (*kernel, error) {
 	}
 	if err != nil {
 		return nil, session.WrapError(err, session.CodeSessionUnavailable,
-			"The files that connect to container "+state.Name+" are gone.",
+			"The files that connect to container "+state.Name+" no longer exist.",
 			"Terminate the session; its container cannot be reached any more.")
 	}
 	k, err := e.kernels.open(state.Name)

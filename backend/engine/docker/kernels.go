@@ -48,7 +48,7 @@ func (k *kernel) guestPath() string  { return filepath.Join(k.dir, "guest") }
 func (k *kernel) configPath() string { return filepath.Join(k.dir, "config.json") }
 func (k *kernel) linkPath() string   { return filepath.Join(k.dir, "link") }
 
-// session is the session of a kernel, "" if its files are gone.
+// session is the session of a kernel, "" if its files no longer exist.
 func (k *kernel) session() string {
 	var config engine.GuestConfig
 	data, err := os.ReadFile(k.configPath())

@@ -70,7 +70,7 @@ func (e *Engine) mine() filters.Args {
 	return filters.NewArgs(filters.Arg("label", engine.LabelInstance+"="+e.config.Instance))
 }
 
-// inspectAll inspects containers and leaves out those that are gone.
+// inspectAll inspects containers and leaves out those that no longer exist.
 func (e *Engine) inspectAll(ctx context.Context, found []container.Summary) ([]engine.State, error) {
 	return daemon.Each(found, daemon.IsGone, func(c container.Summary) (engine.State, error) {
 		return e.Inspect(ctx, c.ID)

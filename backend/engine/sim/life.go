@@ -70,7 +70,7 @@ func (s *containers) begin(id string) error {
 	}
 	spools := filepath.Join(s.containerDir(id), "spool")
 	if err := os.MkdirAll(spools, 0o700); err != nil {
-		return session.WrapError(err, session.CodeDiskFull, "The folder for the session's terminals cannot be made.",
+		return session.WrapError(err, session.CodeDiskFull, "The folder for the session's terminals cannot be created.",
 			"Look whether the disk is full.")
 	}
 	l := &life{world: world, gone: make(chan struct{})}

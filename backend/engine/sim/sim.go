@@ -58,7 +58,7 @@ func Open(config Config) (*Sim, error) {
 	config.Log = cmp.Or(config.Log, slog.New(slog.DiscardHandler))
 	if err := os.MkdirAll(filepath.Join(config.Dir, "containers"), 0o700); err != nil {
 		return nil, session.WrapError(err, session.CodeDiskFull,
-			fmt.Sprintf("The folder %s cannot be made.", config.Dir),
+			fmt.Sprintf("The folder %s cannot be created.", config.Dir),
 			"Make it writable or choose another with SLIPWAY_HOME.")
 	}
 	m := &machine{config: config, changed: make(chan struct{})}

@@ -128,7 +128,7 @@ func checkCause(c *session.Cause) *session.Cause {
 		code = session.CodeAgentReply
 	}
 	message, hint := clean(c.Message, maxMessage, "\n"), clean(c.Hint, maxMessage, "\n")
-	return &session.Cause{Code: code, Message: message, Hint: hint}
+	return (&session.Error{Code: code, Message: message, Hint: hint}).Cause()
 }
 
 func (e *Event) check() {

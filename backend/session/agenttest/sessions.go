@@ -134,9 +134,9 @@ func caseKey(s *suite) {
 
 func caseRefused(s *suite) {
 	wrong := session.LaunchRequest{Key: rand.Text(), Spec: session.Spec{Name: "-", Image: "No Such/Image"}}
-	err := refused(s, "a spec that is wrong", session.CodeInvalid, with(s.agent.Launch, wrong))
-	if e := session.AsError(err, ""); len(e.Fields) < 2 || e.Fields[0].Field == "" || e.Fields[0].Message == "" {
-		s.Errorf("its fields are %+v", e.Fields)
+	fields := refused(s, "a spec that is wrong", session.CodeInvalid, with(s.agent.Launch, wrong))
+	if len(fields) < 2 || fields[0].Field == "" || fields[0].Message == "" {
+		s.Errorf("its fields are %+v", fields)
 	}
 	first := s.launch(session.Spec{Name: "taken-" + suffix()})
 	refused(s, "a name that is taken", session.CodeNameTaken,
@@ -228,9 +228,9 @@ func caseRename(s *suite) {
 			s.Errorf("it is called %q", renamed.Name)
 		}
 	}
-	err := refused(s, "a bad name", session.DetailInvalid, with2(s.agent.Rename, launched.ID, "no such name!"))
-	if e := session.AsError(err, ""); len(e.Fields) != 1 {
-		s.Errorf("its fields are %+v", e.Fields)
+	bad := refused(s, "a bad name", session.DetailInvalid, with2(s.agent.Rename, launched.ID, "no such name!"))
+	if len(bad) != 1 {
+		s.Errorf("its fields are %+v", bad)
 	}
 	s.terminate(launched.ID, true)
 	s.awaitEnd(launched.ID)

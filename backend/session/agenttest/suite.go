@@ -304,12 +304,16 @@ func want[C ~string](s *suite, what string, err error, code C) {
 	}
 }
 
-// refused checks that a call fails, as want does, and returns its error.
-func refused[C ~string, T any](s *suite, what string, code C, call func(context.Context) (T, error)) error {
+// refused checks that a call fails, as want does, and returns the fields that its error names.
+func refused[C ~string, T any](s *suite, what string, code C,
+	call func(context.Context) (T, error)) []session.FieldError {
 	s.Helper()
 	_, err := try(s, call)
 	want(s, what, err, code)
-	return err
+	if e, ok := errors.AsType[*session.Error](err); ok {
+		return e.Fields
+	}
+	return nil
 }
 
 // Methods returns the methods of an agent, as the interfaces of its parts declare them, except those of its admins.

@@ -17,6 +17,7 @@ import (
 	"slipway/build/bench/measure"
 )
 
+// The addresses of the two namespaces.
 const (
 	NearAddress = "10.231.0.1"
 	FarAddress  = "10.231.0.2"

@@ -11,7 +11,7 @@ import {
   type UploadState,
 } from './types.gen'
 
-/** What becomes of a file that is there already. */
+/** What becomes of a file that already exists. */
 export type Conflict = 'fail' | 'replace' | 'keep-both'
 
 /** Whose files are meant. */

@@ -80,6 +80,7 @@ func Silent(ctx context.Context, err error) bool {
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
+// Unavailable returns engine_connect_unavailable, with a remedy if the user lacks the permission.
 func Unavailable(err error) error {
 	e := session.WrapError(err, session.CodeEngineUnavailable, "The Docker daemon does not answer.",
 		"Start Docker, for example with `sudo systemctl start docker`, and check DOCKER_HOST.")

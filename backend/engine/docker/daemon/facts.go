@@ -108,7 +108,7 @@ func readFacts(said system.Info, api, host string, local machine, now time.Time)
 	}
 	if !said.MemoryLimit || !said.CPUSet {
 		warn(session.CodeNoLimits, "Docker cannot limit sessions", "This daemon has no memory or CPU set cgroup, "+
-			"so sessions are not held to what they asked for. A rootless daemon needs cgroup v2 with delegated "+
+			"so limits of sessions are not enforced. A rootless daemon needs cgroup v2 with delegated "+
 			"controllers.")
 	}
 	return f

@@ -27,7 +27,7 @@ var (
 			"toolkit's mode to auto with `sudo nvidia-ctk config --in-place --set nvidia-container-runtime.mode=auto`."}
 	noLimit = &reason{"The driver limits the memory of containers only under cgroups of version 2.",
 		"Start the machine with systemd.unified_cgroup_hierarchy=1."}
-	rootless = &reason{"A rootless Docker may not change the device rules that the NVIDIA hook wants to change.",
+	rootless = &reason{"A rootless Docker may not change the device rules that the NVIDIA hook changes.",
 		"Use CDI, or run `sudo nvidia-ctk config --in-place --set nvidia-container-cli.no-cgroups`."}
 	noDriver = &reason{"The NVIDIA driver does not answer the container toolkit.",
 		"Run `nvidia-smi`; after an update of the driver restart the machine."}

@@ -132,7 +132,7 @@ func (s *Store) name(ctx context.Context, id, ref string) (session.Image, error)
 func (s *Store) drop(ctx context.Context, id string) {
 	if _, err := s.daemon.API.ImageRemove(ctx, id, image.RemoveOptions{PruneChildren: true}); err != nil &&
 		!errdefs.IsNotFound(err) {
-		s.daemon.Log.Warn("an image that nobody wants any more stays", "image", id, "error", err)
+		s.daemon.Log.Warn("an unused image could not be removed", "image", id, "error", err)
 	}
 }
 

@@ -134,7 +134,7 @@ func configOf(parts session.ImageParts, content map[string]engine.Content) ([]by
 		} `json:"rootfs"`
 	}
 	if err := json.Unmarshal(data, &config); err != nil {
-		return nil, engine.Incomplete("its configuration is none")
+		return nil, engine.Incomplete("its configuration is missing")
 	}
 	if !slices.EqualFunc(config.RootFS.Layers, parts.Layers,
 		func(digest string, l session.ImageLayer) bool { return digest == l.Digest }) {

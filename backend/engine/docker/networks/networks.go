@@ -151,8 +151,8 @@ func (ns *Networks) NetworkWarnings(facts *daemon.Facts) []session.Warning {
 	switch {
 	case facts.Here && unfiltered(ns.daemon.Host()):
 		return []session.Warning{{Code: session.CodeNoFilter, Title: "Sessions are not kept apart", At: time.Now(),
-			Text: "This Docker was told to leave the packet filter alone (iptables is off), so a server in one " +
-				"session is reached from every other session of the machine, also of other people."}}
+			Text: "This Docker does not set up packet filter rules (iptables is off), so a server in one " +
+				"session can be reached from every other session on the machine, including those of other people."}}
 	case ns.together.Load():
 		return []session.Warning{{Code: session.CodeNotApart,
 			Title: "Sessions of one person reach each other", At: time.Now(),

@@ -85,7 +85,7 @@ describe('opening a recipe', () => {
   })
   it('says in which line the fault is and launches nothing', async () => {
     serve({
-      'POST /api/v1/recipes/read': () => refusal(422, 'recipe_parse_invalid', 'Line 2: "imagge" is no field here.'),
+      'POST /api/v1/recipes/read': () => refusal(422, 'recipe_parse_invalid', 'Line 2: "imagge" is not a field here.'),
     })
     const onRead = vi.fn()
     renderView(<OpenRecipe onRead={onRead} />)
