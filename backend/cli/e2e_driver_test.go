@@ -106,7 +106,7 @@ func TestNothingIsGivenWhileTheDriverDoesNotAnswer(t *testing.T) {
 	d.fail()
 	eventually(t, "the failure is noticed", func() (bool, any) {
 		board := p.must("gpu")
-		return strings.Contains(board, "cannot be measured") && strings.Contains(board, "GPU 0 is given to nobody"),
+		return strings.Contains(board, "cannot be measured") && strings.Contains(board, "GPU 0 is not allocated"),
 			board
 	})
 	p.half("next")

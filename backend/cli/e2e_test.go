@@ -345,7 +345,7 @@ func (p *installed) keepsATerminal(t *testing.T) {
 		t.Errorf("output from before the crash is there %d times, want once:\n%s", n, view.text())
 	}
 	view.enter(t, "\x10\x11")
-	view.await(t, "comes back to it")
+	view.await(t, "Return with slipway attach")
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("attach after Ctrl-P Ctrl-Q: %v", err)
 	}

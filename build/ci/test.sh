@@ -4,9 +4,14 @@
 # programs, ports and folders of its own. What they say comes at the end, as a whole.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+said=$(mktemp)
+# The images are made, where they are missing, beside what needs none.
+build/ci/docker.sh true >"$said" 2>&1 &
+images=$!
+trap 'kill "$images" 2>/dev/null || true; rm -f "$said"' EXIT
 build/ci/lint.sh
 (cd frontend && npm test --silent)
-said=$(mktemp)
+wait "$images" || { cat "$said"; exit 1; }
 build/ci/offline.sh npm --prefix frontend run --silent e2e -- --project offline >"$said" 2>&1 &
 offline=$!
 trap 'kill "$offline" 2>/dev/null || true; rm -f "$said"' EXIT
