@@ -73,9 +73,19 @@ func unset(value reflect.Value, path string) []string {
 	return nil
 }
 
-// asked launches a spec as the interface does and returns what its agent was asked for.
+// asked launches a spec as the interface does and returns what its agent was asked for. A live session of that name ends
+// before.
 func (w *world) asked(t *testing.T, spec session.Spec) session.Spec {
 	t.Helper()
+	live, err := w.agent.List(t.Context(), session.Filter{Live: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range live {
+		if s.Name == spec.Name {
+			w.agent.Change(s.ID, func(s *session.Session) { s.Status = session.Terminated })
+		}
+	}
 	var s api.Session
 	if status := w.call(t, "POST", "/api/v1/sessions", fmt.Sprintf(`{"spec":%s}`, encode(t, spec)),
 		&s); status != http.StatusCreated {

@@ -121,5 +121,11 @@ func (a *inside) setApp(ctx context.Context, id session.ID, app string, state se
 }
 
 func (a *inside) dialPort(ctx context.Context, id session.ID, port int) (net.Conn, error) {
+	if err := a.enterRunning(ctx, id); err != nil {
+		return nil, err
+	}
+	if a.Dial == nil {
+		return nil, failed(session.CodeAppUnavailable, fmt.Sprintf("Nothing listens on port %d.", port))
+	}
 	return a.Dial(ctx, id, port)
 }

@@ -57,9 +57,12 @@ func (a *Agent) Rename(ctx context.Context,
 	return
 }
 
-func (unanswered) SetTags(ctx context.Context,
+func (a *Agent) SetTags(ctx context.Context,
 	id session.ID, tags []string) (result session.Session, err error) {
-	err = unsupported("SetTags")
+	if err = a.enter(ctx); err == nil {
+		defer a.mu.Unlock()
+		result, err = a.setTags(ctx, id, tags)
+	}
 	return
 }
 

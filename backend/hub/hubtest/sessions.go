@@ -48,6 +48,11 @@ func (a *sessions) Put(s session.Session) (stored session.Session) {
 	return stored
 }
 
+// Change changes a session, if it is there, and sends an event.
+func (a *sessions) Change(id session.ID, change func(*session.Session)) {
+	a.do(func() { _, _ = a.change(context.Background(), id, change) }) // it fails only if it is gone
+}
+
 // Fill stores many sessions without events.
 func (a *sessions) Fill(sessions []session.Session) {
 	a.do(func() { a.all = append(a.all, sessions...) })
@@ -97,6 +102,9 @@ func (a *sessions) launch(ctx context.Context, req session.LaunchRequest) (sessi
 	if err := a.refused[req.Spec.Name]; err != nil {
 		return session.Session{}, err
 	}
+	if err := a.free(req.Spec.Name); err != nil {
+		return session.Session{}, err
+	}
 	s := session.Session{ID: session.NewID(), Name: cmp.Or(req.Spec.Name, session.RandomName()), Owner: req.Owner,
 		Spec: p.Spec, Status: session.Pending, End: session.End{Result: session.ResultUndefined}, CreatedAt: time.Now(),
 		Resolved: session.Resolved{Priority: session.DefaultPriority}}
@@ -143,13 +151,37 @@ func (a *sessions) change(ctx context.Context, id session.ID, do func(*session.S
 	return a.put(s), nil
 }
 
+// free fails if a live session has that name.
+func (a *sessions) free(name string) error {
+	if slices.ContainsFunc(a.all, func(s session.Session) bool { return s.Name == name && s.Status.Live() }) {
+		return failed(session.CodeNameTaken, "There is a live session named "+name+".")
+	}
+	return nil
+}
+
 func (a *sessions) rename(ctx context.Context, id session.ID, name string) (session.Session, error) {
+	if wrong := session.SessionNames.Check(name); wrong != nil {
+		return session.Session{}, session.Refused(session.CodeInvalid, *wrong)
+	}
 	return a.change(ctx, id, func(s *session.Session) { s.Name = name })
+}
+
+func (a *sessions) setTags(ctx context.Context, id session.ID, tags []string) (session.Session, error) {
+	clean, err := session.CleanTags(tags)
+	if err != nil {
+		return session.Session{}, err
+	}
+	return a.change(ctx, id, func(s *session.Session) { s.Tags = clean })
 }
 
 // terminate ends a session at once.
 func (a *sessions) terminate(ctx context.Context, id session.ID, _ bool) (session.Session, error) {
-	return a.change(ctx, id, func(s *session.Session) { s.Status, s.Reason = session.Terminated, session.ReasonUser })
+	if s, err := a.get(ctx, id); err != nil || s.Status.Terminal() {
+		return s, err
+	}
+	return a.change(ctx, id, func(s *session.Session) {
+		s.Status, s.Reason, s.TerminatedAt = session.Terminated, session.ReasonUser, new(time.Now())
+	})
 }
 
 func (a *sessions) setPriority(ctx context.Context, id session.ID, priority int) (session.Session, error) {
@@ -185,7 +217,11 @@ func (a *sessions) history(ctx context.Context, id session.ID) ([]session.Phase,
 	return []session.Phase{{ID: "1", Session: id, Phase: session.PhaseSchedule, Result: session.OutcomeSuccess}}, nil
 }
 
-func (a *sessions) logs(ctx context.Context, _ session.ID, opts session.LogOptions) (io.ReadCloser, error) {
+func (a *sessions) logs(ctx context.Context, id session.ID, opts session.LogOptions) (io.ReadCloser, error) {
+	var err error
+	if a.do(func() { _, err = a.get(ctx, id) }); err != nil {
+		return nil, err
+	}
 	if a.Log != nil {
 		return a.Log(ctx, opts)
 	}

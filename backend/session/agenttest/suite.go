@@ -25,6 +25,9 @@ type Options struct {
 	Patience time.Duration // how long one thing may take; 0: 2 min
 	// Mortal says that streams may be lost at any moment. Calls are then retried, but must take effect once.
 	Mortal bool
+	// Records says that the agent is a fake without containers, which answers only what is in its records. It must pass
+	// the cases about those.
+	Records bool
 }
 
 // ServerPort is the port that [Options.Server] serves.
@@ -44,6 +47,9 @@ func Run(t *testing.T, open func(t *testing.T) session.Agent, opts Options) {
 	shared := &world{Options: opts, agent: open(t), launched: map[session.ID]bool{}}
 	t.Cleanup(func() { shared.end(t) })
 	for _, c := range cases {
+		if opts.Records && !c.records {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 4*shared.Patience)
 			defer cancel()
@@ -53,53 +59,54 @@ func Run(t *testing.T, open func(t *testing.T) session.Agent, opts Options) {
 }
 
 var cases = []struct {
-	name string
-	run  func(*suite)
+	name    string
+	run     func(*suite)
+	records bool // it needs no container
 }{
-	{"the machine describes itself", caseMachine},
-	{"a preview says what is wrong and what would happen", casePreview},
-	{"what it names and there is not is told at once", caseGone},
-	{"a session is launched, runs and ends", caseLife},
-	{"a key launches once, however often it is used at a time", caseKey},
-	{"a launch that is refused says why, field by field", caseRefused},
-	{"what is not there is not-found", caseUnknown},
-	{"a list is newest first and can be cut", caseList},
-	{"a name is changed under its rule", caseRename},
-	{"tags are kept, also of what has ended", caseTags},
-	{"ending what has ended does no harm", caseTerminateTwice},
-	{"the queue's order is changed while a session waits", casePriority},
-	{"keeping and simulating touch running sessions only", caseKeep},
-	{"watching begins with everything and misses nothing", caseWatch},
-	{"watching resumes after any event", caseWatchResumes},
-	{"watching ends with its function and with its context", caseWatchEnds},
-	{"a watcher that is slow delays only itself", caseWatchSlow},
-	{"logs are read whole, from the end and with times", caseLogs},
-	{"logs are followed to the end, each line once", caseLogsFollow},
-	{"logs that nobody reads on end when they are closed", caseLogsClose},
-	{"what was used is told", caseUsage},
-	{"a terminal is opened once, listed and closed", caseTerminalList},
-	{"a terminal's output comes once, whatever happens to its viewers", caseTerminalOutput},
-	{"a terminal's input comes once, whatever happens to its viewers", caseTerminalInput},
-	{"a viewer that is stalled stalls only itself", caseTerminalStalled},
-	{"a command gives its output, its code and its failure apart", caseExec},
-	{"a command takes its input whole", caseExecInput},
-	{"a command ends when its stream is closed", caseExecClose},
-	{"apps are listed, and those that are not there say so", caseApps},
-	{"a port is reached when something listens", casePort},
-	{"a kernel answers ssh, by one key", caseSSH},
-	{"a file is taken in pieces and appears whole", caseUpload},
-	{"a file is read in parts", caseRead},
-	{"directories are listed in parts and changed", caseFiles},
-	{"a folder is mounted, outlives its session and goes through the trash", caseFolders},
-	{"images are listed with those who use them", caseImages},
-	{"a session is made an image, which is used and removed", caseCommit},
-	{"an end makes an image and keeps the newest of its name", caseCommitOnEnd},
-	{"pulling tells how it ends", casePullImage},
-	{"an image is sent and put together", caseTransfer},
-	{"devices, their history and accounts are told", caseDevices},
-	{"the machine is probed and looked into", caseHost},
-	{"a call ends with its context", caseCancelled},
-	{"a hundred calls at a time do not disturb each other", caseCrowd},
+	{"the machine describes itself", caseMachine, false},
+	{"a preview says what is wrong and what would happen", casePreview, true},
+	{"what it names and there is not is told at once", caseGone, false},
+	{"a session is launched, runs and ends", caseLife, false},
+	{"a key launches once, however often it is used at a time", caseKey, true},
+	{"a launch that is refused says why, field by field", caseRefused, true},
+	{"what is not there is not-found", caseUnknown, true},
+	{"a list is newest first and can be cut", caseList, true},
+	{"a name is changed under its rule", caseRename, true},
+	{"tags are kept, also of what has ended", caseTags, true},
+	{"ending what has ended does no harm", caseTerminateTwice, true},
+	{"the queue's order is changed while a session waits", casePriority, false},
+	{"keeping and simulating touch running sessions only", caseKeep, false},
+	{"watching begins with everything and misses nothing", caseWatch, true},
+	{"watching resumes after any event", caseWatchResumes, true},
+	{"watching ends with its function and with its context", caseWatchEnds, true},
+	{"a watcher that is slow delays only itself", caseWatchSlow, true},
+	{"logs are read whole, from the end and with times", caseLogs, false},
+	{"logs are followed to the end, each line once", caseLogsFollow, false},
+	{"logs that nobody reads on end when they are closed", caseLogsClose, false},
+	{"what was used is told", caseUsage, false},
+	{"a terminal is opened once, listed and closed", caseTerminalList, false},
+	{"a terminal's output comes once, whatever happens to its viewers", caseTerminalOutput, false},
+	{"a terminal's input comes once, whatever happens to its viewers", caseTerminalInput, false},
+	{"a viewer that is stalled stalls only itself", caseTerminalStalled, false},
+	{"a command gives its output, its code and its failure apart", caseExec, false},
+	{"a command takes its input whole", caseExecInput, false},
+	{"a command ends when its stream is closed", caseExecClose, false},
+	{"apps are listed, and those that are not there say so", caseApps, false},
+	{"a port is reached when something listens", casePort, false},
+	{"a kernel answers ssh, by one key", caseSSH, false},
+	{"a file is taken in pieces and appears whole", caseUpload, false},
+	{"a file is read in parts", caseRead, false},
+	{"directories are listed in parts and changed", caseFiles, false},
+	{"a folder is mounted, outlives its session and goes through the trash", caseFolders, false},
+	{"images are listed with those who use them", caseImages, false},
+	{"a session is made an image, which is used and removed", caseCommit, false},
+	{"an end makes an image and keeps the newest of its name", caseCommitOnEnd, false},
+	{"pulling tells how it ends", casePullImage, false},
+	{"an image is sent and put together", caseTransfer, false},
+	{"devices, their history and accounts are told", caseDevices, false},
+	{"the machine is probed and looked into", caseHost, false},
+	{"a call ends with its context", caseCancelled, true},
+	{"a hundred calls at a time do not disturb each other", caseCrowd, true},
 }
 
 type world struct {
