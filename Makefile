@@ -66,7 +66,7 @@ frontend/node_modules/.package-lock.json: frontend/package-lock.json
 	@cd frontend && npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
-UI_SOURCES := $(shell find frontend/src frontend/public frontend/index.html frontend/vite.config.ts frontend/tsconfig.json \
+UI_SOURCES := $(shell find frontend/src frontend/public frontend/index.html frontend/vite.config.ts frontend/packed.ts frontend/tsconfig.json \
   frontend/notebook/src frontend/notebook/index.html frontend/notebook/vite.config.ts frontend/notebook/tsconfig.json -type f 2>/dev/null)
 frontend/dist/index.html: frontend/node_modules/.package-lock.json $(UI_SOURCES)
 	@cd frontend && npm run --silent build

@@ -1,6 +1,7 @@
 import react from '@vitejs/plugin-react'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+import { packed } from './packed'
 
 // `npm run dev` shows the page with live reload against a running `slipway serve`:
 //   SLIPWAY_URL=http://127.0.0.1:7421 SLIPWAY_TOKEN=$(cat "$SLIPWAY_HOME/token") npm run dev
@@ -8,10 +9,12 @@ const target = process.env.SLIPWAY_URL ?? 'http://127.0.0.1:7421'
 const headers: Record<string, string> = { origin: target }
 if (process.env.SLIPWAY_TOKEN) headers.authorization = `Bearer ${process.env.SLIPWAY_TOKEN}`
 
+const at = (path: string) => fileURLToPath(new URL(path, import.meta.url))
+
 export default defineConfig({
   base: '/',
-  plugins: [react()],
-  resolve: { alias: { '@': fileURLToPath(new URL('./src', import.meta.url)) } },
+  plugins: [react(), packed(at('./dist'))],
+  resolve: { alias: { '@': at('./src') } },
   build: { outDir: 'dist', emptyOutDir: true, sourcemap: false, target: 'es2022', chunkSizeWarningLimit: 900 },
   server: { proxy: { '/api': { target, changeOrigin: true, ws: true, headers } } },
   test: {

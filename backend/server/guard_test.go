@@ -264,9 +264,9 @@ func TestSite(t *testing.T) {
 			!strings.Contains(body, "app") {
 			t.Errorf("%d %v %s", response.StatusCode, response.Header, body)
 		}
-		packed, body := get("/assets/app-1.js", "Accept-Encoding", "br, gzip")
-		if packed.Header.Get("Content-Encoding") != "gzip" || body != "packed" {
-			t.Errorf("%v %s", packed.Header, body)
+		sent, body := get("/assets/app-1.js", "Accept-Encoding", "br, gzip")
+		if sent.Header.Get("Content-Encoding") != "gzip" || body != string(packed(t, appScript)) {
+			t.Errorf("%v %s", sent.Header, body)
 		}
 	})
 	t.Run("a file that is missing is no page", func(t *testing.T) {

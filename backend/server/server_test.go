@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -56,6 +58,22 @@ func startFor(t testing.TB, users ...int) *world {
 	return startOn(t, hubtest.New("local"), &hubtest.Shelf{}, users...)
 }
 
+// appScript is a file of the interface, which is stored packed.
+const appScript = `console.log("app")`
+
+func packed(t testing.TB, text string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
 // startOn starts a server over an agent that remembers what stands on a shelf.
 func startOn(t testing.TB, agent *hubtest.Agent, shelf *hubtest.Shelf, users ...int) *world {
 	t.Helper()
@@ -70,8 +88,7 @@ func startOn(t testing.TB, agent *hubtest.Agent, shelf *hubtest.Shelf, users ...
 	}
 	assets := fstest.MapFS{
 		"index.html":         {Data: []byte(`<!doctype html><script>boot()</script><div id="root"></div>`)},
-		"assets/app-1.js":    {Data: []byte(`console.log("app")`)},
-		"assets/app-1.js.gz": {Data: []byte("packed")},
+		"assets/app-1.js.gz": {Data: packed(t, appScript)},
 		"icon.svg":           {Data: []byte(`<svg/>`)},
 	}
 	w.server = server.New(server.Config{

@@ -2,10 +2,12 @@ package server
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"html/template"
+	"io"
 	"io/fs"
 	"mime"
 	"net/http"
@@ -73,31 +75,33 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.serveBytes(w, r, "index.html", s.index)
 }
 
-// serveFile serves a file and reports whether it exists.
+// serveFile serves a file, which may be there only with .gz at its end, and reports whether it exists.
 func (s *site) serveFile(w http.ResponseWriter, r *http.Request, name string) bool {
-	info, err := fs.Stat(s.assets, name)
-	if err != nil || info.IsDir() {
-		return false
+	data, err := fs.ReadFile(s.assets, name)
+	if err != nil {
+		if data, err = fs.ReadFile(s.assets, name+".gz"); err != nil {
+			return false
+		}
+		w.Header().Set("Vary", "Accept-Encoding")
+		if accepts(r, "gzip") {
+			w.Header().Set("Content-Encoding", "gzip")
+		} else if data, err = unpacked(data); err != nil {
+			return false
+		}
 	}
 	if strings.HasPrefix(name, "assets/") { // named by a digest of the content
 		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 	}
-	w.Header().Set("Vary", "Accept-Encoding")
-	for _, packed := range []struct{ encoding, suffix string }{{"br", ".br"}, {"gzip", ".gz"}} {
-		if !accepts(r, packed.encoding) {
-			continue
-		}
-		if data, err := fs.ReadFile(s.assets, name+packed.suffix); err == nil {
-			w.Header().Set("Content-Encoding", packed.encoding)
-			s.serveBytes(w, r, name, data)
-			return true
-		}
+	s.serveBytes(w, r, name, data)
+	return true
+}
+
+func unpacked(data []byte) ([]byte, error) {
+	unpacker, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
 	}
-	data, err := fs.ReadFile(s.assets, name)
-	if err == nil {
-		s.serveBytes(w, r, name, data)
-	}
-	return err == nil
+	return io.ReadAll(unpacker)
 }
 
 func accepts(r *http.Request, encoding string) bool {

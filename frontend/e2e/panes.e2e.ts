@@ -29,6 +29,7 @@ describe('a terminal with several shells', () => {
   it('divides a tab into panes, which keep their places and their shells over a reload', async () => {
     const shell = await open()
     const { page } = shell
+    await page.locator('[data-tab]').first().waitFor()
     const before = await page.locator('[data-tab]').count()
     await shell.run('clear; pane=left')
     const shown = () => page.locator('[data-active="true"]').getAttribute('data-testid')

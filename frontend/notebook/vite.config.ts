@@ -1,9 +1,9 @@
 import react from '@vitejs/plugin-react'
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { gzipSync } from 'node:zlib'
 import { defineConfig, type Plugin } from 'vite'
+import { packed } from '../packed'
 
 const at = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const python = at('../node_modules/pyodide/')
@@ -26,26 +26,6 @@ function withPython(): Plugin {
         source: JSON.stringify({ ...lock, packages: {} }),
       })
       this.emitFile({ type: 'asset', fileName: 'icon.svg', source: readFileSync(at('../public/icon.svg')) })
-    },
-  }
-}
-
-/** Packs every file that gets smaller by it, since all of them are embedded in the program. */
-function packed(dir: string): Plugin {
-  return {
-    name: 'packed',
-    apply: 'build',
-    closeBundle() {
-      writeFileSync(join(dir, '.gitkeep'), '')
-      for (const entry of readdirSync(dir, { recursive: true, withFileTypes: true })) {
-        const path = join(entry.parentPath, entry.name)
-        if (!entry.isFile() || entry.name.startsWith('.') || entry.name === 'index.html') continue
-        const data = readFileSync(path)
-        const smaller = gzipSync(data, { level: 9 })
-        if (smaller.length > data.length * 0.95) continue
-        writeFileSync(`${path}.gz`, smaller)
-        rmSync(path)
-      }
     },
   }
 }
