@@ -140,7 +140,8 @@ func (t *tally) lacks(g gpu.Grant, with []gpu.Grant) string {
 // audit takes back the placements that allocate what another session has. There are none unless this package is wrong.
 func (p *planner) audit() (refused []string) {
 	var a *auditor
-	for _, d := range p.made {
+	for i := range p.made {
+		d := &p.made[i]
 		if d.Place == nil {
 			continue
 		}

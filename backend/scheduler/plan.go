@@ -48,7 +48,8 @@ type planner struct {
 	next       time.Time
 	room       *room
 	decisions  map[session.ID]*Decision
-	made       []*Decision         // in the order in which they were made
+	made       []Decision          // in order; of the capacity of the queue, as waits is, since others point into it
+	waits      []session.Wait
 	head       *reservation        // of the first that does not fit
 	impossible map[part][]sentence // why the machine can never hold it; empty: it can
 	empty      *gpu.Ledger         // nothing is allocated in it
@@ -57,8 +58,10 @@ type planner struct {
 }
 
 func newPlanner(s Snapshot, now time.Time) *planner {
-	return &planner{snapshot: s, now: now, decisions: make(map[session.ID]*Decision, len(s.Queue)),
-		impossible: map[part][]sentence{}, allowances: newAllowances(s), shares: map[part]gpu.Share{}}
+	n := len(s.Queue)
+	return &planner{snapshot: s, now: now, decisions: make(map[session.ID]*Decision, n), made: make([]Decision, 0, n),
+		waits: make([]session.Wait, 0, n), impossible: map[part][]sentence{}, allowances: newAllowances(s),
+		shares: map[part]gpu.Share{}}
 }
 
 func (p *planner) lookAgain(at time.Time) {
@@ -68,12 +71,15 @@ func (p *planner) lookAgain(at time.Time) {
 }
 
 func (p *planner) put(d Decision) *Decision {
-	p.made, p.decisions[d.Session] = append(p.made, &d), &d
-	return &d
+	p.made = append(p.made, d)
+	made := &p.made[len(p.made)-1]
+	p.decisions[d.Session] = made
+	return made
 }
 
 func (p *planner) wait(q Request, w session.Wait) *Decision {
-	return p.put(Decision{Session: q.Session, Wait: &w})
+	p.waits = append(p.waits, w)
+	return p.put(Decision{Session: q.Session, Wait: &p.waits[len(p.waits)-1]})
 }
 
 func (p *planner) decide(q Request, ahead, line int) {

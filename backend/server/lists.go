@@ -4,98 +4,152 @@ import (
 	"encoding"
 	"encoding/json"
 	"reflect"
+	"strings"
+	"sync"
 )
 
 // complete returns value with empty lists and maps in place of nil ones, at any depth, so that a client never gets null
-// for a list. It copies what it changes.
+// where it expects a list. It changes nothing that value refers to.
 func complete(value any) any {
 	if value == nil {
 		return nil
 	}
-	whole, _ := completed(reflect.ValueOf(value))
+	fill := fillingOf(reflect.TypeOf(value))
+	if fill == nil {
+		return value
+	}
+	whole := reflect.New(reflect.TypeOf(value)).Elem()
+	whole.Set(reflect.ValueOf(value))
+	fill(whole)
 	return whole.Interface()
 }
 
-// completed returns v without nil lists and maps, and whether that differs from v.
-func completed(v reflect.Value) (reflect.Value, bool) {
-	switch v.Kind() {
-	case reflect.Pointer, reflect.Interface:
-		if v.IsNil() {
-			return v, false
-		}
-		target, changed := completed(v.Elem())
-		if !changed || v.Kind() == reflect.Interface {
-			return target, changed
-		}
-		whole := reflect.New(v.Type().Elem())
-		whole.Elem().Set(target)
-		return whole, true
-	case reflect.Struct:
-		return completedStruct(v)
-	case reflect.Slice:
-		if v.IsNil() {
-			return reflect.MakeSlice(v.Type(), 0, 0), true
-		}
-		return completedList(v)
-	case reflect.Map:
-		if v.IsNil() {
-			return reflect.MakeMap(v.Type()), true
-		}
-		return completedMap(v)
+// filling replaces the nil lists and maps in a value, which it may set, and copies what the value refers to before it
+// changes that.
+type filling func(v reflect.Value)
+
+var fillings sync.Map // of filling by reflect.Type
+
+// fillingOf returns nil for a type without lists and maps.
+func fillingOf(t reflect.Type) filling {
+	if known, ok := fillings.Load(t); ok {
+		return known.(filling) //nolint:forcetypeassert // it holds nothing else
 	}
-	return v, false
+	fill := newFillings{}.of(t)
+	fillings.Store(t, fill)
+	return fill
 }
 
-func completedStruct(v reflect.Value) (whole reflect.Value, changed bool) {
-	switch v.Interface().(type) {
-	case json.Marshaler, encoding.TextMarshaler:
-		return v, false
+// newFillings are those of types that are being looked at, since a type may contain itself.
+type newFillings map[reflect.Type]*filling
+
+func (n newFillings) of(t reflect.Type) filling {
+	if under := n[t]; under != nil {
+		return func(v reflect.Value) {
+			if *under != nil {
+				(*under)(v)
+			}
+		}
 	}
-	whole = v
-	for field, value := range v.Fields() {
+	if t.Implements(reflect.TypeFor[json.Marshaler]()) || t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
+		return nil
+	}
+	under := new(filling)
+	n[t] = under
+	switch t.Kind() {
+	case reflect.Interface:
+		*under = func(v reflect.Value) {
+			if !v.IsNil() {
+				v.Set(reflect.ValueOf(complete(v.Interface())))
+			}
+		}
+	case reflect.Pointer:
+		*under = n.pointer(t)
+	case reflect.Struct:
+		*under = n.structure(t)
+	case reflect.Slice:
+		*under = n.list(t)
+	case reflect.Map:
+		*under = n.table(t)
+	}
+	return *under
+}
+
+func (n newFillings) pointer(t reflect.Type) filling {
+	fill := n.of(t.Elem())
+	if fill == nil {
+		return nil
+	}
+	return func(v reflect.Value) {
+		if !v.IsNil() {
+			target := reflect.New(t.Elem())
+			target.Elem().Set(v.Elem())
+			fill(target.Elem())
+			v.Set(target)
+		}
+	}
+}
+
+func (n newFillings) structure(t reflect.Type) filling {
+	type part struct {
+		index int
+		fill  filling
+		omit  bool // if nil
+	}
+	var parts []part
+	for field := range t.Fields() {
 		if !field.IsExported() {
 			continue
 		}
-		value, differs := completed(value)
-		if !differs {
-			continue
+		if fill := n.of(field.Type); fill != nil {
+			parts = append(parts, part{field.Index[0], fill, strings.Contains(field.Tag.Get("json"), ",omitempty") &&
+				(field.Type.Kind() == reflect.Slice || field.Type.Kind() == reflect.Map)})
 		}
-		if !changed {
-			whole, changed = reflect.New(v.Type()).Elem(), true
-			whole.Set(v)
-		}
-		whole.FieldByIndex(field.Index).Set(value)
 	}
-	return whole, changed
+	if parts == nil {
+		return nil
+	}
+	return func(v reflect.Value) {
+		for _, p := range parts {
+			if field := v.Field(p.index); !p.omit || !field.IsNil() {
+				p.fill(field)
+			}
+		}
+	}
 }
 
-func completedList(v reflect.Value) (whole reflect.Value, changed bool) {
-	whole = v
-	for i := range v.Len() {
-		item, differs := completed(v.Index(i))
-		if !differs && (item.Kind() <= reflect.Complex128 || item.Kind() == reflect.String) {
-			break // no item of these kinds differs
-		}
-		if differs && !changed {
-			whole, changed = reflect.MakeSlice(v.Type(), v.Len(), v.Len()), true
+func (n newFillings) list(t reflect.Type) filling {
+	fill := n.of(t.Elem())
+	return func(v reflect.Value) {
+		switch {
+		case v.IsNil():
+			v.Set(reflect.MakeSlice(t, 0, 0))
+		case fill != nil:
+			whole := reflect.MakeSlice(t, v.Len(), v.Len())
 			reflect.Copy(whole, v)
-		}
-		if differs {
-			whole.Index(i).Set(item)
+			for i := range whole.Len() {
+				fill(whole.Index(i))
+			}
+			v.Set(whole)
 		}
 	}
-	return whole, changed
 }
 
-func completedMap(v reflect.Value) (reflect.Value, bool) {
-	whole, changed := reflect.MakeMap(v.Type()), false
-	for key, value := range v.Seq2() {
-		item, differs := completed(value)
-		if !differs {
-			item = value
+func (n newFillings) table(t reflect.Type) filling {
+	fill := n.of(t.Elem())
+	return func(v reflect.Value) {
+		switch {
+		case v.IsNil():
+			v.Set(reflect.MakeMap(t))
+		case fill != nil:
+			whole := reflect.MakeMapWithSize(t, v.Len())
+			for key, value := range v.Seq2() {
+				item := reflect.New(t.Elem()).Elem()
+				item.Set(value)
+				fill(item)
+				whole.SetMapIndex(key, item)
+			}
+			v.Set(whole)
 		}
-		whole.SetMapIndex(key, item)
-		changed = changed || differs
 	}
-	return whole, changed
 }

@@ -196,3 +196,23 @@ func TestPatternsFindWhatTheyForbid(t *testing.T) {
 		}
 	}
 }
+
+// TestPathsOfTheMapExist checks the files that documents name. In backend/README.md a path begins at backend, or at the
+// directory of the interface that the sentence is about.
+func TestPathsOfTheMapExist(t *testing.T) {
+	root := moduleRoot(t)
+	files := treeFiles(t, root)
+	named := regexp.MustCompile("`([A-Za-z0-9_./*-]+\\.(?:go|ts|tsx|sh|md))`")
+	for _, document := range []string{"README.md", "SECURITY.md", "backend/README.md", "tunnel/SPEC.md"} {
+		content, err := os.ReadFile(filepath.Join(root, document))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range named.FindAllSubmatch(content, -1) {
+			pattern := regexp.MustCompile(`(^|/)` + strings.ReplaceAll(regexp.QuoteMeta(string(at[1])), `\*`, `[^/]*`) + `$`)
+			if !slices.ContainsFunc(files, pattern.MatchString) {
+				t.Errorf("%s names %s, which does not exist", document, at[1])
+			}
+		}
+	}
+}
