@@ -73,8 +73,8 @@ func unset(value reflect.Value, path string) []string {
 	return nil
 }
 
-// asked launches a spec as the interface does and returns what its agent was asked for. A live session of that name ends
-// before.
+// asked launches a spec as the interface does, after the end of a live session of that name, and returns what its agent
+// was asked for.
 func (w *world) asked(t *testing.T, spec session.Spec) session.Spec {
 	t.Helper()
 	live, err := w.agent.List(t.Context(), session.Filter{Live: true})

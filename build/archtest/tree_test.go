@@ -209,7 +209,8 @@ func TestPathsOfTheMapExist(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, at := range named.FindAllSubmatch(content, -1) {
-			pattern := regexp.MustCompile(`(^|/)` + strings.ReplaceAll(regexp.QuoteMeta(string(at[1])), `\*`, `[^/]*`) + `$`)
+			path := strings.ReplaceAll(regexp.QuoteMeta(string(at[1])), `\*`, `[^/]*`)
+			pattern := regexp.MustCompile(`(^|/)` + path + `$`)
 			if !slices.ContainsFunc(files, pattern.MatchString) {
 				t.Errorf("%s names %s, which does not exist", document, at[1])
 			}
