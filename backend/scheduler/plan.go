@@ -48,7 +48,7 @@ type planner struct {
 	next       time.Time
 	room       *room
 	decisions  map[session.ID]*Decision
-	made       []Decision          // in order; of the capacity of the queue, as waits is, since others point into it
+	made       []Decision // in order; of the capacity of the queue, as waits is, since others point into it
 	waits      []session.Wait
 	head       *reservation        // of the first that does not fit
 	impossible map[part][]sentence // why the machine can never hold it; empty: it can

@@ -14,7 +14,7 @@ func TestNothingSecretLeavesTheServer(t *testing.T) {
 		"a folder": folderOut(session.Folder{UsedBy: []session.FolderUser{{Owner: "hush"}}}),
 	}
 	for name, answer := range answers {
-		text, err := json.Marshal(complete(answer))
+		text, err := json.Marshal(new(lists).complete(answer))
 		if err != nil || strings.Contains(string(text), "hush") {
 			t.Errorf("%s tells a secret: %s, %v", name, text, err)
 		}

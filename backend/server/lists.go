@@ -8,13 +8,18 @@ import (
 	"sync"
 )
 
+// lists completes answers of a few types. The zero value is ready, and safe for concurrent use.
+type lists struct {
+	known sync.Map // of filling by reflect.Type
+}
+
 // complete returns value with empty lists and maps in place of nil ones, at any depth, so that a client never gets null
 // where it expects a list. It changes nothing that value refers to.
-func complete(value any) any {
+func (l *lists) complete(value any) any {
 	if value == nil {
 		return nil
 	}
-	fill := fillingOf(reflect.TypeOf(value))
+	fill := l.fillingOf(reflect.TypeOf(value))
 	if fill == nil {
 		return value
 	}
@@ -28,23 +33,24 @@ func complete(value any) any {
 // changes that.
 type filling func(v reflect.Value)
 
-var fillings sync.Map // of filling by reflect.Type
-
 // fillingOf returns nil for a type without lists and maps.
-func fillingOf(t reflect.Type) filling {
-	if known, ok := fillings.Load(t); ok {
+func (l *lists) fillingOf(t reflect.Type) filling {
+	if known, ok := l.known.Load(t); ok {
 		return known.(filling) //nolint:forcetypeassert // it holds nothing else
 	}
-	fill := newFillings{}.of(t)
-	fillings.Store(t, fill)
+	fill := newFillings{l, map[reflect.Type]*filling{}}.of(t)
+	l.known.Store(t, fill)
 	return fill
 }
 
-// newFillings are those of types that are being looked at, since a type may contain itself.
-type newFillings map[reflect.Type]*filling
+// newFillings are those of the types that one type consists of. A type may contain itself.
+type newFillings struct {
+	lists *lists
+	types map[reflect.Type]*filling
+}
 
 func (n newFillings) of(t reflect.Type) filling {
-	if under := n[t]; under != nil {
+	if under := n.types[t]; under != nil {
 		return func(v reflect.Value) {
 			if *under != nil {
 				(*under)(v)
@@ -55,12 +61,12 @@ func (n newFillings) of(t reflect.Type) filling {
 		return nil
 	}
 	under := new(filling)
-	n[t] = under
+	n.types[t] = under
 	switch t.Kind() {
 	case reflect.Interface:
 		*under = func(v reflect.Value) {
 			if !v.IsNil() {
-				v.Set(reflect.ValueOf(complete(v.Interface())))
+				v.Set(reflect.ValueOf(n.lists.complete(v.Interface())))
 			}
 		}
 	case reflect.Pointer:

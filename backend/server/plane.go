@@ -238,6 +238,7 @@ func (s planeRoutes) events(w http.ResponseWriter, r *http.Request) error {
 	watcher := s.hub.Watch(hub.Cursor{Epoch: r.FormValue("epoch"), Seq: after}, shell)
 	defer watcher.Close()
 	go conn.discard()
+	var events lists
 	for {
 		event, err := watcher.Next(ctx)
 		if err != nil {
@@ -245,7 +246,7 @@ func (s planeRoutes) events(w http.ResponseWriter, r *http.Request) error {
 				time.Now().Add(time.Second))
 			return nil
 		}
-		text, err := json.Marshal(complete(event))
+		text, err := json.Marshal(events.complete(event))
 		if err != nil {
 			s.log.Error("an event cannot be written", "error", err)
 			return nil

@@ -51,7 +51,7 @@ func writeJSON(w http.ResponseWriter, status int, value any) {
 	w.WriteHeader(status)
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(complete(value))
+	_ = encoder.Encode(value)
 }
 
 // wrongMethod answers a request whose method is not among the allowed ones.
