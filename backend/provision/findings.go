@@ -163,7 +163,7 @@ func plain(value string) bool {
 
 func unreadable(why string) error {
 	return session.NewError(session.CodeInstallFailed, "What the machine answered cannot be read: "+why+".",
-		"Look at what its login shell prints when nobody is at a terminal; ~/.bashrc should print nothing then.")
+		"Look at what its login shell prints without a terminal; ~/.bashrc should print nothing then.")
 }
 
 func (f *Findings) facts(now time.Time) map[string]func(string) error {

@@ -345,7 +345,7 @@ func read(raw []byte, into any) error {
 	}
 	if err := json.Unmarshal(raw, into); err != nil {
 		return session.WrapError(err, session.CodeInstallFailed, "What the program answered there cannot be read.",
-			"Look at what the login shell prints when nobody is at a terminal.")
+			"Look at what the login shell prints without a terminal.")
 	}
 	if err := gate().Check(into); err != nil {
 		return session.WrapError(err, session.CodeAgentReply,

@@ -123,7 +123,7 @@ func (m *Meter) Since(id session.ID, since time.Time) []session.Usage {
 }
 
 // Run samples the machine and its sessions until ctx ends: often while somebody watches, seldom otherwise, and not at
-// all while nobody watches and nothing runs.
+// all while there is no watcher and no session runs.
 func (m *Meter) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		running := m.SampleSessions(ctx)

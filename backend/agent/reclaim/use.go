@@ -25,7 +25,7 @@ const (
 	endedKept   = 20              // ended sessions that can still be simulated
 )
 
-// traffic is when a session was last used from outside. It is stored, as nobody can use it while the agent is down.
+// traffic is when a session was last used from outside. It is stored, as there is no use while the agent is down.
 type traffic struct {
 	Last  time.Time `json:"last,omitzero"`  // through a terminal or an app
 	Input time.Time `json:"input,omitzero"` // by a person to a terminal

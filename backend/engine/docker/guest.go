@@ -180,7 +180,7 @@ func (l *link) accept(ctx context.Context) (net.Conn, error) {
 			l.current = conn
 			return conn, nil
 		}
-		conn.Close() //nolint:errcheck // it is nobody we know
+		conn.Close() //nolint:errcheck // it is no trusted process
 	}
 }
 

@@ -226,7 +226,7 @@ func (s *Sim) load() error {
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return session.WrapError(err, session.CodeServerInvalid,
-			fmt.Sprintf("The simulated engine's file %s cannot be read.", s.statePath()), "Move it away to begin anew.")
+			fmt.Sprintf("The simulated engine's file %s cannot be read.", s.statePath()), "Move it away to start over.")
 	}
 	for _, r := range saved.Containers {
 		log, err := openLog(filepath.Join(s.containerDir(r.State.ID), "log"), s.config.Clock)

@@ -85,7 +85,7 @@ func (s *server) ask(w http.ResponseWriter, r *http.Request) {
 func sendFile(w http.ResponseWriter, content io.Reader) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Content-Type", "application/octet-stream")
-	_, _ = io.Copy(w, content) // nobody is left to tell
+	_, _ = io.Copy(w, content) // the reader may have left
 }
 
 func (s *server) readPart(at string, r *http.Request) ([]byte, error) {

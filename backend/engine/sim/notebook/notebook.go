@@ -160,5 +160,5 @@ func writeJSON(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // nobody is left to tell
+	_ = json.NewEncoder(w).Encode(body) // the reader may have left
 }

@@ -111,13 +111,13 @@ func (c *command) printf(format string, args ...any) {
 
 // fail prints an error and returns 1.
 func (c *command) fail(format string, args ...any) int {
-	fmt.Fprintf(c.err, "%s: %s\n", c.name, fmt.Sprintf(format, args...)) //nolint:errcheck // nobody is left to tell
+	fmt.Fprintf(c.err, "%s: %s\n", c.name, fmt.Sprintf(format, args...)) //nolint:errcheck // the reader may have left
 	return 1
 }
 
 // usage prints the usage and returns 2.
 func (c *command) usage(text string) int {
-	fmt.Fprintf(c.err, "usage: %s %s\n", c.name, text) //nolint:errcheck // nobody is left to tell
+	fmt.Fprintf(c.err, "usage: %s %s\n", c.name, text) //nolint:errcheck // the reader may have left
 	return 2
 }
 

@@ -114,7 +114,7 @@ func New(w *World, config Config) (*Shell, error) {
 func (s *Shell) Run(ctx context.Context, script, name string, args ...string) int {
 	file, err := parse(script, name)
 	if err != nil {
-		fmt.Fprintf(s.config.Stderr, "%s\n", err) //nolint:errcheck // nobody is left to tell
+		fmt.Fprintf(s.config.Stderr, "%s\n", err) //nolint:errcheck // the reader may have left
 		return 2
 	}
 	s.runner.Params = args
@@ -138,7 +138,7 @@ func (s *Shell) finish(ctx context.Context, err error) int {
 	case exited:
 		return int(status)
 	}
-	fmt.Fprintf(s.config.Stderr, "shell: %v\n", err) //nolint:errcheck // nobody is left to tell
+	fmt.Fprintf(s.config.Stderr, "shell: %v\n", err) //nolint:errcheck // the reader may have left
 	return 1
 }
 

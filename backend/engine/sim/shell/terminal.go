@@ -255,7 +255,7 @@ func (t *Terminal) foreground(text string) (code int, exited bool) {
 func (s *Shell) line(ctx context.Context, text string, stdin *os.File) (code int, exited bool) {
 	file, err := parse(text, "")
 	if err != nil {
-		io.WriteString(s.config.Stderr, "bash: "+err.Error()+"\n") //nolint:errcheck // nobody is left to tell
+		io.WriteString(s.config.Stderr, "bash: "+err.Error()+"\n") //nolint:errcheck // the reader may have left
 		return 2, false
 	}
 	if err := interp.StdIO(stdin, s.config.Stdout, s.config.Stderr)(s.runner); err != nil {
