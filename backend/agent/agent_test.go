@@ -64,11 +64,13 @@ func (g *scriptedGuest) Close() error {
 
 var errLost = &session.Error{Code: "session_use_unavailable", Message: "The connection into the session was lost."}
 
+func (g *scriptedGuest) Done() <-chan struct{} { return g.done }
+
 func (g *scriptedGuest) Events(ctx context.Context, fn func(link.Event) error) error {
 	for {
 		select {
 		case e := <-g.events:
-			if err := fn(e); err != nil {
+			if err := fn(e); err != nil || e.Exit != nil {
 				return err
 			}
 		case <-g.done:

@@ -15,7 +15,7 @@ type eventState struct {
 	exit    *int
 	oom     int
 	trouble *session.Cause
-	behind  int // streams that have not sent the exit
+	behind  int // streams whose callers have not closed them
 }
 
 type events struct {
@@ -59,13 +59,12 @@ func next(sent, state eventState) []link.Event {
 
 func (g *Guest) sendEvents(ctx context.Context, stream net.Conn) error {
 	g.events.change(func(s *eventState) { s.behind++ })
-	exited := sync.OnceFunc(func() { g.events.change(func(s *eventState) { s.behind-- }) })
-	defer exited()
+	defer g.events.change(func(s *eventState) { s.behind-- })
 	if err := link.ReplyOK(stream, struct{}{}); err != nil {
 		return nil
 	}
 	gone := make(chan struct{})
-	go func() { // the caller sends nothing more, so a read returns at the end of the stream
+	go func() { // the caller sends nothing more, and closes the stream when it has read the exit
 		defer close(gone)
 		_, _ = stream.Read(make([]byte, 1))
 	}()
@@ -78,9 +77,6 @@ func (g *Guest) sendEvents(ctx context.Context, stream net.Conn) error {
 			}
 		}
 		sent = state
-		if state.exit != nil {
-			exited()
-		}
 		if state.ready {
 			g.watch()
 		}
@@ -96,7 +92,8 @@ func (g *Guest) sendEvents(ctx context.Context, stream net.Conn) error {
 	}
 }
 
-// Flush waits until every events stream has sent the exit, if there is one.
+// Flush waits until whoever listens to events has read the exit, if there is one. That it is written is not enough: it
+// may still be inside a process of the container, which ends with the guest.
 func (g *Guest) Flush(ctx context.Context) error {
 	for {
 		state, changed := g.events.look()

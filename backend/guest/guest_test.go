@@ -144,7 +144,8 @@ func TestEveryEventsStreamBeginsWithWhatIsTrue(t *testing.T) {
 	for range 2 {
 		client := join(t, g)
 		var got []string
-		done := errors.New("seen all")
+		passed, pass := context.WithCancel(t.Context())
+		pass()
 		err := client.Events(t.Context(), func(e link.Event) error {
 			switch {
 			case e.Error != nil:
@@ -154,11 +155,14 @@ func TestEveryEventsStreamBeginsWithWhatIsTrue(t *testing.T) {
 			case e.OOM == 2:
 				got = append(got, "oom")
 			case e.Exit != nil && *e.Exit == 3:
-				return done
+				got = append(got, "exit")
+				if g.Flush(passed) == nil {
+					t.Error("the guest would end before its exit is read")
+				}
 			}
 			return nil
 		})
-		if want := "session_start_no-shell ready oom"; !errors.Is(err, done) || strings.Join(got, " ") != want {
+		if want := "session_start_no-shell ready oom exit"; err != nil || strings.Join(got, " ") != want {
 			t.Errorf("got %q, %v", got, err)
 		}
 	}

@@ -46,6 +46,7 @@ func Connect(ctx context.Context, conn net.Conn) (Client, error) {
 type Connection interface {
 	Events(ctx context.Context, fn func(link.Event) error) error
 	Notice(ctx context.Context, text string) error
+	Done() <-chan struct{} // closed when the link is lost or closed
 	Close() error
 }
 

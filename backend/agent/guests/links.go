@@ -193,7 +193,8 @@ func (l *Links) listen(ctx context.Context, k *Link, client Client) error {
 		return nil
 	})
 	if err == nil {
-		err = errors.New("the guest ended its events")
+		<-client.Done()
+		err = errors.New("the guest has ended")
 	}
 	return err
 }

@@ -54,7 +54,8 @@ func (c *Client) Done() <-chan struct{} { return c.mux.Done() }
 // Close closes the link. The guest continues.
 func (c *Client) Close() error { return c.mux.Close() }
 
-// Events calls fn for each event, beginning with the current state, until ctx ends, fn fails, or the link is lost.
+// Events calls fn for each event, beginning with the current state, until ctx ends, fn fails, or the link is lost. It
+// returns nil after the exit, which is the last event: the guest may end once its caller has closed the stream.
 func (c *Client) Events(ctx context.Context, fn func(Event) error) error {
 	stream, err := c.open(ctx, Request{Op: OpEvents}, nil)
 	if err != nil {
@@ -68,7 +69,7 @@ func (c *Client) Events(ctx context.Context, fn func(Event) error) error {
 			return callError(ctx, err)
 		}
 		event.check()
-		if err := fn(event); err != nil {
+		if err := fn(event); err != nil || event.Exit != nil {
 			return err
 		}
 	}
