@@ -93,6 +93,11 @@ func openDesktop(t *testing.T) *desktop {
 		"DISPLAY="+startDisplay(t, t.TempDir()))
 	t.Cleanup(func() { endControlPlane(t, program, d.env, "with-notebook") })
 	start(t, exec.Command("openbox"), d.env)
+	waitFor(t, "the window manager", func() bool {
+		cmd := exec.Command("wmctrl", "-m")
+		cmd.Env = d.env
+		return cmd.Run() == nil
+	})
 	d.open()
 	return d
 }

@@ -100,14 +100,15 @@ func (d *driver) close() {
 	waitFor(d.t, "the window to be gone", func() bool { return syscall.Kill(pid, 0) != nil })
 }
 
-// startDisplay starts an X server on a display of its own choosing.
+// startDisplay starts an X server on a display of its own choosing. Without -noreset it would begin anew, and turn away
+// whoever connects then, each time that its last client leaves.
 func startDisplay(t testing.TB, dir string) string {
 	t.Helper()
 	read, write, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("Xvfb", "-displayfd", "3", "-screen", "0", "1400x900x24", "-nolisten", "tcp")
+	cmd := exec.Command("Xvfb", "-displayfd", "3", "-screen", "0", "1400x900x24", "-nolisten", "tcp", "-noreset")
 	cmd.ExtraFiles = []*os.File{write}
 	cmd.Dir = dir
 	start(t, cmd, os.Environ())
