@@ -12,6 +12,7 @@ require (
 	github.com/docker/cli v29.9.3+incompatible
 	github.com/docker/docker v28.5.2+incompatible
 	github.com/docker/docker-credential-helpers v0.9.12
+	github.com/go-json-experiment/json v1.27.2 // encoding/json/v2 of Go 1.27
 	github.com/godbus/dbus/v5 v5.2.4
 	github.com/gofrs/flock v0.13.2
 	github.com/gorilla/websocket v1.5.3

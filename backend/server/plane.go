@@ -3,7 +3,6 @@ package server
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -238,7 +237,6 @@ func (s planeRoutes) events(w http.ResponseWriter, r *http.Request) error {
 	watcher := s.hub.Watch(hub.Cursor{Epoch: r.FormValue("epoch"), Seq: after}, shell)
 	defer watcher.Close()
 	go conn.discard()
-	var events lists
 	for {
 		event, err := watcher.Next(ctx)
 		if err != nil {
@@ -246,7 +244,7 @@ func (s planeRoutes) events(w http.ResponseWriter, r *http.Request) error {
 				time.Now().Add(time.Second))
 			return nil
 		}
-		text, err := json.Marshal(events.complete(event))
+		text, err := encode(event)
 		if err != nil {
 			s.log.Error("an event cannot be written", "error", err)
 			return nil

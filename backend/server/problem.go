@@ -1,13 +1,17 @@
 package server
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 
 	"slipway/backend/session"
 )
@@ -49,9 +53,17 @@ func writeJSON(w http.ResponseWriter, status int, value any) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(value)
+	text, _ := encode(value) // it is of one of the types of the API, and so can be encoded
+	_, _ = w.Write(text)     // the client may be gone
+}
+
+// encode encodes an answer as the standard library does, but for empty lists and maps in place of nil ones, so that a
+// client never gets null where it expects a list.
+func encode(value any) ([]byte, error) {
+	var text bytes.Buffer
+	err := json.MarshalWrite(&text, value, jsonv1.DefaultOptionsV1(), json.FormatNilSliceAsNull(false),
+		json.FormatNilMapAsNull(false), jsontext.EscapeForHTML(false))
+	return text.Bytes(), err
 }
 
 // wrongMethod answers a request whose method is not among the allowed ones.

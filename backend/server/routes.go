@@ -106,7 +106,6 @@ func takeDraft[In, Out any](m *mounts, at route.Route[In, Out],
 // respond registers a handler whose result is written as JSON; none is no body. If the client has disconnected before
 // the answer to a request that started an operation, it cancels the operation.
 func (m *mounts) respond(at *route.Endpoint, handle func(*http.Request) (any, error)) {
-	var answers lists
 	m.stream(at, func(w http.ResponseWriter, r *http.Request) error {
 		value, err := handle(r)
 		started, isOperation := value.(api.Operation)
@@ -120,7 +119,7 @@ func (m *mounts) respond(at *route.Endpoint, handle func(*http.Request) (any, er
 			w.WriteHeader(at.Status)
 			return nil
 		}
-		writeJSON(w, at.Status, answers.complete(value))
+		writeJSON(w, at.Status, value)
 		return nil
 	})
 }

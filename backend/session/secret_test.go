@@ -1,6 +1,10 @@
 package session
 
-import "testing"
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
 
 func TestSecretName(t *testing.T) {
 	for name, want := range map[string]bool{
@@ -11,6 +15,21 @@ func TestSecretName(t *testing.T) {
 			t.Errorf("SecretName(%q) = %v, want %v", name, got, want)
 		}
 	}
+}
+
+func FuzzSecretNameMatchesThePattern(f *testing.F) {
+	pattern := regexp.MustCompile("(?i)" + SecretPattern)
+	for word := range strings.SplitSeq(secretWords+"|PASS|_PW|PIN|SEED", "|") {
+		for _, name := range []string{word, "A_" + word, word + "S", "_" + strings.ToLower(word) + "_1", "X" + word} {
+			f.Add(name)
+		}
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		name = strings.Map(func(r rune) rune { return min(r, '~') }, name) // names of variables are ASCII
+		if got, want := SecretName(name), pattern.MatchString(name); got != want {
+			t.Errorf("SecretName(%q) = %v, and the pattern says %v", name, got, want)
+		}
+	})
 }
 
 func TestRedactedLeavesTheOriginalAlone(t *testing.T) {

@@ -33,16 +33,16 @@ type Session struct {
 	End
 	CreatedAt time.Time `json:"createdAt"`
 	Times
-	Tags     []string `json:"tags,omitzero"` // set by a person, sorted; also of one that has ended
-	Revision uint64   `json:"revision"`      // grows with every stored change of this session
+	Tags     []string `json:"tags"`     // set by a person, sorted; also of one that has ended
+	Revision uint64   `json:"revision"` // grows with every stored change of this session
 }
 
 // Resolved is what the agent derived from the spec and the launch of a session.
 type Resolved struct {
 	Priority  int    `json:"priority"`
-	DependsOn []ID   `json:"dependsOn,omitzero"` // Spec.After as it was understood
-	Pinned    string `json:"pinned,omitempty"`   // its image by digest, as found in preparation
-	ByAdmin   bool   `json:"byAdmin,omitempty"`  // an admin launched it: it may use every image and registry login
+	DependsOn []ID   `json:"dependsOn"`         // Spec.After as it was understood
+	Pinned    string `json:"pinned,omitempty"`  // its image by digest, as found in preparation
+	ByAdmin   bool   `json:"byAdmin,omitempty"` // an admin launched it: it may use every image and registry login
 }
 
 // Progress describes a session while it waits, starts and runs.
@@ -50,8 +50,8 @@ type Progress struct {
 	Attempt   int         `json:"attempt"`        // counts placements; container names carry it
 	Wait      *Wait       `json:"wait,omitempty"` // why a PENDING session is not placed yet
 	Pull      *Pull       `json:"pull,omitempty"` // progress while PULLING
-	Warnings  []Warning   `json:"warnings,omitzero"`
-	Idle      []IdleCheck `json:"idle,omitzero"`       // what the idle checks found last
+	Warnings  []Warning   `json:"warnings"`
+	Idle      []IdleCheck `json:"idle"`                // what the idle checks found last
 	KeepUntil *time.Time  `json:"keepUntil,omitempty"` // it is not reclaimed before
 }
 
@@ -59,8 +59,8 @@ type Progress struct {
 type Allocation struct {
 	Grants      Grants        `json:"grants"`
 	Enforcement gpu.Level     `json:"enforcement"` // what limits the share of a device
-	Kernels     []Kernel      `json:"kernels,omitzero"`
-	Folders     []FolderMount `json:"folders,omitzero"`    // mounted, those of the spec and those that always are
+	Kernels     []Kernel      `json:"kernels"`
+	Folders     []FolderMount `json:"folders"`             // mounted, those of the spec and those that always are
 	Processes   int           `json:"processes,omitempty"` // most processes and threads in each container; 0: no limit
 }
 
@@ -114,9 +114,9 @@ type Pull struct {
 // Grants is what the scheduler allocated: exact CPUs, memory and parts of devices. Those of a session are the sum of
 // its kernels' and are stored in the transaction that makes it SCHEDULED.
 type Grants struct {
-	CPUs   []int       `json:"cpus,omitzero"` // numbers of the machine's CPUs
+	CPUs   []int       `json:"cpus"` // numbers of the machine's CPUs
 	Memory gpu.Bytes   `json:"memory"`
-	GPUs   []gpu.Grant `json:"gpus,omitzero"`
+	GPUs   []gpu.Grant `json:"gpus"`
 }
 
 // Plus is the sum of g and another.

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"encoding/json"
 	"fmt"
 
 	bolt "go.etcd.io/bbolt"
@@ -36,7 +35,7 @@ func (t *Tx) PruneAccounts(first, last string, limit int) (int, error) {
 func (s *Store) Account(key string, value any) (found bool, err error) {
 	err = s.EachAccount(key, key+"\x00", func(_ string, data []byte) error {
 		found = true
-		return json.Unmarshal(data, value)
+		return unmarshal(data, value)
 	})
 	return found, err
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -241,7 +240,7 @@ func surplus(tx *bolt.Tx, keep, limit int) ([]session.ID, error) {
 	oldest := map[string][]session.ID{}
 	for _, id := range entries(tx.Bucket(bucketFinished), nil) {
 		var r owned
-		if err := json.Unmarshal(tx.Bucket(bucketSessions).Get(id), &r); err != nil {
+		if err := unmarshal(tx.Bucket(bucketSessions).Get(id), &r); err != nil {
 			return nil, fmt.Errorf("session %s: %w", id, err)
 		}
 		kept := session.Session{Status: r.Session.Status,

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -48,7 +47,7 @@ func (a *audit) report(format string, args ...any) {
 func (a *audit) records(tx *bolt.Tx) {
 	for key, data := range entries(tx.Bucket(bucketSessions), nil) {
 		var r record
-		if err := json.Unmarshal(data, &r); err != nil {
+		if err := unmarshal(data, &r); err != nil {
 			a.report("session %s cannot be read: %v", key, err)
 			continue
 		}
@@ -195,7 +194,7 @@ func (a *audit) references(tx *bolt.Tx) {
 func (a *audit) phases(tx *bolt.Tx) {
 	for key, data := range entries(tx.Bucket(bucketPhases), nil) {
 		var p session.Phase
-		if err := json.Unmarshal(data, &p); err != nil {
+		if err := unmarshal(data, &p); err != nil {
 			a.report("phase %s cannot be read: %v", key, err)
 			continue
 		}

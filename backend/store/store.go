@@ -12,7 +12,6 @@ package store
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -24,6 +23,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-json-experiment/json"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 	bolt "go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 
@@ -179,25 +180,33 @@ func (s *Store) LiveSessions() ([]session.Session, error) {
 
 // List returns sessions, newest first. Without an owner it decodes only those that it returns.
 func (s *Store) List(filter session.Filter) ([]session.Session, error) {
-	list, skipped := []session.Session{}, 0
+	list := []session.Session{}
 	err := s.db.View(func(tx *bolt.Tx) error {
+		rest := filter
+		var ids [][]byte
 		for id := range newestFirst(tx, filter) {
-			if filter.Limit > 0 && len(list) == filter.Limit {
-				return nil
+			if filter.Owner == "" && rest.Offset > 0 {
+				rest.Offset--
+			} else if ids = append(ids, id); filter.Owner == "" && len(ids) == filter.Limit {
+				break
 			}
-			if filter.Owner == "" && skipped < filter.Offset {
-				skipped++
-				continue
-			}
+		}
+		if filter.Owner == "" {
+			list = slices.Grow(list, len(ids))
+		}
+		for _, id := range ids {
 			r, err := load(tx, session.ID(id))
 			switch {
 			case err != nil:
 				return err
 			case filter.Owner != "" && r.Session.Owner != filter.Owner:
-			case skipped < filter.Offset:
-				skipped++
-			default:
-				list = append(list, r.Session)
+				continue
+			case rest.Offset > 0:
+				rest.Offset--
+				continue
+			}
+			if list = append(list, r.Session); len(list) == filter.Limit {
+				return nil
 			}
 		}
 		return nil
@@ -255,7 +264,7 @@ func view[T any](db *bolt.DB, read func(*Tx) (T, error)) (found T, err error) {
 }
 
 func decoded[T any](kind string, key, data []byte) (value T, err error) {
-	if err := json.Unmarshal(data, &value); err != nil {
+	if err := unmarshal(data, &value); err != nil {
 		return value, session.WrapError(err, session.CodeStoreRead,
 			fmt.Sprintf("The record of the %s %s cannot be read.", kind, key),
 			"It was written by another version of Slipway.")
@@ -264,11 +273,16 @@ func decoded[T any](kind string, key, data []byte) (value T, err error) {
 }
 
 func put(bucket *bolt.Bucket, key []byte, value any) error {
-	data, err := json.Marshal(value)
+	data, err := json.Marshal(value, jsonv1.DefaultOptionsV1(), json.OmitZeroStructFields(true))
 	if err != nil {
 		return err
 	}
 	return bucket.Put(key, data)
+}
+
+// unmarshal decodes what [put] encoded into a zero value, as the standard library does, which encoded it once.
+func unmarshal(data []byte, value any) error {
+	return json.Unmarshal(data, value, jsonv1.DefaultOptionsV1())
 }
 
 // entries are the keys of a bucket with a prefix, in order, with their values. None may be deleted meanwhile.

@@ -222,6 +222,7 @@ var fences = []fence{
 		"backend/layers", "backend/place", "backend/settings", "backend/sshclient", "gpu/nvml/payload",
 		"tunnel/secure"}},
 	{module: "github.com/gofrs/flock", pkgs: []string{"backend/place", "backend/daemon"}},
+	{module: "github.com/go-json-experiment/json", pkgs: []string{"backend/store", "backend/server"}},
 	{module: "go.etcd.io/bbolt", pkgs: []string{"backend/store"}},
 	{module: "github.com/xtaci/smux", pkgs: []string{"tunnel"}},
 	{module: "github.com/wailsapp/wails/v2", pkgs: []string{"app"}},

@@ -143,10 +143,8 @@ func (s *source) field(owner string, f reflect.StructField) (field, error) {
 	if tag[0] == "" {
 		return field{}, fmt.Errorf("%s (%s) has no name in its json tag; give it one", where, f.Type)
 	}
+	out := field{Name: tag[0], Optional: slices.Contains(tag, "omitempty") || slices.Contains(tag, "omitzero")}
 	typ := f.Type
-	// The server answers with an empty list in place of a nil one, which omitzero keeps.
-	list := typ.Kind() == reflect.Slice || typ.Kind() == reflect.Map
-	out := field{Name: tag[0], Optional: slices.Contains(tag, "omitempty") || slices.Contains(tag, "omitzero") && !list}
 	if typ.Kind() == reflect.Pointer {
 		typ = typ.Elem()
 		out.Nullable = !out.Optional

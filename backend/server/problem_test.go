@@ -16,7 +16,7 @@ func TestListsAreNeverNull(t *testing.T) {
 		Grants:  session.Grants{Memory: gpu.GiB},
 		Kernels: []session.Kernel{{Name: "main1"}},
 	}}}
-	text, err := json.Marshal(new(lists).complete(map[string]any{"one": &s, "none": []int(nil), "nothing": nil}))
+	text, err := encode(map[string]any{"one": &s, "none": []int(nil), "nothing": nil})
 	if err != nil {
 		t.Fatal(err)
 	}
