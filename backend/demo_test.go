@@ -99,7 +99,7 @@ func TestDemoHasALabBehindTheRealTunnel(t *testing.T) {
 	if lab.Local || !strings.HasPrefix(lab.Address, "slipway://127.0.0.1:") || lab.Connection.Transport != "tls" {
 		t.Errorf("%+v", lab)
 	}
-	r.waitingFor(t, "llm-eval", "allocated to llm-pretrain")
+	r.waitingFor(t, "llm-eval", "llm-pretrain has")
 	before := len(r.sessions(t))
 	r.checkContent(t)
 
@@ -120,7 +120,7 @@ func TestDemoHasALabBehindTheRealTunnel(t *testing.T) {
 		r.call(t, "PUT", "/api/v1/demo/lid", `{"closed":false}`, &told)
 		until(t, "the lab is not reached again",
 			func() bool { return r.agentNamed(t, "lab").Connection.State == "connected" })
-		r.waitingFor(t, "llm-eval", "allocated to llm-pretrain")
+		r.waitingFor(t, "llm-eval", "llm-pretrain has")
 	})
 	t.Run("nothing real is served from its folders", func(t *testing.T) {
 		err := service.Run(t.Context(), service.Config{Home: place.Home{Dir: dir}, Engine: local.EngineSim})
@@ -191,7 +191,7 @@ func TestTheSameSeedTellsTheSameStory(t *testing.T) {
 	tell := func() []string {
 		r := startDemo(t, filepath.Join(t.TempDir(), "demo"), demo.Options{Seed: 5})
 		defer r.end(t)
-		r.waitingFor(t, "llm-eval", "allocated to llm-pretrain")
+		r.waitingFor(t, "llm-eval", "llm-pretrain has")
 		r.waitingFor(t, "vision-report", "vision-finetune (RUNNING)")
 		var told []string
 		until(t, "the story does not come to rest", func() bool {

@@ -146,9 +146,9 @@ func TestLedgersThatMakeNoSenseAreRefused(t *testing.T) {
 
 func TestDevicesThatDoNotTellTheirMemoryAreShared(t *testing.T) {
 	l := ledgerOf(t, []Device{{UUID: "U", Model: "Unified"}}, Config{})
-	p, ok := l.Offer(Request{Shares: 500}, Room{"U": 0})
-	if !ok || p.Grants[0].Memory != 0 {
-		t.Errorf("a half is %+v, %v", p, ok)
+	grants, ok := l.Offer(Request{Shares: 500}, Room{"U": 0})
+	if !ok || grants[0].Memory != 0 {
+		t.Errorf("a half is %+v, %v", grants, ok)
 	}
 	if _, err := l.Propose(Request{Memory: GiB}); code(err) != CodeGrantImpossible {
 		t.Errorf("memory of it: %v", err)

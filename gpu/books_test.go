@@ -78,8 +78,8 @@ func TestBooksAdmitOnlyWhereBothAgree(t *testing.T) {
 		"1": "1:whole", "0.9": "1:0.9", "0.2": "0:0.2", "1.5": ""} {
 		r, err := ParseRequest(ask)
 		must(t, err)
-		p, ok := l.Offer(r, room)
-		if got := line(p.Grants); got != want || ok != (want != "") {
+		grants, ok := l.Offer(r, room)
+		if got := line(grants); got != want || ok != (want != "") {
 			t.Errorf("%s gives %q (%v), want %q", ask, got, ok, want)
 		}
 	}

@@ -22,11 +22,11 @@ const (
 	TiB Bytes = 1 << 40
 )
 
-// units are the binary units, largest first, with the letter that people write.
+// units are the binary units, largest first, with the letter that people write, and the name that they read.
 var units = []struct {
-	size   Bytes
-	letter string
-}{{TiB, "t"}, {GiB, "g"}, {MiB, "m"}, {KiB, "k"}}
+	size         Bytes
+	letter, name string
+}{{TiB, "t", " TiB"}, {GiB, "g", " GiB"}, {MiB, "m", " MiB"}, {KiB, "k", " KiB"}}
 
 // ParseBytes reads an amount such as "512m", "1.5g", "2TiB" or "1048576". The units b, k, m, g and t are binary, in any
 // case, and may be followed by "b" or "ib". Negative amounts, unknown units and amounts beyond 8 EiB fail.
@@ -62,7 +62,7 @@ func (b Bytes) String() string {
 	for _, u := range units {
 		if b >= u.size {
 			value := math.Round(float64(b)/float64(u.size)*100) / 100
-			return strconv.FormatFloat(value, 'f', -1, 64) + " " + strings.ToUpper(u.letter) + "iB"
+			return strconv.FormatFloat(value, 'f', -1, 64) + u.name
 		}
 	}
 	return strconv.FormatInt(int64(b), 10) + " B"

@@ -18,20 +18,29 @@ func (l *Ledger) Propose(r Request) (Proposal, error) {
 	if err != nil || r.IsZero() {
 		return Proposal{}, err
 	}
-	proposal, found := l.proposal(asked, rounded, nil)
-	if !found {
+	grants := l.choose(asked, nil, false)
+	if grants == nil {
 		return Proposal{}, l.refuse(asked)
 	}
-	return proposal, nil
+	if asked.Memory > 0 {
+		g := grants[0]
+		if part := g.Share.Of(l.index[g.Device].promisable()); part != asked.Memory {
+			rounded = &Rounding{Given: g.Share,
+				Why: fmt.Sprintf("%s takes a share of %s, which stands for %s.", asked.Memory, g.Share, part)}
+		}
+	}
+	return Proposal{Grants: grants, Rounded: rounded}, nil
 }
 
-// Offer is [Ledger.Propose] limited to the memory in room. It does not explain a refusal, which costs more.
-func (l *Ledger) Offer(r Request, room Room) (Proposal, bool) {
+// Offer returns the grants of [Ledger.Propose], limited to the memory in room, and reports whether r can be allocated in
+// whole. It explains nothing, which would cost more.
+func (l *Ledger) Offer(r Request, room Room) ([]Grant, bool) {
 	asked, rounded, err := l.roundShares(r)
-	if err != nil || r.IsZero() {
-		return Proposal{}, err == nil
+	if err != nil || r.IsZero() || rounded != nil {
+		return nil, err == nil && rounded == nil
 	}
-	return l.proposal(asked, rounded, room)
+	grants := l.choose(asked, room, false)
+	return grants, grants != nil
 }
 
 func (l *Ledger) roundShares(r Request) (asked Request, rounded *Rounding, err error) {
@@ -51,21 +60,6 @@ func (l *Ledger) roundShares(r Request) (asked Request, rounded *Rounding, err e
 	return asked, &Rounding{Asked: r.Shares, Given: asked.Shares, Less: true,
 		Why: fmt.Sprintf("Shares are given in multiples of %s, so %s becomes %s.", l.config.Quantum, r.Shares,
 			asked.Shares)}, nil
-}
-
-func (l *Ledger) proposal(asked Request, rounded *Rounding, room Room) (Proposal, bool) {
-	grants := l.choose(asked, room, false)
-	if grants == nil {
-		return Proposal{}, false
-	}
-	if asked.Memory > 0 {
-		g := grants[0]
-		if part := g.Share.Of(l.index[g.Device].promisable()); part != asked.Memory {
-			rounded = &Rounding{Given: g.Share,
-				Why: fmt.Sprintf("%s takes a share of %s, which stands for %s.", asked.Memory, g.Share, part)}
-		}
-	}
-	return Proposal{Grants: grants, Rounded: rounded}, true
 }
 
 // choose picks grants for r, or nil. With empty set it assumes no grants, and no absent or lost devices.

@@ -150,9 +150,9 @@ func TestOtherAgentsSessionsCount(t *testing.T) {
 		// Its first reason may be that the engine has not answered yet.
 		s := b.await(second.ID, "waiting", func(s session.Session) bool {
 			return s.Wait != nil &&
-				strings.Contains(s.Wait.Message, "allocated to")
+				strings.Contains(s.Wait.Message, " has ")
 		})
-		want := "0.6 (14.4 GiB) allocated to train (of ada, another Slipway)"
+		want := "train (of ada, another Slipway) has 0.6 (14.4 GiB)"
 		if !strings.Contains(s.Wait.Message, want) {
 			t.Errorf("it says %q, not %q", s.Wait.Message, want)
 		}

@@ -175,7 +175,7 @@ func TestSharesOfADeviceAreGivenAndExplained(t *testing.T) {
 			session.Running)
 		third := w.launch(session.Spec{Name: "third", Accelerator: half})
 		s := w.await(third.ID, "waiting", func(s session.Session) bool { return s.Wait != nil })
-		if want := "GPU 0: 0.5 (12 GiB) allocated to first, 0.5 (12 GiB) allocated to second; needs a share of " +
+		if want := "GPU 0: first has 0.5 (12 GiB), second has 0.5 (12 GiB); needs a share of " +
 			"0.5."; s.Wait.Message != want {
 			t.Errorf("it says %q, not %q", s.Wait.Message, want)
 		}

@@ -250,7 +250,7 @@ func TestSessionsAndAStrangerShareADevice(t *testing.T) {
 		}
 	}
 	p.half("half-three")
-	p.waits("half-three", `0\.5 \([0-9.]+ GiB\) allocated to half-one, 0\.5 \([0-9.]+ GiB\) allocated to half-two`)
+	p.waits("half-three", `half-one has 0\.5 \([0-9.]+ GiB\), half-two has 0\.5 \([0-9.]+ GiB\)`)
 
 	stranger := exec.Command("sleep", "900")
 	if err := stranger.Start(); err != nil {

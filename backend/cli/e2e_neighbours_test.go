@@ -67,7 +67,7 @@ func TestTwoSlipwaysOnOneMachineShareADevice(t *testing.T) {
 	most(a, "her-run", "exec sleep 900")
 	a.runs("her-run")
 	most(b, "his-run", "true")
-	b.waits("his-run", `0\.6 \([0-9.]+ GiB\) allocated to her-run \(of [^)]+, another Slipway\)`)
+	b.waits("his-run", `her-run \(of [^)]+, another Slipway\) has 0\.6 \([0-9.]+ GiB\)`)
 	a.must("stop", "--force", "--wait", "her-run")
 	eventually(t, "his-run has run", func() (bool, any) {
 		s := b.session("show", "his-run")

@@ -468,7 +468,7 @@ func waitFor(code session.Code, sentences ...sentence) session.Wait {
 	if len(sentences) == 1 { // which shares its phrases
 		return session.Wait{Code: code, Message: sentences[0].text, Said: sentences[0].said}
 	}
-	texts, said := make([]string, 0, len(sentences)), make([]session.Phrase, 0, len(sentences))
+	texts, said := make([]string, 0, 4), make([]session.Phrase, 0, len(sentences)) // texts stays on the stack
 	for _, s := range sentences {
 		texts, said = append(texts, s.text), append(said, s.said...)
 	}

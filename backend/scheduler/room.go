@@ -131,18 +131,18 @@ func (r *room) propose(q Request, avoid map[gpu.UUID]bool) ([][]gpu.Grant, bool)
 	}
 	found := make([][]gpu.Grant, q.kernels())
 	for i := range found {
-		proposal, ok := ledger.Offer(q.GPU, limits)
-		if !ok || (proposal.Rounded != nil && proposal.Rounded.Less) {
+		grants, ok := ledger.Offer(q.GPU, limits)
+		if !ok {
 			return nil, false
 		}
-		found[i] = proposal.Grants
+		found[i] = grants
 		if i+1 == len(found) {
 			break
 		}
-		if ledger.Hold(string(q.Session)+"/"+strconv.Itoa(i), proposal.Grants) != nil {
+		if ledger.Hold(string(q.Session)+"/"+strconv.Itoa(i), grants) != nil {
 			return nil, false
 		}
-		subtract(limits, proposal.Grants)
+		subtract(limits, grants)
 	}
 	return found, true
 }

@@ -45,7 +45,7 @@ describe('devices', () => {
     await askFor(page, 'Share')
     await page
       .locator('[data-outlook="slow"]')
-      .getByText(/0\.5 \([0-9.]+ GiB\) allocated to half-one/)
+      .getByText(/half-one has 0\.5 \([0-9.]+ GiB\)/)
       .waitFor()
     await page.getByText('At most 0 of one GPU is free.').waitFor()
     await picture(page, 'share-waits')
@@ -55,7 +55,7 @@ describe('devices', () => {
     await launch(page)
     await row(page, 'half-three').getByText('#1').waitFor()
     await row(page, 'half-three')
-      .getByText(/0\.5 \([0-9.]+ GiB\) allocated to half-one/)
+      .getByText(/half-one has 0\.5 \([0-9.]+ GiB\)/)
       .waitFor()
     await picture(page, 'sessions-queue')
     await program.call('POST', `/sessions/${first.id}/terminate`, { forced: true })
