@@ -14,6 +14,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"sync"
@@ -229,6 +230,7 @@ func (p *plane) answer(ctx context.Context) error {
 	if saved != nil {
 		return errors.Join(saved, p.listener.Close(), <-failed)
 	}
+	debug.FreeOSMemory() // starting needed twice the memory of being idle
 	select {
 	case err := <-failed:
 		return errors.Join(err, p.config.Home.RemoveServing())
