@@ -32,8 +32,8 @@ func (l *Ledger) Propose(r Request) (Proposal, error) {
 	return Proposal{Grants: grants, Rounded: rounded}, nil
 }
 
-// Offer returns the grants of [Ledger.Propose], limited to the memory in room, and reports whether r can be allocated in
-// whole. It explains nothing, which would cost more.
+// Offer returns the grants of [Ledger.Propose], limited to the memory in room, and reports whether r can be allocated
+// in whole. It explains nothing, which would cost more.
 func (l *Ledger) Offer(r Request, room Room) ([]Grant, bool) {
 	asked, rounded, err := l.roundShares(r)
 	if err != nil || r.IsZero() || rounded != nil {
