@@ -9,7 +9,8 @@ const onDone = vi.fn()
 const some = ['a', 'b', 'c'].map((path) => ({ path, name: path }))
 const gone = () => new Response(null, { status: 204 })
 const show = () => renderView(<RemoveDialog place={{ folder: 'f' }} some={some} onClose={onClose} onDone={onDone} />)
-const press = (name: string) => userEvent.click(screen.getByRole('button', { name }))
+// The button that was pressed is called "loading Delete" until its sign of that has faded out.
+const press = async (name: string) => userEvent.click(await screen.findByRole('button', { name }))
 
 beforeEach(() => {
   onClose.mockClear()
