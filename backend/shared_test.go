@@ -314,7 +314,7 @@ func TestWhatSomebodyHoldsIsLimited(t *testing.T) {
 		"Your limit here is 2 CPUs, and this asks for 3.") {
 		t.Errorf("%v", err)
 	}
-	if p, err := ann.Preview(t.Context(), "", simSession("too-large", 3)); err != nil || len(p.Errors) == 0 {
+	if p, err := ann.Preview(t.Context(), "", simSession("too-large", 3), 1); err != nil || len(p.Errors) == 0 {
 		t.Errorf("%+v, %v", p.Errors, err)
 	}
 	if _, err := ann.Launch(t.Context(), session.LaunchRequest{Spec: simSession("first", 1)}); err != nil {
@@ -329,7 +329,7 @@ func TestWhatSomebodyHoldsIsLimited(t *testing.T) {
 		return err == nil && s.Wait != nil && s.Wait.Code == "scheduler_wait_limit" &&
 			s.Wait.Message == "Your limit here is 2 CPUs: 1 is in use, this session asks for 2."
 	})
-	if p, err := ann.Preview(t.Context(), "", simSession("third", 2)); err != nil || p.Wait == nil ||
+	if p, err := ann.Preview(t.Context(), "", simSession("third", 2), 1); err != nil || p.Wait == nil ||
 		p.Wait.Code != "scheduler_wait_limit" {
 		t.Errorf("%+v, %v", p.Wait, err)
 	}
@@ -337,13 +337,13 @@ func TestWhatSomebodyHoldsIsLimited(t *testing.T) {
 	if err := control.SetLimit(t.Context(), "root-of-the-lab", &session.Allowance{}); err != nil {
 		t.Fatal(err)
 	}
-	if p, err := lab.Preview(t.Context(), "", simSession("second", 3)); err != nil || len(p.Errors) > 0 {
+	if p, err := lab.Preview(t.Context(), "", simSession("second", 3), 1); err != nil || len(p.Errors) > 0 {
 		t.Errorf("an admin's own: %+v, %v", p.Errors, err)
 	}
-	if p, err := lab.Preview(t.Context(), "ann", simSession("second", 3)); err != nil || len(p.Errors) != 2 {
+	if p, err := lab.Preview(t.Context(), "ann", simSession("second", 3), 1); err != nil || len(p.Errors) != 2 {
 		t.Errorf("for ann, who has one of that name and 2 CPUs: %+v, %v", p.Errors, err)
 	}
-	if p, err := ann.Preview(t.Context(), "root-of-the-lab", simSession("fourth", 3)); err != nil ||
+	if p, err := ann.Preview(t.Context(), "root-of-the-lab", simSession("fourth", 3), 1); err != nil ||
 		len(p.Errors) == 0 {
 		t.Errorf("ann asks for another and is judged by her own limits: %+v, %v", p.Errors, err)
 	}

@@ -196,7 +196,7 @@ func TestUsersSeeTheirOwnOnly(t *testing.T) {
 				t.Errorf("mounting %s: %v", path, err)
 			}
 			if p, err := bob.Preview(t.Context(), "",
-				session.Spec{Image: "python:3.13", Mounts: []session.Mount{{Source: path}}}); err != nil ||
+				session.Spec{Image: "python:3.13", Mounts: []session.Mount{{Source: path}}}, 1); err != nil ||
 				len(p.Errors) == 0 {
 				t.Errorf("previewing %s: %+v, %v", path, p.Errors, err)
 			}

@@ -284,7 +284,7 @@ func (c *crowd) ask(p *person) {
 		preview, err := p.agent.Preview(ctx, "",
 			session.Spec{Image: "python:3.12", Name: fmt.Sprintf("x%d", c.r.IntN(1000)),
 				Schedule:  session.Schedule{After: []string{string(other)}},
-				Resources: session.Resources{CPU: 1 + c.r.IntN(60), Memory: gpu.GiB}})
+				Resources: session.Resources{CPU: 1 + c.r.IntN(60), Memory: gpu.GiB}}, 1)
 		raw, marshalErr := json.Marshal(preview)
 		if marshalErr != nil {
 			c.t.Fatal(marshalErr)

@@ -445,7 +445,7 @@ func TestHostileUserLearnsNothingFromALaunch(t *testing.T) {
 					spec.Image = "python:3.12"
 				}
 				spec.Name = "one-name"
-				preview, err := as("eve-of-it").Preview(t.Context(), of.owner, spec)
+				preview, err := as("eve-of-it").Preview(t.Context(), of.owner, spec, 1)
 				if len(preview.Errors) == 0 || preview.Image != nil && spec.Image == of.image {
 					t.Errorf("the preview of %s is %+v, %v", name, preview, err)
 				}
@@ -569,7 +569,7 @@ func TestHostileUserGetsNoMPSUnlessItIsAllowed(t *testing.T) {
 	spec := session.Spec{Image: "python:3.12", Accelerator: gpu.Request{Shares: 300}, Tuning: session.Tuning{MPS: true}}
 	refused := func(who access.Identity) bool {
 		t.Helper()
-		p, err := gate.As(who).Preview(t.Context(), "", spec)
+		p, err := gate.As(who).Preview(t.Context(), "", spec, 1)
 		if err != nil {
 			t.Fatal(err)
 		}

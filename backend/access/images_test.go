@@ -82,7 +82,7 @@ func TestCustomizedImagesAreTheirOwners(t *testing.T) {
 	}
 	t.Run("another can neither use, take nor remove it", func(t *testing.T) {
 		for _, ref := range []string{work.Ref, made.ID} {
-			p, err := bob.Preview(t.Context(), "", session.Spec{Image: ref})
+			p, err := bob.Preview(t.Context(), "", session.Spec{Image: ref}, 1)
 			if err != nil || p.Image != nil ||
 				!slices.ContainsFunc(p.Errors, func(e session.FieldError) bool { return e.Field == "image" }) {
 				t.Errorf("bob's preview of %s: %+v, %v", ref, p, err)

@@ -24,7 +24,8 @@ func (v *view) machine(m session.Machine) session.Machine {
 }
 
 // Preview implements [session.Sessions]. An admin may ask for another owner, whose limits and sessions then count.
-func (v *view) Preview(ctx context.Context, owner string, spec session.Spec) (session.Preview, error) {
+func (v *view) Preview(ctx context.Context,
+	owner string, spec session.Spec, count int) (session.Preview, error) {
 	if owner == "" || !v.all {
 		owner = v.who.Owner
 	}
@@ -37,11 +38,11 @@ func (v *view) Preview(ctx context.Context, owner string, spec session.Spec) (se
 		wrong = append(wrong, forbiddenImage(spec.Image))
 	}
 	if len(wrong) == 0 {
-		return v.agent.Preview(ctx, owner, spec)
+		return v.agent.Preview(ctx, owner, spec, count)
 	}
 	without := spec
 	without.Mounts = nil // some may be forbidden
-	p, err := v.agent.Preview(ctx, owner, without)
+	p, err := v.agent.Preview(ctx, owner, without, count)
 	if hidden { // do not reveal whether it exists
 		p.Image = nil
 		p.Errors = slices.DeleteFunc(p.Errors, func(e session.FieldError) bool { return e.Field == "image" })

@@ -334,7 +334,7 @@ func TestEngineThatIsAwayMakesLaunchesWaitAndRunningOnesStay(t *testing.T) {
 			s.Wait.Position != 2 {
 			t.Errorf("waits for %+v", s.Wait)
 		}
-		if p, err := w.agent.Preview(ctx, "", session.Spec{Image: "debian"}); err != nil || p.Wait == nil ||
+		if p, err := w.agent.Preview(ctx, "", session.Spec{Image: "debian"}, 1); err != nil || p.Wait == nil ||
 			p.Wait.Code != session.CodeEngineUnavailable {
 			t.Errorf("preview %+v, %v", p, err)
 		}
@@ -502,7 +502,7 @@ func TestWrongSpecsCreateNothing(t *testing.T) {
 			if !errors.As(err, &e) || len(e.Fields) != 1 || e.Fields[0].Field != field {
 				t.Errorf("%s: %v", field, err)
 			}
-			p, err := w.agent.Preview(ctx, "", spec)
+			p, err := w.agent.Preview(ctx, "", spec, 1)
 			if err != nil || len(p.Errors) != 1 || p.Errors[0].Field != field {
 				t.Errorf("%s: preview says %+v, %v", field, p.Errors, err)
 			}

@@ -276,7 +276,7 @@ func TestARemovedCustomizedImageIsNeverPulled(t *testing.T) {
 					session.LaunchRequest{Spec: session.Spec{Image: ref}}); session.CodeOf(err) != session.CodeInvalid {
 					t.Errorf("%s launches %s: %v", name, ref, err)
 				}
-				p, err := a.Preview(t.Context(), "", session.Spec{Image: ref})
+				p, err := a.Preview(t.Context(), "", session.Spec{Image: ref}, 1)
 				if at := slices.IndexFunc(p.Errors,
 					func(e session.FieldError) bool { return e.Field == "image" }); err != nil || at < 0 ||
 					p.Errors[at].Hint == "" {
@@ -370,7 +370,7 @@ func TestRegistryLoginsAreForThoseWhoMayUseThem(t *testing.T) {
 			if (err == nil) != want || (failed == nil) != want {
 				t.Errorf("%s is described: %v, sent: %v", ref, err, failed)
 			}
-			p, err := a.Preview(t.Context(), "", session.Spec{Image: ref})
+			p, err := a.Preview(t.Context(), "", session.Spec{Image: ref}, 1)
 			if err != nil || (p.Image != nil) != want || (len(p.Errors) == 0) != want {
 				t.Errorf("%s is previewed as %+v, %+v, %v", ref, p.Image, p.Errors, err)
 			}

@@ -83,12 +83,12 @@ func TestImagesAreTheEngines(t *testing.T) {
 		if err != nil || len(images) != 1 || images[0].Refs[0] != enginetest.ImageMinimal {
 			t.Errorf("%+v, %v", images, err)
 		}
-		p, err := w.agent.Preview(context.Background(), "", session.Spec{Image: enginetest.ImageMinimal})
+		p, err := w.agent.Preview(context.Background(), "", session.Spec{Image: enginetest.ImageMinimal}, 1)
 		if err != nil || p.Image == nil || p.Wait != nil || len(p.Errors) > 0 ||
 			p.Spec.Resources.Memory != session.DefaultMemory {
 			t.Errorf("%+v, %v", p, err)
 		}
-		if p, err = w.agent.Preview(context.Background(), "", session.Spec{Image: "not-here"}); err != nil ||
+		if p, err = w.agent.Preview(context.Background(), "", session.Spec{Image: "not-here"}, 1); err != nil ||
 			p.Image != nil {
 			t.Errorf("%+v, %v", p, err)
 		}

@@ -134,7 +134,7 @@ func TestOthersAreGivenNothingThatHoldsWhatIsOurs(t *testing.T) {
 			t.Errorf("%s is linked for others: %v", path, err)
 		}
 		p, err := w.agent.Preview(t.Context(), "bob",
-			session.Spec{Mounts: []session.Mount{{Source: path, Target: "/a"}}})
+			session.Spec{Mounts: []session.Mount{{Source: path, Target: "/a"}}}, 1)
 		if err != nil || !slices.ContainsFunc(p.Errors,
 			func(e session.FieldError) bool { return e.Field == "mounts[0].source" }) {
 			t.Errorf("%s may be mounted by others: %+v, %v", path, p.Errors, err)

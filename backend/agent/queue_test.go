@@ -108,7 +108,7 @@ func TestLaunchRefusesWhatNobodyCanWaitFor(t *testing.T) {
 				e.Fields[0].Kind != session.KindNotFound {
 				t.Errorf("%s: %+v", name, err)
 			}
-			if p, err := w.agent.Preview(context.Background(), "", spec); err != nil || len(p.Errors) != 1 {
+			if p, err := w.agent.Preview(context.Background(), "", spec, 1); err != nil || len(p.Errors) != 1 {
 				t.Errorf("%s in a preview: %+v, %v", name, p.Errors, err)
 			}
 		}
@@ -267,7 +267,7 @@ func TestLaunchRefusesDevicesThatTheMachineCannotGive(t *testing.T) {
 			}
 		}
 		p, err := w.agent.Preview(context.Background(), "",
-			withImage(session.Spec{Accelerator: gpu.Request{Memory: 5 * gpu.GiB}}))
+			withImage(session.Spec{Accelerator: gpu.Request{Memory: 5 * gpu.GiB}}), 1)
 		if err != nil || len(p.GPUs) != 1 || p.GPUs[0].Memory != 5*gpu.GiB || p.Rounded == nil ||
 			p.Enforcement != gpu.LevelNone {
 			t.Errorf("preview %+v, %v", p, err)

@@ -138,13 +138,13 @@ func TestAReceivedImageIsItsReceiversOnDocker(t *testing.T) {
 		t.Errorf("bob knows its id and gets %v", err)
 	}
 	for _, ref := range []string{anns, made} {
-		preview, err := as("bob", session.RoleUser).Preview(t.Context(), "", session.Spec{Image: ref})
+		preview, err := as("bob", session.RoleUser).Preview(t.Context(), "", session.Spec{Image: ref}, 1)
 		if err != nil || !slices.ContainsFunc(preview.Errors,
 			func(e session.FieldError) bool { return e.Kind == "forbidden" }) {
 			t.Errorf("bob may use %s: %+v, %v", ref, preview.Errors, err)
 		}
 	}
-	if preview, err := as("ann", session.RoleUser).Preview(t.Context(), "", session.Spec{Image: anns}); err != nil ||
+	if preview, err := as("ann", session.RoleUser).Preview(t.Context(), "", session.Spec{Image: anns}, 1); err != nil ||
 		len(preview.Errors) > 0 {
 		t.Errorf("ann may not launch it: %+v, %v", preview.Errors, err)
 	}

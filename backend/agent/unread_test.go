@@ -43,7 +43,7 @@ func TestNothingIsGivenWhileTheDriverDoesNotAnswer(t *testing.T) {
 		says(waits.ID)
 		preview, err := g.agent.Preview(context.Background(), "ada",
 			session.Spec{Type: session.Interactive, Image: enginetest.ImageMinimal,
-				Resources: session.Resources{CPU: 1, Memory: gpu.GiB}, Accelerator: gpu.Request{Shares: 300}})
+				Resources: session.Resources{CPU: 1, Memory: gpu.GiB}, Accelerator: gpu.Request{Shares: 300}}, 1)
 		if err != nil || preview.Wait == nil ||
 			!strings.Contains(preview.Wait.Message, "does not report what is free") {
 			t.Errorf("a launch would find %+v, %v", preview.Wait, err)

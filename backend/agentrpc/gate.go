@@ -214,6 +214,7 @@ func checkPreview(asked previewArgs) fit[session.Preview] {
 		default:
 			p.Spec = asked.Spec.WithDefaults()
 		}
+		p.Further = p.Further[:min(len(p.Further), max(asked.Count, 1)-1)] // of more was not asked
 		return ""
 	}
 }

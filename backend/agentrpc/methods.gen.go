@@ -16,18 +16,19 @@ import (
 type previewArgs struct {
 	Owner string `json:"owner,omitempty"`
 	session.Spec
+	Count int `json:"count,omitempty"`
 }
 
 var methodPreview = plain[previewArgs, session.Preview]{
 	spec{"preview", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, r previewArgs) (session.Preview, error) {
-		return a.Preview(ctx, r.Owner, r.Spec)
+		return a.Preview(ctx, r.Owner, r.Spec, r.Count)
 	}}
 
 func (c *Client) Preview(ctx context.Context,
-	owner string, spec session.Spec) (session.Preview, error) {
-	return methodPreview.call(ctx, c, previewArgs{Owner: owner, Spec: spec},
-		checkPreview(previewArgs{Owner: owner, Spec: spec}))
+	owner string, spec session.Spec, count int) (session.Preview, error) {
+	return methodPreview.call(ctx, c, previewArgs{Owner: owner, Spec: spec, Count: count},
+		checkPreview(previewArgs{Owner: owner, Spec: spec, Count: count}))
 }
 
 var methodLaunch = plain[session.LaunchRequest, session.Session]{

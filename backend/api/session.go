@@ -11,11 +11,18 @@ import (
 // Preview says what a launch would do now.
 type Preview struct {
 	session.Preview
-	Agent      string      `json:"agent"`
-	Image      *hub.Image  `json:"image,omitempty"`   // absent: it would be pulled
-	Command    string      `json:"command"`           // equivalent slipway run line, secrets removed
-	Placements []Placement `json:"placements"`        // of all kernels; empty while it would wait
-	Rounded    *Rounding   `json:"rounded,omitempty"` // absent: the request would be allocated as it is
+	Agent      string           `json:"agent"`
+	Image      *hub.Image       `json:"image,omitempty"`   // absent: it would be pulled
+	Command    string           `json:"command"`           // equivalent slipway run line, secrets removed
+	Placements []Placement      `json:"placements"`        // of all kernels; empty while it would wait
+	Rounded    *Rounding        `json:"rounded,omitempty"` // absent: the request would be allocated as it is
+	Forecasts  []LaunchForecast `json:"forecasts"`         // of each session of the launch, in their order
+}
+
+// LaunchForecast is what one session of a launch would do now.
+type LaunchForecast struct {
+	hub.Forecast
+	Placements []Placement `json:"placements"` // of all kernels; empty while it would wait
 }
 
 // Rounding says how the allocation would differ from the request. A launch is refused if less would be allocated or a

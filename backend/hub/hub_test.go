@@ -364,7 +364,7 @@ func TestLaunch(t *testing.T) {
 		if !errors.As(err, &e) || len(e.Fields) != 1 || e.Fields[0].Field != "agent" || w.agents[0].Launches() != 0 {
 			t.Fatalf("error %+v", err)
 		}
-		p, err := w.Preview(t.Context(), "", s)
+		p, err := w.Preview(t.Context(), "", s, 1)
 		if err != nil || len(p.Errors) != 1 || p.Errors[0].Field != "agent" {
 			t.Fatalf("preview %+v, %v", p, err)
 		}
@@ -380,7 +380,7 @@ func TestLaunch(t *testing.T) {
 			}
 			return strings.Join(names, " ")
 		}
-		p, err := w.Preview(t.Context(), "", s)
+		p, err := w.Preview(t.Context(), "", s, 1)
 		if err != nil || fields(p.Errors) != "group agent accelerator" || p.Spec.Agent != "gone" ||
 			p.Spec.Group != "nowhere" {
 			t.Errorf("preview %+v, %v", p, err)
@@ -403,6 +403,22 @@ func TestLaunch(t *testing.T) {
 			t.Fatalf("the key led to %s on %s, %v; want %s", again.ID, again.Agent, err, s.ID)
 		}
 	})
+	t.Run("several are forecast where each would be launched after those before it", func(t *testing.T) {
+		w := open(t, "local", "lab")
+		s := spec("a:1")
+		s.Resources.CPU = 2
+		p, err := w.Preview(t.Context(), "", s, 4)
+		var agents []string
+		for _, one := range p.All {
+			agents = append(agents, one.Agent)
+			if one.Wait != nil || !one.Pulls {
+				t.Errorf("a forecast is %+v", one)
+			}
+		}
+		if got := strings.Join(agents, " "); err != nil || p.Agent != agents[0] || got != "local lab local lab" {
+			t.Errorf("forecast on %s, the first on %s, %v", got, p.Agent, err)
+		}
+	})
 	t.Run("an agent that is not reached is not chosen", func(t *testing.T) {
 		w := open(t, "local", "lab")
 		w.agents[0].SetDown(true)
@@ -422,7 +438,7 @@ func TestHubWithoutAgentsSaysSo(t *testing.T) {
 	w := open(t)
 	s := spec("a:1")
 	for _, s.Agent = range []string{"", "lab"} {
-		if _, err := w.Preview(t.Context(), "", s); session.CodeOf(err) != "agent_call_unavailable" {
+		if _, err := w.Preview(t.Context(), "", s, 1); session.CodeOf(err) != "agent_call_unavailable" {
 			t.Errorf("preview fails with %v", err)
 		}
 		if _, err := w.Launch(t.Context(), hub.LaunchRequest{Spec: s}); err == nil {

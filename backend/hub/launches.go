@@ -5,14 +5,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"slipway/backend/session"
 )
-
-// MostLaunches is how many sessions one request can launch.
-const MostLaunches = 10
 
 // Launched is the outcome of one of several launches: a session or an error.
 type Launched struct {
@@ -80,9 +76,9 @@ func (l *launches) learn(m *member, s session.Session) {
 // spec launches none; otherwise each launch has its own outcome. A repeated request with the same key returns the
 // sessions of the first and launches those that failed.
 func (l *launches) LaunchMany(ctx context.Context, req LaunchRequest, count int) ([]Launched, error) {
-	if count < 1 || count > MostLaunches {
+	if count < 1 || count > session.MostLaunches {
 		return nil, session.Invalid([]session.FieldError{{Field: "count", Kind: session.KindRange,
-			Message: fmt.Sprintf("%d is not between 1 and %d sessions.", count, MostLaunches),
+			Message: fmt.Sprintf("%d is not between 1 and %d sessions.", count, session.MostLaunches),
 			Hint:    "Launch more after these."}})
 	}
 	if err := l.checkMany(ctx, req.Owner, req.Spec, count); err != nil {
@@ -91,8 +87,8 @@ func (l *launches) LaunchMany(ctx context.Context, req LaunchRequest, count int)
 	outcomes := make([]Launched, count)
 	remembered := false
 	for i := range outcomes {
-		one := LaunchRequest{Key: numbered(req.Key, "/", i, count), Spec: req.Spec, Owner: req.Owner}
-		one.Spec.Name = numbered(req.Spec.Name, "-", i, count)
+		one := LaunchRequest{Key: session.Numbered(req.Key, "/", i, count), Spec: req.Spec, Owner: req.Owner}
+		one.Spec.Name = session.Numbered(req.Spec.Name, "-", i, count)
 		s, err := l.launch(ctx, one)
 		outcomes[i] = Launched{Session: s, Err: err}
 		if err == nil && !remembered {
@@ -103,24 +99,16 @@ func (l *launches) LaunchMany(ctx context.Context, req LaunchRequest, count int)
 	return outcomes, nil
 }
 
-// numbered appends the number of one of several to a text that is not empty.
-func numbered(text, separator string, i, count int) string {
-	if text == "" || count == 1 {
-		return text
-	}
-	return text + separator + strconv.Itoa(i+1)
-}
-
 // checkMany checks all but the free name, since on a repeated request it is taken by the request's own session.
 func (l *launches) checkMany(ctx context.Context, owner string, spec session.Spec, count int) error {
 	var wrong []session.FieldError
-	if name := numbered(spec.Name, "-", count-1, count); name != "" {
+	if name := session.Numbered(spec.Name, "-", count-1, count); name != "" {
 		if e := session.SessionNames.Check(name); e != nil {
 			wrong = append(wrong, *e)
 		}
 	}
 	spec.Name = ""
-	p, err := l.Preview(ctx, owner, spec)
+	p, err := l.Preview(ctx, owner, spec, 1)
 	if err != nil {
 		return err
 	}

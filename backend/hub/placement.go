@@ -13,10 +13,19 @@ import (
 type Preview struct {
 	session.Preview
 	Agent string
+	All   []Forecast // of each session of the launch, in their order, as far as its agent tells
 }
 
-// Preview returns what a launch for an owner would do; an empty owner is the user. It fails only if no agent answers.
-func (l *launches) Preview(ctx context.Context, owner string, spec session.Spec) (Preview, error) {
+// Forecast is what one session of a launch would do.
+type Forecast struct {
+	session.Forecast
+	Agent string `json:"agent"`
+	Pulls bool   `json:"pulls"` // its image would be pulled first
+}
+
+// Preview returns what a launch of count sessions for an owner would do; an empty owner is the user. It fails only if
+// no agent answers.
+func (l *launches) Preview(ctx context.Context, owner string, spec session.Spec, count int) (Preview, error) {
 	m, candidates, wrong := l.named(spec)
 	if len(candidates) == 0 {
 		return Preview{}, firstError(nil)
@@ -28,7 +37,7 @@ func (l *launches) Preview(ctx context.Context, owner string, spec session.Spec)
 			spec.Agent = m.Name()
 		}
 	}
-	p, err := l.previewAt(ctx, m, owner, spec, candidates)
+	p, err := l.previewAt(ctx, m, owner, spec, count, candidates)
 	if err != nil {
 		return Preview{}, err
 	}
@@ -40,21 +49,36 @@ func (l *launches) Preview(ctx context.Context, owner string, spec session.Spec)
 }
 
 // previewAt asks one agent, or all candidates if m is nil.
-func (l *launches) previewAt(ctx context.Context, m *member, owner string, spec session.Spec,
+func (l *launches) previewAt(ctx context.Context, m *member, owner string, spec session.Spec, count int,
 	candidates []*member) (Preview, error) {
 	if m == nil {
-		_, p, err := l.best(ctx, owner, spec, candidates)
-		return p, err
+		offers, err := l.offers(ctx, owner, spec, count, candidates)
+		if err != nil {
+			return Preview{}, err
+		}
+		p := Preview{Preview: best(offers).Preview, Agent: best(offers).member.Name()}
+		for range count {
+			o := best(offers)
+			if len(o.forecasts) == 0 { // an older agent tells of the first session only
+				break
+			}
+			p.All = append(p.All, o.take(spec))
+		}
+		return p, nil
 	}
 	owner, refused := l.ownerAt(m, owner) // if refused, the preview is for the user
-	p, err := m.Agent.Preview(ctx, owner, spec)
+	p, err := m.Agent.Preview(ctx, owner, spec, count)
 	if err != nil {
 		return Preview{}, err
 	}
 	if refused != nil {
 		p.Errors = append(p.Errors, session.AsError(refused, session.CodeInvalid).Fields...)
 	}
-	return Preview{Preview: p, Agent: m.Name()}, nil
+	found := Preview{Preview: p, Agent: m.Name()}
+	for o := offerOf(m, p); len(o.forecasts) > 0; {
+		found.All = append(found.All, o.take(spec))
+	}
+	return found, nil
 }
 
 // named returns the agent that a spec names, or the only candidate, or nil. An unknown agent or group is wrong.
@@ -101,37 +125,62 @@ func (l *launches) without(members []*member, drop func(*member) bool) []*member
 	return slices.DeleteFunc(slices.Clone(members), drop)
 }
 
-// best asks every candidate and returns the best: no errors, then no wait, then no pull, then the most free CPUs.
-func (l *launches) best(ctx context.Context, owner string, spec session.Spec,
-	candidates []*member) (*member, Preview, error) {
-	type offer struct {
-		member   *member
-		freeCPUs int
-		Preview
+// offer is what an agent would do with a launch. forecasts are those of the sessions that it has not been given yet.
+type offer struct {
+	session.Preview
+	member    *member
+	freeCPUs  int
+	forecasts []session.Forecast
+}
+
+func offerOf(m *member, p session.Preview) *offer {
+	first := session.Forecast{Wait: p.Wait, GPUs: p.GPUs}
+	return &offer{p, m, 0, append([]session.Forecast{first}, p.Further...)}
+}
+
+// take gives the offer the next session of a launch.
+func (o *offer) take(spec session.Spec) Forecast {
+	next := Forecast{o.forecasts[0], o.member.Name(), o.Image == nil}
+	o.forecasts = o.forecasts[1:]
+	if next.Wait == nil {
+		o.freeCPUs -= spec.WithDefaults().Resources.CPU * max(spec.Cluster, 1)
 	}
+	return next
+}
+
+// offers asks every candidate. It fails only if none answers.
+func (l *launches) offers(ctx context.Context, owner string, spec session.Spec, count int,
+	candidates []*member) ([]*offer, error) {
 	previews, errs := askAll(ctx, candidates, func(ctx context.Context, m *member) (session.Preview, error) {
-		return m.Agent.Preview(ctx, owner, spec)
+		return m.Agent.Preview(ctx, owner, spec, count)
 	})
-	var offers []offer
+	var offers []*offer
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	for i, m := range candidates {
 		if errs[i] == nil {
-			offers = append(offers, offer{m, m.machine.CPUs - m.machine.UsedCPUs, Preview{previews[i], m.Name()}})
+			one := offerOf(m, previews[i])
+			one.freeCPUs = m.machine.CPUs - m.machine.UsedCPUs
+			offers = append(offers, one)
 		}
 	}
-	l.mu.Unlock()
 	if len(offers) == 0 {
-		return nil, Preview{}, firstError(errs)
+		return nil, firstError(errs)
 	}
-	best := slices.MinFunc(offers, func(a, b offer) int {
+	return offers, nil
+}
+
+// best returns the offer for the next session: no errors, then no wait, then no pull, then the most free CPUs.
+func best(offers []*offer) *offer {
+	waits := func(o *offer) int { return truth(len(o.forecasts) == 0 || o.forecasts[0].Wait != nil) }
+	return slices.MinFunc(offers, func(a, b *offer) int {
 		return cmp.Or(
 			cmp.Compare(len(a.Errors), len(b.Errors)),
-			cmp.Compare(truth(a.Wait != nil), truth(b.Wait != nil)),
+			cmp.Compare(waits(a), waits(b)),
 			cmp.Compare(truth(a.Image == nil), truth(b.Image == nil)),
 			cmp.Compare(b.freeCPUs, a.freeCPUs),
 		)
 	})
-	return best.member, best.Preview, nil
 }
 
 func each[A, B any](items []A, turn func(A) B) []B {
@@ -189,7 +238,7 @@ func (l *launches) agentFor(ctx context.Context, req LaunchRequest) (*member, er
 func (l *launches) pick(ctx context.Context, owner string, spec session.Spec) (*member, error) {
 	m, candidates, wrong := l.named(spec)
 	if len(wrong) > 0 {
-		if p, err := l.Preview(ctx, owner, spec); err == nil {
+		if p, err := l.Preview(ctx, owner, spec, 1); err == nil {
 			wrong = p.Errors // includes whatever else is wrong
 		}
 		return nil, session.Invalid(wrong)
@@ -197,8 +246,11 @@ func (l *launches) pick(ctx context.Context, owner string, spec session.Spec) (*
 	if m != nil {
 		return m, nil
 	}
-	m, _, err := l.best(ctx, owner, spec, candidates)
-	return m, err
+	offers, err := l.offers(ctx, owner, spec, 1, candidates)
+	if err != nil {
+		return nil, err
+	}
+	return best(offers).member, nil
 }
 
 // ownerAt returns the owner of a launch at an agent, which decides whose name that is. Only admins launch for others.

@@ -58,8 +58,9 @@ func (r *renamed) Machine(ctx context.Context) (session.Machine, error) {
 	return machine, err
 }
 
-func (r *renamed) Preview(ctx context.Context, owner string, spec session.Spec) (session.Preview, error) {
-	p, err := r.Agent.Preview(ctx, owner, there(spec))
+func (r *renamed) Preview(ctx context.Context,
+	owner string, spec session.Spec, count int) (session.Preview, error) {
+	p, err := r.Agent.Preview(ctx, owner, there(spec), count)
 	p.Spec.Agent, p.Spec.Group = spec.Agent, spec.Group
 	return p, err
 }

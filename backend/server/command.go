@@ -63,10 +63,14 @@ func (l *shellLine) mount(source string, m session.Mount) {
 
 func (l *shellLine) text() string { return strings.Join(*l, " ") }
 
-func commandLine(spec session.Spec) string {
+// commandLine is the line that launches count sessions of spec.
+func commandLine(spec session.Spec, count int) string {
 	line := shellLine{"slipway", "run"}
 	line.some("--image", spec.Image)
 	line.some("--name", spec.Name)
+	if count > 1 {
+		line.number("--count", count)
+	}
 	if spec.Type == session.Batch {
 		line.add("--type", string(spec.Type))
 	}

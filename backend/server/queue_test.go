@@ -147,6 +147,22 @@ func TestPreviewSaysWhatWouldBeGivenInstead(t *testing.T) {
 	}
 }
 
+func TestPreviewTellsOfEachSession(t *testing.T) {
+	w := start(t)
+	var p api.Preview
+	if status := w.call(t, "POST", "/api/v1/preview?count=3", `{"image":"a:1"}`, &p); status != 200 ||
+		len(p.Forecasts) != 3 || p.Forecasts[2].Agent != p.Agent || len(p.Further) > 0 ||
+		p.Command != "slipway run --image a:1 --count 3" {
+		t.Errorf("preview %d %+v", status, p)
+	}
+	for _, count := range []string{"11", "x", "-1"} {
+		var e session.Error
+		if status := w.call(t, "POST", "/api/v1/preview?count="+count, `{"image":"a:1"}`, &e); status != 400 {
+			t.Errorf("count %s: %d", count, status)
+		}
+	}
+}
+
 func TestCommandLineAsksForAllOfTheSpec(t *testing.T) {
 	w := start(t)
 	var p api.Preview

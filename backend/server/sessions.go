@@ -144,7 +144,7 @@ func fromSpec(err error) error {
 // refuse returns the error of a launch: what is wrong with the request, and everything that the agent finds wrong with
 // the rest.
 func (s sessionRoutes) refuse(r *http.Request, req hub.LaunchRequest, wrong []session.FieldError) error {
-	if preview, err := s.hub.Preview(r.Context(), req.Owner, req.Spec); err == nil {
+	if preview, err := s.hub.Preview(r.Context(), req.Owner, req.Spec, 1); err == nil {
 		wrong = append(wrong, preview.Errors...)
 	}
 	return session.Invalid(wrong)
@@ -153,19 +153,37 @@ func (s sessionRoutes) refuse(r *http.Request, req hub.LaunchRequest, wrong []se
 func (s sessionRoutes) preview(r *http.Request, spec session.Spec, wrong []session.FieldError) (api.Preview,
 	error) {
 	wrong = append(wrong, checkHidden(spec.Env)...)
-	p, err := s.hub.Preview(r.Context(), r.FormValue("owner"), spec)
+	count, err := countIn(r, "count")
+	if err == nil && count > session.MostLaunches {
+		err = badQuery("count", fmt.Sprintf("%d sessions are more than %d.", count, session.MostLaunches),
+			"Launch more after these.")
+	}
 	if err != nil {
 		return api.Preview{}, err
 	}
-	out := api.Preview{Preview: p.Preview, Agent: p.Agent, Command: commandLine(spec), Rounded: s.rounded(p, spec)}
-	out.Spec, out.Errors = p.Spec.Redacted(session.Hidden), append(wrong, p.Errors...)
-	for _, g := range p.GPUs {
-		out.Placements = append(out.Placements, api.Placement{Grant: g, Name: s.hub.DeviceName(p.Agent, g.Device)})
+	count = max(count, 1)
+	p, err := s.hub.Preview(r.Context(), r.FormValue("owner"), spec, count)
+	if err != nil {
+		return api.Preview{}, err
+	}
+	out := api.Preview{Preview: p.Preview, Agent: p.Agent, Command: commandLine(spec, count),
+		Rounded: s.rounded(p, spec), Placements: s.placements(p.Agent, p.GPUs)}
+	out.Spec, out.Errors, out.Further = p.Spec.Redacted(session.Hidden), append(wrong, p.Errors...), nil
+	for _, one := range p.All {
+		placements := s.placements(one.Agent, one.GPUs)
+		one.GPUs = nil
+		out.Forecasts = append(out.Forecasts, api.LaunchForecast{Forecast: one, Placements: placements})
 	}
 	if p.Image != nil {
 		out.Image = &hub.Image{Image: imageOut(*p.Image), Agent: p.Agent}
 	}
 	return out, nil
+}
+
+func (s sessionRoutes) placements(agent string, grants []gpu.Grant) []api.Placement {
+	return each(grants, func(g gpu.Grant) api.Placement {
+		return api.Placement{Grant: g, Name: s.hub.DeviceName(agent, g.Device)}
+	})
 }
 
 // rounded returns what would be allocated instead of what is requested. If the launch is refused because of rounding,

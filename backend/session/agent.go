@@ -52,10 +52,11 @@ func AgentOf(a interface {
 
 // Sessions creates, shows, changes and ends sessions.
 type Sessions interface {
-	// Preview says what Launch would do for an owner (empty: the caller), with every field that is wrong.
+	// Preview says what count launches, 1 to [MostLaunches], would do for an owner (empty: the caller), with every
+	// field that is wrong.
 	//
-	//rpc:method name=preview effect=read args=owner?,+ who=custom
-	Preview(ctx context.Context, owner string, spec Spec) (Preview, error)
+	//rpc:method name=preview effect=read args=owner?,+,count? who=custom
+	Preview(ctx context.Context, owner string, spec Spec, count int) (Preview, error)
 	// Launch stores a PENDING session and returns it. A second call with the same Key returns the session of the first
 	// and creates nothing. It fails with session_create_invalid and Fields, or session_create_already-exists.
 	//

@@ -91,13 +91,23 @@ type Preview struct {
 	Errors   []FieldError `json:"errors"`          // launch would be refused
 	Warnings []FieldError `json:"warnings"`        // launch would be accepted all the same
 	Image    *Image       `json:"image,omitempty"` // nil: it would be pulled
-	Wait     *Wait        `json:"wait,omitempty"`  // nil: it would start at once
+	Wait     *Wait        `json:"wait,omitempty"`  // of the first session; nil: it would start at once
 
 	Folders []FolderMount `json:"folders"` // that would be mounted
-	// where it would land, of all kernels; empty while it would wait
+	// where the first session would land, of all kernels; empty while it would wait
 	GPUs        []gpu.Grant   `json:"gpus,omitempty"`
 	Enforcement gpu.Level     `json:"enforcement"`       // what would limit the share of a device
 	Rounded     *gpu.Rounding `json:"rounded,omitempty"` // what would be allocated instead of the request
+	Further     []Forecast    `json:"further,omitempty"` // what the sessions after the first would do, in their order
+}
+
+// MostLaunches is how many sessions one request can launch.
+const MostLaunches = 10
+
+// Forecast is what one session of a launch would do, after those before it.
+type Forecast struct {
+	Wait *Wait       `json:"wait,omitempty"` // nil: it would start at once
+	GPUs []gpu.Grant `json:"gpus,omitempty"` // where it would land, of all kernels
 }
 
 // App is something reachable in a running session.

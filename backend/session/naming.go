@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode"
@@ -79,6 +80,14 @@ func (r NameRule) Check(name string) *FieldError {
 		return nil
 	}
 	return new(Fault("name", KindInvalid, said))
+}
+
+// Numbered appends the number of one of several to a text that is not empty.
+func Numbered(text, separator string, i, count int) string {
+	if text == "" || count == 1 {
+		return text
+	}
+	return text + separator + strconv.Itoa(i+1)
 }
 
 // SecretPattern matches names of variables with secrets, in any case. It is written like a [NamePart].

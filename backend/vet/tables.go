@@ -78,8 +78,9 @@ var sessions = Tables{Fields: map[reflect.Type]Fields{
 	reflect.TypeFor[session.Preview](): {
 		"Spec":   Free, // what a person has written, right or wrong: its caller judges it
 		"Errors": List(1000), "Warnings": List(1000), "Folders": List(session.MaxFolders),
-		"GPUs": List(mostDevices * session.MaxCluster),
+		"GPUs": List(mostDevices * session.MaxCluster), "Further": List(session.MostLaunches - 1),
 	},
+	reflect.TypeFor[session.Forecast](): {"GPUs": List(mostDevices * session.MaxCluster)},
 	reflect.TypeFor[gpu.Rounding](): {"Why": Message},
 	reflect.TypeFor[session.Event](): {
 		"Epoch": Maybe(Mark), "Seq": Free, "Owner": Maybe(Owner), "Usage": List(MostSessions),

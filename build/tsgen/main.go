@@ -102,7 +102,7 @@ var rules = []rule{
 	{"LARGE_SHM_FROM", "Least memory for the large amount, in bytes", int(session.LargeShmFrom)},
 	{"MAX_THREADS", "Most threads of each process", session.MaxThreads},
 	{"MAX_CLUSTER", "Most containers of a session", session.MaxCluster},
-	{"MAX_LAUNCHES", "Most sessions that are launched at once", hub.MostLaunches},
+	{"MAX_LAUNCHES", "Most sessions that are launched at once", session.MostLaunches},
 	{"MAX_PRIORITY", "Highest priority", session.MaxPriority},
 	{"DEFAULT_PRIORITY", "Priority of a session that names none", session.DefaultPriority},
 	{"MAX_AFTER", "Most sessions to wait for", session.MaxAfter},

@@ -159,20 +159,26 @@ func Plannable(spec session.Spec) bool {
 		spec.Cluster >= 0 && spec.Cluster <= session.MaxCluster && spec.Accelerator.Validate() == nil
 }
 
-// Preview adds where a session would run now, or what it would wait for.
-func (q *Queue) Preview(p *session.Preview, would session.Session, live []session.Session, books uint64) error {
-	snapshot, err := q.snapshot(append(live, would), books)
+// Preview adds where the sessions of a launch would run now, or what they would wait for. They are alike but in name.
+func (q *Queue) Preview(p *session.Preview, would, live []session.Session, books uint64) error {
+	snapshot, err := q.snapshot(append(live, would...), books)
 	if err != nil {
 		return err
 	}
 	plan := scheduler.Plan(snapshot, q.config.Clock.Now().UTC()).Decisions
-	last := plan[len(plan)-1]
-	p.Wait = last.Wait
-	if last.Place == nil {
+	plan = plan[len(plan)-len(would):]
+	all := make([]session.Forecast, len(plan))
+	for i, decision := range plan {
+		all[i].Wait = decision.Wait
+		if decision.Place != nil {
+			all[i].GPUs = decision.Place.Total().GPUs
+		}
+	}
+	p.Wait, p.GPUs, p.Further = all[0].Wait, all[0].GPUs, all[1:]
+	if plan[0].Place == nil {
 		return nil
 	}
-	total := last.Place.Total()
-	p.GPUs, p.Enforcement = total.GPUs, q.enforcement(would, snapshot.Machine.Devices, total)
+	p.Enforcement = q.enforcement(would[0], snapshot.Machine.Devices, plan[0].Place.Total())
 	if ledger, err := gpu.NewLedger(snapshot.Machine.Devices, q.config.Giving); err == nil &&
 		!p.Spec.Accelerator.IsZero() {
 		if proposal, err := ledger.Propose(p.Spec.Accelerator); err == nil {

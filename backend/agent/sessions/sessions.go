@@ -73,7 +73,8 @@ func (m *Sessions) check(owner string, spec session.Spec) []session.FieldError {
 	return wrong
 }
 
-func (m *Sessions) Preview(ctx context.Context, owner string, spec session.Spec) (session.Preview, error) {
+func (m *Sessions) Preview(ctx context.Context,
+	owner string, spec session.Spec, count int) (session.Preview, error) {
 	owner = cmp.Or(owner, m.config.Owner)
 	spec, mounted, missing, err := m.config.Folders.Find(owner, spec)
 	if err != nil {
@@ -99,8 +100,11 @@ func (m *Sessions) Preview(ctx context.Context, owner string, spec session.Spec)
 		return p, nil
 	}
 	if queue.Plannable(full) {
-		would := m.newSession(session.LaunchRequest{Owner: owner, Spec: full})
-		would.Name, would.DependsOn = "this session", depends
+		would := make([]session.Session, min(max(count, 1), session.MostLaunches))
+		for i := range would {
+			would[i] = m.newSession(session.LaunchRequest{Owner: owner, Spec: full})
+			would[i].Name, would[i].DependsOn = session.Numbered("this session", " ", i, len(would)), depends
+		}
 		if err := m.config.Queue.Preview(&p, would, live, books); err != nil {
 			return p, err
 		}

@@ -25,7 +25,8 @@ var (
 		"launches none.")
 	Preview = at[session.Spec, api.Preview]("preview", "POST /preview",
 		"Show what a launch would do, and every invalid field.",
-		Param{"owner", "the owner, as in a launch; empty: the caller"})
+		Param{"owner", "the owner, as in a launch; empty: the caller"},
+		Param{"count", "how many sessions the launch is of, 1 to 10; empty: 1"})
 	Session = at[None, api.Session]("session", "GET /sessions/{id}",
 		"Show one session, by id or by the name of a live one.")
 	SessionUpdate = at[api.SessionUpdate, api.Session]("session-update", "PATCH /sessions/{id}",

@@ -16,10 +16,10 @@ import (
 type unanswered struct{}
 
 func (a *Agent) Preview(ctx context.Context,
-	owner string, spec session.Spec) (result session.Preview, err error) {
+	owner string, spec session.Spec, count int) (result session.Preview, err error) {
 	if err = a.enter(ctx); err == nil {
 		defer a.mu.Unlock()
-		result, err = a.preview(ctx, owner, spec)
+		result, err = a.preview(ctx, owner, spec, count)
 	}
 	return
 }

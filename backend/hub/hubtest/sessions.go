@@ -75,10 +75,11 @@ func (a *sessions) Refuse(name string, err error) { a.do(func() { a.refused[name
 // Launches returns how many sessions Launch has created.
 func (a *sessions) Launches() int { return read(a.base, &a.launches) }
 
-func (a *sessions) preview(_ context.Context, _ string, spec session.Spec) (session.Preview, error) {
+func (a *sessions) preview(_ context.Context, _ string, spec session.Spec, count int) (session.Preview, error) {
 	m := a.itself()
 	p := session.Preview{Spec: spec.WithDefaults(),
-		Errors: spec.Validate(time.Now(), session.Limits{CPUs: m.CPUs, Memory: m.Memory})}
+		Errors:  spec.Validate(time.Now(), session.Limits{CPUs: m.CPUs, Memory: m.Memory}),
+		Further: make([]session.Forecast, max(count, 1)-1)}
 	if share := p.Spec.Accelerator.Shares; share%gpu.DefaultQuantum != 0 {
 		p.Errors = append(p.Errors, session.FieldError{Field: "accelerator", Kind: session.KindRounded,
 			Message: "Shares are given in multiples of 0.1.", Hint: "Ask for such a one."})
@@ -92,7 +93,7 @@ func (a *sessions) preview(_ context.Context, _ string, spec session.Spec) (sess
 }
 
 func (a *sessions) launch(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
-	p, _ := a.preview(ctx, req.Owner, req.Spec) // it never fails
+	p, _ := a.preview(ctx, req.Owner, req.Spec, 1) // it never fails
 	if len(p.Errors) > 0 {
 		return session.Session{}, session.Refused(session.CodeInvalid, p.Errors...)
 	}

@@ -311,7 +311,7 @@ func (s *suite) mountFolder(f session.Folder, inside session.Place) {
 	s.awaitEnd(launched.ID)
 	must(s, with(s.agent.TrashFolder, auto.ID))
 	for _, mount := range []session.Mount{{Folder: "none"}, {Folder: name, Path: "nowhere"}, {Folder: auto.Name}} {
-		p := must(s, with2(s.agent.Preview, "", s.spec(session.Spec{Mounts: []session.Mount{mount}})))
+		p := s.preview(s.spec(session.Spec{Mounts: []session.Mount{mount}}), 1)
 		if len(p.Errors) != 1 {
 			s.Errorf("%+v would be mounted: %+v", mount, p.Errors)
 		}

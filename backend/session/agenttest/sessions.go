@@ -27,20 +27,27 @@ func caseMachine(s *suite) {
 	}
 }
 
+func (s *suite) preview(spec session.Spec, count int) session.Preview {
+	return must(s, func(ctx context.Context) (session.Preview, error) { return s.agent.Preview(ctx, "", spec, count) })
+}
+
 func casePreview(s *suite) {
 	good := s.spec(session.Spec{})
-	p := must(s, with2(s.agent.Preview, "", good))
+	p := s.preview(good, 1)
 	if len(p.Errors) > 0 || p.Image == nil || p.Spec.Type == "" {
 		s.Errorf("a good one: %+v", p)
 	}
 	bad := session.Spec{Image: "No Such/Image", Resources: session.Resources{CPU: -1, Memory: 1}}
-	p = must(s, with2(s.agent.Preview, "", bad))
+	p = s.preview(bad, 1)
 	fields := map[string]bool{}
 	for _, e := range p.Errors {
 		fields[e.Field] = e.Kind != "" && e.Message != ""
 	}
 	if !fields["image"] || len(fields) < 2 {
 		s.Errorf("a bad one: %+v", p.Errors)
+	}
+	if p = s.preview(good, 3); len(p.Further) != 2 {
+		s.Errorf("of three, the further ones: %+v", p.Further)
 	}
 }
 
@@ -65,7 +72,7 @@ func caseGone(s *suite) {
 	}
 	gone.Image = "sha256:" + strings.Repeat("0", 64)
 	want["image"] = session.KindNotFound
-	p := must(s, with2(s.agent.Preview, "", gone))
+	p := s.preview(gone, 1)
 	if told := missing(p.Errors); !maps.Equal(told, want) {
 		s.Errorf("a preview tells %v, want %v", told, want)
 	}

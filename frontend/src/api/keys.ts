@@ -37,7 +37,7 @@ export const keys = {
   resources: ['resources'] as const, // asked for again every few seconds and when a session changes
   accounts: (query: unknown) => ['accounts', query] as const,
   previews: ['preview'] as const,
-  preview: (spec: string, owner: string) => ['preview', spec, owner] as const,
+  preview: (spec: string, owner: string, count: number) => ['preview', spec, owner, count] as const,
   directory: (agent: string, path: string) => ['directory', agent, path] as const,
   terminals: (id: string) => ['terminals', id] as const,
   apps: (id: string) => ['apps', id] as const,

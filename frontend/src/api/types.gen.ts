@@ -1145,6 +1145,14 @@ export interface FolderUser {
   owner?: string;
 }
 
+/** Forecast is what one session of a launch would do, after those before it. */
+export interface Forecast {
+  /** Absent: it would start at once. */
+  wait?: Wait;
+  /** Where it would land, of all kernels. */
+  gpus?: Grant[];
+}
+
 /** Grant is what a session was allocated of one device. It is stored with the session, and the Ledger is rebuilt from all grants after a restart. Memory is the limit that the guard and the driver enforce; 0 means that the device does not report its memory. */
 export interface Grant {
   device: string;
@@ -1345,6 +1353,19 @@ export interface KeyRotation {
   told: string[];
   /** Agents that learn it when they are next reached. */
   later: string[];
+}
+
+/** LaunchForecast is what one session of a launch would do now. */
+export interface LaunchForecast {
+  /** Absent: it would start at once. */
+  wait?: Wait;
+  /** Where it would land, of all kernels. */
+  gpus?: Grant[];
+  agent: string;
+  /** Its image would be pulled first. */
+  pulls: boolean;
+  /** Of all kernels; empty while it would wait. */
+  placements: Placement[];
 }
 
 /** LaunchManyRequest launches several sessions of one spec, named spec.name-1, -2 and so on, or at random without a name. With a key it can be sent again safely, like a LaunchRequest. */
@@ -1677,14 +1698,16 @@ export interface Preview {
   errors: FieldProblem[];
   /** Launch would be accepted all the same. */
   warnings: FieldProblem[];
-  /** Absent: it would start at once. */
+  /** Of the first session; absent: it would start at once. */
   wait?: Wait;
   /** That would be mounted. */
   folders: FolderMount[];
-  /** Where it would land, of all kernels; empty while it would wait. */
+  /** Where the first session would land, of all kernels; empty while it would wait. */
   gpus?: Grant[];
   /** What would limit the share of a device. */
   enforcement: Enforcement;
+  /** What the sessions after the first would do, in their order. */
+  further?: Forecast[];
   agent: string;
   /** Absent: it would be pulled. */
   image?: Image;
@@ -1694,6 +1717,8 @@ export interface Preview {
   placements: Placement[];
   /** Absent: the request would be allocated as it is. */
   rounded?: Rounding;
+  /** Of each session of the launch, in their order. */
+  forecasts: LaunchForecast[];
 }
 
 /** Error is a failure that a person can act on. Message is one sentence, Hint the remedy. Fields are the wrong fields of what was entered. */
@@ -2443,7 +2468,7 @@ export const routes = {
   /** Launch several sessions of one spec. Each has its own outcome, in the order of their numbers; an invalid spec launches none. */
   "launch-many": { method: "POST", path: "/api/v1/launches" },
   /** Show what a launch would do, and every invalid field. */
-  "preview": { method: "POST", path: "/api/v1/preview", query: ["owner"] },
+  "preview": { method: "POST", path: "/api/v1/preview", query: ["owner", "count"] },
   /** Show one session, by id or by the name of a live one. */
   "session": { method: "GET", path: "/api/v1/sessions/{id}" },
   /** Rename a live session, change the priority of a waiting one, or the tags of any. */

@@ -35,6 +35,7 @@ const preview = (change: Partial<Preview>): Preview => ({
   command: '',
   folders: [],
   placements: [],
+  forecasts: [],
   enforcement: '',
   ...change,
 })

@@ -51,7 +51,12 @@ export function LauncherPage({ tools, files }: LauncherPageProps) {
   const issues = useMemo(() => shownIssues(judgement.issues, use.left), [judgement.issues, use.left])
   const summary = useSummary(draft, families)
   const outlook = (
-    <Outlook judgement={judgement} shown={issues} image={imageState(draft.image, families, images.data ?? none)} />
+    <Outlook
+      judgement={judgement}
+      shown={issues}
+      image={imageState(draft.image, families, images.data ?? none)}
+      count={draft.count ?? 1}
+    />
   )
   const repairs = useRepairs(use.change, use.origin)
   const lacks = useLacks(draft, judgement, repairs.pulled)

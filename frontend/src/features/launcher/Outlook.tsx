@@ -12,6 +12,7 @@ import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { asProblem } from '@/api/client'
 import { useMachines } from '@/api/hooks'
+import type { LaunchForecast, Wait } from '@/api/types.gen'
 import { formatBytes } from '@/lib/bytes'
 import { hintText, messageText } from '@/lib/phrases'
 import css from './launcher.module.css'
@@ -19,10 +20,17 @@ import type { ImageState } from './images'
 import type { Issues } from './issueText'
 import type { Judgement } from './useJudgement'
 
+interface OutlookProps {
+  judgement: Judgement
+  shown: Issues
+  image: ImageState
+  /** How many sessions would be launched. */
+  count: number
+}
+
 /** What would happen if it were launched now: starts at once, waits for something, pulls something. */
-export function Outlook({ judgement, shown, image }: { judgement: Judgement; shown: Issues; image: ImageState }) {
+export function Outlook({ judgement, shown, image, count }: OutlookProps) {
   const { t } = useTranslation('launcher')
-  const machines = useMachines().data
   const { errors, preview, current } = judgement
   if (errors.length > 0 && !shown.all.some((issue) => issue.severity === 'error')) {
     return (
@@ -52,21 +60,14 @@ export function Outlook({ judgement, shown, image }: { judgement: Judgement; sho
   const size = image.size > 0 ? formatBytes(image.size) : ''
   return (
     <div className={current ? undefined : css.stale} aria-live="polite">
-      {told.wait ? (
-        <Line icon={Hourglass} kind="slow" title={t('outlook.waits')}>
-          {messageText(told.wait)}
+      {alike(told.forecasts).map((group) => (
+        <Group key={group.first} group={group} count={count} />
+      ))}
+      {told.forecasts.length < count ? (
+        <Line icon={CircleDashed} kind="busy" title={t('outlook.untold', { count: count - told.forecasts.length })}>
+          {t('outlook.untoldText', { agent: told.agent })}
         </Line>
-      ) : (
-        <Line icon={Rocket} kind="good" title={t(pulls ? 'outlook.startsAfterPull' : 'outlook.starts')}>
-          {told.agent
-            ? t('outlook.on', {
-                agent:
-                  ((machines?.length ?? 0) > 1 ? undefined : machines?.find((m) => m.agent === told.agent)?.hostname) ||
-                  told.agent,
-              })
-            : ''}
-        </Line>
-      )}
+      ) : null}
       {pulls ? (
         <Line
           icon={CloudDownload}
@@ -77,6 +78,54 @@ export function Outlook({ judgement, shown, image }: { judgement: Judgement; sho
         </Line>
       ) : null}
     </div>
+  )
+}
+
+/** Sessions of a launch that would start on one machine, or wait there. */
+interface Alike {
+  first: number
+  agent: string
+  pulls: boolean
+  wait: Wait | undefined
+  count: number
+  devices: Set<string>
+}
+
+/** Groups the sessions of a launch, in the order of the first of each group. */
+function alike(forecasts: readonly LaunchForecast[]): Alike[] {
+  const groups = new Map<string, Alike>()
+  forecasts.forEach(({ agent, pulls, wait, placements }, first) => {
+    const key = JSON.stringify([agent, wait !== undefined])
+    const group = groups.get(key) ?? { first, agent, pulls, wait, count: 0, devices: new Set<string>() }
+    group.count++
+    placements.forEach(({ name }) => group.devices.add(name))
+    groups.set(key, group)
+  })
+  return [...groups.values()]
+}
+
+/** What the sessions of a group would do; count is of the whole launch. */
+function Group({ group, count }: { group: Alike; count: number }) {
+  const { t, i18n } = useTranslation('launcher')
+  const machines = useMachines().data
+  const only = (machines?.length ?? 0) > 1 ? undefined : machines?.find((m) => m.agent === group.agent)?.hostname
+  const agent = only || group.agent
+  const several = count > 1
+  const number = { count: group.count }
+  if (group.wait) {
+    return (
+      <Line icon={Hourglass} kind="slow" title={several ? t('outlook.manyWait', number) : t('outlook.waits')}>
+        {several && agent ? `${t('outlook.on', { agent })} ` : ''}
+        {messageText(group.wait)}
+      </Line>
+    )
+  }
+  const title = group.pulls ? 'startsAfterPull' : 'starts'
+  const devices = new Intl.ListFormat(i18n.language, { type: 'unit' }).format(group.devices)
+  return (
+    <Line icon={Rocket} kind="good" title={several ? t(`outlook.many.${title}`, number) : t(`outlook.${title}`)}>
+      {agent ? t(devices ? 'outlook.onDevices' : 'outlook.on', { agent, devices }) : ''}
+    </Line>
   )
 }
 

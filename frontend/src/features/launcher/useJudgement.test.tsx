@@ -20,6 +20,7 @@ function Probe() {
         judgement={judgement}
         shown={shownIssues(judgement.issues, new Set())}
         image={{ installed: true, size: 0 }}
+        count={draft.count ?? 1}
       />
       <output>
         {judgement.errors.map(({ field, message, key }) => `${field}: ${message ?? key}`).join('; ') || 'right'}
@@ -35,8 +36,13 @@ const told = (text: string) =>
 const preview = (body: unknown) => {
   const spec = body as Spec
   const errors = (spec.name ?? '').length < 4 ? [{ field: 'name', code: 'x', message: 'Too short.' }] : []
-  return Response.json({ spec, agent: 'local', errors, warnings: [], placements: [], command: '', folders: [] })
+  const rest = { warnings: [], placements: [], forecasts, command: '', folders: [] }
+  return Response.json({ spec, agent: 'local', errors, ...rest })
 }
+
+const starts = (device: string) => ({ agent: 'local', pulls: false, placements: [{ name: device, device }] })
+const waits = { agent: 'lab', pulls: false, placements: [], wait: { code: 'w', message: 'Needs 16 GiB.' } }
+let forecasts: unknown[] = [{ ...starts('GPU 0'), placements: [] }]
 
 describe('a draft', () => {
   afterEach(() => document.body.replaceChildren())
@@ -50,6 +56,18 @@ describe('a draft', () => {
     change({ name: 'abcd' })
     await told('right')
     expect(screen.getByText('Starts at once')).toBeInTheDocument()
+  })
+
+  it('is forecast for each of several sessions, in groups', async () => {
+    forecasts = [starts('GPU 1'), waits, starts('GPU 0'), waits, waits]
+    serve({ 'POST /api/v1/preview': preview })
+    renderView(<Probe />)
+    change({ name: 'abcd', count: 6 })
+    expect(await screen.findByText('2 start at once', {}, { timeout: 3000 })).toBeInTheDocument()
+    expect(screen.getByText('On local, GPU 1, GPU 0.')).toBeInTheDocument()
+    expect(screen.getByText('3 will wait')).toBeInTheDocument()
+    expect(screen.getByText('On lab. Needs 16 GiB.')).toBeInTheDocument()
+    expect(screen.getByText('Outcome of 1 more unavailable')).toBeInTheDocument()
   })
 
   it('is not held back where the server cannot be asked, and says that nothing was checked', async () => {

@@ -45,11 +45,12 @@ export function useJudgement(draft: Draft, owner: string, refusal: Refusal | nul
   const spec = useMemo(() => JSON.stringify(toSpec(draft)), [draft])
   const settled = useSettled(spec)
   const person = useSettled(owner)
+  const count = draft.count ?? 1
   const preview = useQuery({
-    queryKey: keys.preview(settled, person),
+    queryKey: keys.preview(settled, person, count),
     queryFn: async ({ signal }) => {
       const asked: Spec = JSON.parse(settled)
-      return { ...(await call('preview', { body: asked, query: { owner: person }, signal })), asked }
+      return { ...(await call('preview', { body: asked, query: { owner: person, count }, signal })), asked }
     },
     placeholderData: keepPreviousData,
     refetchInterval: AGAIN,
