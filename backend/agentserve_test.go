@@ -94,8 +94,11 @@ func TestAgentByItselfIsReachedByItsPerson(t *testing.T) {
 	if checks, err := far.Doctor(t.Context()); err != nil || len(checks) < 4 {
 		t.Errorf("doctor: %+v, %v", checks, err)
 	}
-	if listing, err := far.ListDirectories(t.Context(), home.Dir); err != nil || listing.Path != home.Dir {
+	if listing, err := far.ListDirectories(t.Context(), "/data"); err != nil || len(listing.Entries) != 2 {
 		t.Errorf("directories: %+v, %v", listing, err)
+	}
+	if listing, err := far.ListDirectories(t.Context(), home.Dir); session.CodeOf(err) != "file_use_not-found" {
+		t.Errorf("a directory of this computer: %+v, %v", listing, err)
 	}
 	t.Run("it takes no clients where it does not listen", func(t *testing.T) {
 		_, err := control.PairCode(t.Context(), session.PairRequest{})

@@ -175,13 +175,15 @@ func TestPeopleShareAnAgentWithoutSeeingOneAnother(t *testing.T) {
 	})
 	t.Run("no folder of the machine is reached", func(t *testing.T) {
 		spec := simSession("thief", 1)
-		spec.Mounts = []session.Mount{{Source: home.Dir}}
-		if _, err := bob.Launch(t.Context(), session.LaunchRequest{Spec: spec}); session.CodeOf(
-			err) != session.CodeInvalid {
-			t.Errorf("mounted the agent's own folder: %v", err)
-		}
-		if _, err := bob.ListDirectories(t.Context(), home.Dir); session.CodeOf(err) != "file_use_not-found" {
-			t.Errorf("listed the agent's own folder: %v", err)
+		for _, path := range []string{home.Dir, "/data/imagenet-mini"} { // the machine has only the second one
+			spec.Mounts = []session.Mount{{Source: path}}
+			if _, err := bob.Launch(t.Context(), session.LaunchRequest{Spec: spec}); session.CodeOf(
+				err) != session.CodeInvalid {
+				t.Errorf("%s is mounted: %v", path, err)
+			}
+			if _, err := bob.ListDirectories(t.Context(), path); session.CodeOf(err) != "file_use_not-found" {
+				t.Errorf("%s is listed: %v", path, err)
+			}
 		}
 		spec.Mounts, spec.After = nil, []string{string(theirs.ID)}
 		if _, err := bob.Launch(t.Context(), session.LaunchRequest{Spec: spec}); session.CodeOf(

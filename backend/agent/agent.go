@@ -43,6 +43,7 @@ import (
 	"slipway/backend/agent/records"
 	"slipway/backend/agent/sessions"
 	"slipway/backend/engine"
+	"slipway/backend/hostfs"
 	"slipway/backend/layers"
 	"slipway/backend/offlimits"
 	"slipway/backend/pace"
@@ -106,6 +107,7 @@ type HostConfig struct {
 	Moment   func() gpu.Moment         // the clocks of accounts; nil: time asleep counts as time awake
 	Boot     func() (time.Time, error) // when the machine was started
 	Load     func(dataRoot string) (meter.Load, error)
+	Files    hostfs.FS // its file system
 }
 
 // parts are the rooms that answer calls themselves.
@@ -246,8 +248,8 @@ func (a *Agent) openMachine(h host.Host) (err error) {
 		Alone: c.Devices.Alone})
 	a.meter = meter.New(meter.Config{Host: h, Dir: c.Dir, Load: c.Host.Load, Devices: a.devices.Loads,
 		Measured: a.measured, Sampled: a.reclaim.Sampled})
-	a.folders = folders.New(folders.Config{Host: h, Dir: filepath.Join(c.Dir, "folders"), OffLimits: a.offLimits,
-		Opened: a.Opened})
+	a.folders = folders.New(folders.Config{Host: h, Dir: filepath.Join(c.Dir, "folders"), Machine: c.Host.Files,
+		OffLimits: a.offLimits, Opened: a.Opened})
 	a.guests = guests.New(guests.Config{Host: h, Use: a.reclaim, Connect: c.Sessions.Link})
 	a.apps = apps.New(apps.Config{Host: h, Use: a.reclaim, Limit: c.Sessions.App,
 		Guest: func(ctx context.Context, id session.ID) (apps.Guest, error) { return a.guests.Guest(ctx, id, "") }})
@@ -341,6 +343,7 @@ func (a *Agent) resumeAccounts() error {
 func (a *Agent) offLimits() offlimits.Places {
 	info := a.health.State().Info
 	places := a.config.OffLimits
+	places.Machine = a.config.Host.Files
 	places.Own = append(slices.Clip(places.Own), a.config.Dir)
 	places.Engine, places.Socket = info.DataRoot, info.Socket
 	return places
@@ -450,7 +453,7 @@ func (a *Agent) Doctor(ctx context.Context) ([]session.Check, error) {
 }
 
 func (a *Agent) ListDirectories(ctx context.Context, path string) (session.DirectoryListing, error) {
-	return folders.ListDirectories(ctx, path)
+	return a.folders.ListDirectories(ctx, path)
 }
 
 func (a *Agent) Devices(context.Context) (session.DeviceBoard, error) {

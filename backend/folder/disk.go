@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"slipway/backend/files"
+	"slipway/backend/hostfs"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -22,6 +23,7 @@ import (
 type Disk struct {
 	Dir      string      // created with the first folder
 	UID, GID int         // owner of new files, if this process is root
+	Machine  hostfs.FS   // that has the linked folders
 	sums     *files.Sums // of unfinished uploads; nil: computed at their end
 }
 
@@ -33,7 +35,7 @@ func NewDisk(dir string, uid, gid int) Disk {
 // deleted is the prefix of a folder's directory while it is deleted.
 const deleted = ".deleted-"
 
-// Path returns the directory of a folder.
+// Path returns the directory of a managed folder on this computer, or of a linked one on the machine.
 func (d Disk) Path(f session.Folder) string {
 	if f.Linked() {
 		return f.Path
@@ -77,8 +79,8 @@ func InvalidLink(message, hint string) error {
 
 // CheckLink fails for a path of the machine that cannot be linked as a folder, because it is not a readable directory.
 func (d Disk) CheckLink(path string) error {
-	path = filepath.Clean(path)
-	info, err := os.Stat(path)
+	path, _ = d.Machine.Clean(path)
+	info, err := d.Machine.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return InvalidLink(fmt.Sprintf("There is no directory %s on this machine.", path),
@@ -100,7 +102,11 @@ func Changed(f session.Folder) error {
 
 // Missing reports whether the directory of a folder is missing or was replaced.
 func (d Disk) Missing(f session.Folder) bool {
-	info, err := os.Stat(d.Path(f))
+	stat := os.Stat
+	if f.Linked() {
+		stat = d.Machine.Stat
+	}
+	info, err := stat(d.Path(f))
 	if err != nil || !info.IsDir() {
 		return true
 	}
@@ -122,7 +128,11 @@ func (d Disk) root(f session.Folder) (*os.Root, error) {
 			fmt.Sprintf("The directory of the folder %s cannot be opened.", f.Name),
 			"Look whether its disk is there and readable.")
 	}
-	root, err := os.OpenRoot(d.Path(f))
+	open := os.OpenRoot
+	if f.Linked() {
+		open = d.Machine.OpenRoot
+	}
+	root, err := open(d.Path(f))
 	if err != nil {
 		return nil, missing(err)
 	}
@@ -130,8 +140,8 @@ func (d Disk) root(f session.Folder) (*os.Root, error) {
 		return root, nil
 	}
 	opened, err := root.Stat(".")
-	real, realErr := filepath.EvalSymlinks(f.Path)
-	at, atErr := os.Lstat(f.Path)
+	real, realErr := d.Machine.Resolve(f.Path)
+	at, atErr := d.Machine.Lstat(f.Path)
 	if err := errors.Join(err, realErr, atErr); err != nil {
 		return nil, errors.Join(missing(err), root.Close())
 	}
@@ -166,7 +176,7 @@ func (t *Tree) Close() error { return t.root.Close() }
 
 // Source is a directory to be mounted.
 type Source struct {
-	Path          string
+	Path          string // on this computer, or on the machine if the folder is linked
 	Device, Inode uint64 // of the directory, to check that it was mounted and not another one at its path
 }
 
@@ -200,7 +210,11 @@ func (d Disk) Find(f session.Folder, sub string) (Source, error) {
 		return Source{}, missing("There is no directory %q in the folder %s.", sub, f.Name)
 	}
 	device, inode := identity(info)
-	return Source{Path: filepath.Join(d.Path(f), at), Device: device, Inode: inode}, nil
+	join := filepath.Join
+	if f.Linked() {
+		join = d.Machine.Join
+	}
+	return Source{Path: join(d.Path(f), at), Device: device, Inode: inode}, nil
 }
 
 // Remove removes the directory of a managed folder and its content; a linked one stays. It calls gone for everything

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/user"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -19,7 +20,9 @@ import (
 	"slipway/backend/config"
 	"slipway/backend/demo"
 	"slipway/backend/engine"
+	enginesim "slipway/backend/engine/sim"
 	"slipway/backend/guest/payload"
+	"slipway/backend/hostfs"
 	"slipway/backend/hostlock"
 	"slipway/backend/offlimits"
 	"slipway/backend/pace"
@@ -121,27 +124,50 @@ func Open(ctx context.Context, c Config) (m *Machine, err error) {
 	if err != nil {
 		return m, err
 	}
+	places := offLimits(c.Home)
+	var files hostfs.FS
+	if choice.kind == EngineSim {
+		if files, err = m.makeDisk(c.Demo); err != nil {
+			return m, err
+		}
+		places = offlimits.Places{Home: files.Home}
+	}
 	uid, gid := User()
 	agentConfig := agent.Config{
 		Name: m.Name, Dir: m.Dir, Engine: hardware.engine, Store: books, Owner: m.Owner,
-		UID: uid, GID: gid, Version: place.Version, Log: c.Log.With("part", "agent"), OffLimits: offLimits(c.Home),
+		UID: uid, GID: gid, Version: place.Version, Log: c.Log.With("part", "agent"), OffLimits: places,
 		Clock:    m.Clock,
 		Sessions: agent.SessionConfig{Idle: set.Idle, Processes: set.Processes, Arriving: set.Images},
 		Devices: agent.DeviceConfig{Source: hardware.devices, Giving: set.Shares, Guard: set.Guard,
 			EndProcess: hardware.endProcess, MPSForUsers: set.MPSForUsers, Alone: hardware.alone},
-		Host:   agent.HostConfig{Moment: clock.Now},
+		Host:   agent.HostConfig{Moment: clock.Now, Files: files},
 		Doctor: doctor.Config{Note: m.Note, LogFile: c.LogFile, Guest: payload.Binary},
 	}
 	if c.Demo != nil {
 		agentConfig.Sessions.NewID = c.Demo.NewID
 		agentConfig.Host = agent.HostConfig{Hostname: c.Demo.Host, Moment: c.Demo.Time.Moment(), Boot: c.Demo.Time.Boot,
-			Load: demo.Load(hardware.engine, m.Clock)}
+			Files: files, Load: demo.Load(hardware.engine, m.Clock)}
 	}
 	if m.Agent, err = agent.Open(agentConfig); err != nil {
 		return m, err
 	}
 	m.parts = append(m.parts, m.Agent)
 	return m, nil
+}
+
+// makeDisk makes the disk of a simulated machine in its data folder, unless it has one.
+func (m *Machine) makeDisk(d *demo.Machine) (hostfs.FS, error) {
+	seed := uint64(1)
+	if d != nil {
+		seed = d.Seed
+	}
+	disk := hostfs.FS{Root: filepath.Join(m.Dir, "disk"), Home: path.Join("/home", m.Owner)}
+	if err := enginesim.MakeDisk(disk.Root, m.Owner, seed); err != nil {
+		return disk, session.WrapError(err, session.CodeDiskFull,
+			"The disk of the simulated machine cannot be created in "+m.Dir+".",
+			"Make room there, or set SLIPWAY_HOME to another folder.")
+	}
+	return disk, nil
 }
 
 type hardware struct {

@@ -12,14 +12,16 @@ import (
 	"slices"
 	"strings"
 
+	"slipway/backend/hostfs"
 	"slipway/backend/session"
 )
 
 // Places are the directories that are off limits.
 type Places struct {
-	Own            []string // Slipway's; they need not exist
-	Engine, Socket string   // the engine's data and its socket; empty: not on this machine
-	Home           string   // of the agent's user, who alone may mount it
+	Machine        hostfs.FS // a simulated one has neither Own nor Engine nor Socket on its disk
+	Own            []string  // Slipway's; they need not exist
+	Engine, Socket string    // the engine's data and its socket; empty: not on this machine
+	Home           string    // of the agent's user, who alone may mount it
 }
 
 // system are the directories with the system's processes, devices and sockets.
@@ -31,6 +33,7 @@ const room = "/dev/shm"
 // Found describes a directory.
 type Found struct {
 	Path          string // without links
+	Source        string // where this computer has it
 	Device, Inode uint64
 	Hidden        []string // relative paths below it that must be hidden
 }
@@ -38,10 +41,25 @@ type Found struct {
 // Look checks a directory for the agent's user, or for a stranger. It fails with session_create_forbidden or with the
 // error of the system. Found is about one directory, even if the path leads to another one by now.
 func (p Places) Look(path string, stranger bool) (Found, error) {
-	found, err := identify(path)
+	found, err := p.find(path)
 	if err == nil {
 		err = p.judge(&found, stranger)
 	}
+	return found, err
+}
+
+func (p Places) find(path string) (Found, error) {
+	if !p.Machine.Simulated() {
+		found, err := identify(path)
+		found.Source = found.Path
+		return found, err
+	}
+	real, err := p.Machine.Resolve(path)
+	if err != nil {
+		return Found{}, err
+	}
+	found, err := identify(p.Machine.Host(real))
+	found.Path, found.Source = real, p.Machine.Host(real)
 	return found, err
 }
 
@@ -53,6 +71,9 @@ func (p Places) judge(found *Found, stranger bool) error {
 		if in(found.Path, top) && !strings.HasPrefix(found.Path, room+"/") {
 			return forbidden(fmt.Sprintf("%s is a system directory and cannot be mounted.", found.Path), hintData)
 		}
+	}
+	if p.Machine.Simulated() {
+		return p.refuseStranger(*found, p.Home, nil, stranger)
 	}
 	known := readMounts()
 	for _, private := range p.Own {
@@ -68,10 +89,7 @@ func (p Places) judge(found *Found, stranger bool) error {
 			return err
 		}
 	}
-	if stranger {
-		return p.refuseStranger(*found, known)
-	}
-	return nil
+	return p.refuseStranger(*found, resolved(p.Home), known, stranger)
 }
 
 // keepOut hides a directory, of which names has every path, or fails if it contains the one that was found.
@@ -109,13 +127,16 @@ func (f *Found) hide(name string) {
 	f.Hidden = append(slices.DeleteFunc(f.Hidden, func(h string) bool { return in(h, inside) }), inside)
 }
 
-// refuseStranger fails if the directory must not be shared with other people.
-func (p Places) refuseStranger(f Found, known mounts) error {
+// refuseStranger fails for a stranger if the directory must not be shared with other people.
+func (p Places) refuseStranger(f Found, home string, known mounts, stranger bool) error {
+	if !stranger {
+		return nil
+	}
 	held := ""
 	if len(f.Hidden) > 0 {
 		held = filepath.Join(f.Path, f.Hidden[0])
 	}
-	for _, top := range append([]string{resolved(p.Home)}, system...) {
+	for _, top := range append([]string{home}, system...) {
 		for _, name := range known.names(top) {
 			if held == "" && in(name, f.Path) {
 				held = name

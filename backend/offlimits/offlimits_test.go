@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"slipway/backend/hostfs"
 	"slipway/backend/mountinfo"
 	"slipway/backend/session"
 )
@@ -94,6 +95,29 @@ func TestWhatMayBeMounted(t *testing.T) {
 	}
 	if _, err := w.places.Look(w.at("none"), false); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("what is not there: %v", err)
+	}
+}
+
+func TestPlacesOfASimulatedMachineAreOnItsDisk(t *testing.T) {
+	w := newWorld(t)
+	machine := Places{Machine: hostfs.FS{Root: w.dir}, Own: []string{"/data"}, Home: "/home"}
+	if err := os.Symlink("data", w.at("link")); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{"/data/deep": "/data/deep", "/link/deep": "/data/deep", "/data": "/data",
+		"/home": "/home"} {
+		found, err := machine.Look(path, false)
+		if err != nil || found.Path != want || found.Source != w.at(want) || len(found.Hidden) > 0 {
+			t.Errorf("%s: %+v, %v", path, found, err)
+		}
+		if _, err := machine.Look(path, true); (err != nil) != (path == "/home") {
+			t.Errorf("%s for another person: %v", path, err)
+		}
+	}
+	for _, path := range []string{"/", w.dir, w.at("data"), "/none"} {
+		if found, err := machine.Look(path, false); err == nil {
+			t.Errorf("%s may be mounted: %+v", path, found)
+		}
 	}
 }
 

@@ -23,7 +23,8 @@ func TestDirectoriesAreListed(t *testing.T) {
 	if err := os.Symlink(filepath.Join(dir, "b"), filepath.Join(dir, "link")); err != nil {
 		t.Fatal(err)
 	}
-	listing, err := ListDirectories(t.Context(), dir+"/b/..")
+	ofMachine := New(Config{})
+	listing, err := ofMachine.ListDirectories(t.Context(), dir+"/b/..")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,13 +37,14 @@ func TestDirectoriesAreListed(t *testing.T) {
 		t.Errorf("listing %+v", listing)
 	}
 	t.Run("the root has no parent", func(t *testing.T) {
-		if root, err := ListDirectories(t.Context(), "/"); err != nil || root.Parent != "" || root.Path != "/" {
+		root, err := ofMachine.ListDirectories(t.Context(), "/")
+		if err != nil || root.Parent != "" || root.Path != "/" {
 			t.Errorf("%+v, %v", root, err)
 		}
 	})
 	t.Run("nothing means the person's home", func(t *testing.T) {
 		t.Setenv("HOME", dir)
-		if home, err := ListDirectories(t.Context(), ""); err != nil || home.Path != dir {
+		if home, err := ofMachine.ListDirectories(t.Context(), ""); err != nil || home.Path != dir {
 			t.Errorf("%+v, %v", home, err)
 		}
 	})
@@ -51,12 +53,12 @@ func TestDirectoriesAreListed(t *testing.T) {
 		"relative": "file_use_invalid", dir + "/\x00": "file_use_invalid",
 		"/" + strings.Repeat("x", maxPath): "file_use_invalid",
 	} {
-		if _, err := ListDirectories(t.Context(), path); session.CodeOf(err) != want ||
+		if _, err := ofMachine.ListDirectories(t.Context(), path); session.CodeOf(err) != want ||
 			session.AsError(err, "").Hint == "" {
 			t.Errorf("%.40q: %v, want %s", path, err, want)
 		}
 	}
-	if err := directoryError("/closed", fs.ErrPermission); session.CodeOf(err) != "file_use_forbidden" {
+	if err := ofMachine.directoryError("/closed", fs.ErrPermission); session.CodeOf(err) != "file_use_forbidden" {
 		t.Errorf("a closed directory: %v", err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"slipway/backend/agent/host"
 	"slipway/backend/agent/records"
 	"slipway/backend/folder"
+	"slipway/backend/hostfs"
 	"slipway/backend/offlimits"
 	"slipway/backend/session"
 	"slipway/backend/store"
@@ -28,6 +29,7 @@ const maxAge = 10 * time.Minute
 type Config struct {
 	host.Host
 	Dir       string                  // that contains the folders
+	Machine   hostfs.FS               // where directories of the machine are
 	OffLimits func() offlimits.Places // the places that no session may see
 	// Opened returns the directories opened to people, by person. None is opened or closed until release is called.
 	Opened func() (dirs map[string][]string, release func())
@@ -51,6 +53,7 @@ type Folders struct {
 func New(config Config) *Folders {
 	f := &Folders{config: config, disk: folder.NewDisk(config.Dir, config.UID, config.GID),
 		due: make(chan struct{}, 1), dirty: map[session.FolderID]bool{}}
+	f.disk.Machine = config.Machine
 	if config.Remove == nil {
 		f.config.Remove = f.disk.Remove
 	}

@@ -1,11 +1,11 @@
 package folders
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"runtime"
@@ -111,7 +111,7 @@ type Mounted struct {
 }
 
 func (m *Mounted) add(found offlimits.Found, target string, readOnly bool) {
-	m.List = append(m.List, session.Mount{Source: found.Path, Target: target, ReadOnly: readOnly})
+	m.List = append(m.List, session.Mount{Source: found.Source, Target: target, ReadOnly: readOnly})
 	for _, hidden := range found.Hidden {
 		m.Hidden = append(m.Hidden, path.Join(target, filepath.ToSlash(hidden)))
 	}
@@ -147,7 +147,7 @@ func (f *Folders) Mounts(s session.Session) (Mounted, error) {
 		if err != nil {
 			return Mounted{}, err
 		}
-		found := offlimits.Found{Path: source.Path, Device: source.Device, Inode: source.Inode}
+		found := offlimits.Found{Source: source.Path, Device: source.Device, Inode: source.Inode}
 		if one.Linked() {
 			if found, err = places.Look(source.Path, stranger); err != nil {
 				return Mounted{}, err
@@ -173,7 +173,7 @@ func (f *Folders) Used(s session.Session) {
 
 // CheckSource checks that a directory exists and that its owner may mount it.
 func (f *Folders) CheckSource(owner, source string) *session.FieldError {
-	info, err := os.Stat(source)
+	info, err := f.config.Machine.Stat(source)
 	e := &session.FieldError{Kind: session.KindInvalid}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -228,24 +228,19 @@ const (
 )
 
 // ListDirectories implements [session.Host].
-func ListDirectories(ctx context.Context, path string) (session.DirectoryListing, error) {
-	if path == "" {
-		path = "/"
-		if home, err := os.UserHomeDir(); err == nil {
-			path = home
-		}
-	}
-	if len(path) > maxPath || !filepath.IsAbs(path) || strings.ContainsRune(path, 0) {
+func (f *Folders) ListDirectories(ctx context.Context, asked string) (session.DirectoryListing, error) {
+	machine := f.config.Machine
+	path, absolute := machine.Clean(cmp.Or(asked, machine.HomeDir()))
+	if len(asked) > maxPath || !absolute || strings.ContainsRune(asked, 0) {
 		return session.DirectoryListing{}, session.NewError(session.CodeFileInvalid,
 			"What was asked for is not an absolute path.", "Begin with /.")
 	}
-	path = filepath.Clean(path)
-	entries, err := os.ReadDir(path)
+	entries, err := machine.ReadDir(path)
 	if err != nil {
-		return session.DirectoryListing{}, directoryError(path, err)
+		return session.DirectoryListing{}, f.directoryError(path, err)
 	}
 	listing := session.DirectoryListing{Path: path, Entries: []session.DirectoryEntry{}}
-	if parent := filepath.Dir(path); parent != path {
+	if parent := machine.Join(path, ".."); parent != path {
 		listing.Parent = parent
 	}
 	for _, entry := range entries {
@@ -255,9 +250,9 @@ func ListDirectories(ctx context.Context, path string) (session.DirectoryListing
 		if len(listing.Entries) == maxEntries {
 			break
 		}
-		if at := filepath.Join(path, entry.Name()); isDirectory(at, entry) {
+		if at := machine.Join(path, entry.Name()); f.isDirectory(at, entry) {
 			listing.Entries = append(listing.Entries,
-				session.DirectoryEntry{Name: entry.Name(), Writable: writable(at)})
+				session.DirectoryEntry{Name: entry.Name(), Writable: machine.Writable(at)})
 		}
 	}
 	slices.SortFunc(listing.Entries, func(a, b session.DirectoryEntry) int {
@@ -266,15 +261,15 @@ func ListDirectories(ctx context.Context, path string) (session.DirectoryListing
 	return listing, nil
 }
 
-func isDirectory(at string, entry fs.DirEntry) bool {
+func (f *Folders) isDirectory(at string, entry fs.DirEntry) bool {
 	if entry.Type()&fs.ModeSymlink == 0 {
 		return entry.IsDir()
 	}
-	info, err := os.Stat(at)
+	info, err := f.config.Machine.Stat(at)
 	return err == nil && info.IsDir()
 }
 
-func directoryError(path string, err error) error {
+func (f *Folders) directoryError(path string, err error) error {
 	e := session.WrapError(err, session.CodeFileConflict, fmt.Sprintf("%s cannot be read.", path),
 		"Choose another directory.")
 	switch {
@@ -284,7 +279,7 @@ func directoryError(path string, err error) error {
 		e.Code, e.Message, e.Hint = session.CodeFileForbidden, fmt.Sprintf("You may not read %s.", path),
 			"Choose a directory of your own, or ask its owner."
 	default:
-		if info, statErr := os.Stat(path); statErr == nil && !info.IsDir() {
+		if info, statErr := f.config.Machine.Stat(path); statErr == nil && !info.IsDir() {
 			e.Code, e.Message = session.CodeFileNotFound, fmt.Sprintf("%s is not a directory.", path)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"slipway/backend/agent"
 	"slipway/backend/engine"
 	"slipway/backend/engine/sim"
+	"slipway/backend/hostfs"
 	"slipway/backend/store"
 )
 
@@ -28,8 +29,12 @@ func Open(t testing.TB, change func(*agent.Config)) *agent.Agent {
 		change(&config)
 	}
 	if config.Engine.Host == nil {
-		simulated, err := sim.Open(sim.Config{Dir: filepath.Join(dir, "engine"), Instance: books.Instance(),
-			Speed: 200})
+		config.Host.Files = hostfs.FS{Root: filepath.Join(dir, "disk"), Home: "/home/ada"}
+		if err := sim.MakeDisk(config.Host.Files.Root, "ada", 1); err != nil {
+			t.Fatal(err)
+		}
+		simulated, err := sim.Open(sim.Config{Dir: filepath.Join(dir, "engine"), Data: dir,
+			Instance: books.Instance(), Speed: 200})
 		if err != nil {
 			t.Fatal(err)
 		}

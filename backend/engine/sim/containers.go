@@ -107,8 +107,12 @@ func (s *containers) creatable(c engine.Container) error {
 		return invalid("A session needs %s of memory at least.", session.MinMemory)
 	}
 	for _, m := range c.Mounts {
-		if info, err := os.Stat(m.Source); err != nil || !info.IsDir() {
-			return invalid("%s is not a directory of this machine.", m.Source)
+		source, err := s.source(m.Source)
+		if err != nil {
+			return invalid("The directory to mount at %s is not on this machine.", session.MountTarget(m))
+		}
+		if err := source.Close(); err != nil {
+			return err
 		}
 	}
 	if len(c.Hidden) > 0 { // links inside of a mount would lead to it

@@ -32,8 +32,8 @@ type life struct {
 	gone   chan struct{}   // closed when all of it has ended
 }
 
-// adopt resumes the containers that ran when the last process ended.
-func (s *containers) adopt() error {
+// adopt resumes the containers that ran when the last process ended. One whose mounts are gone ends.
+func (s *containers) adopt() {
 	for _, id := range slices.Sorted(maps.Keys(s.byID)) {
 		c := s.byID[id]
 		if !c.State.Running {
@@ -41,14 +41,14 @@ func (s *containers) adopt() error {
 		}
 		if c.Spec.Guest.Command == "" {
 			if err := s.begin(id); err != nil {
-				return err
+				c.log.line(session.AsError(err, session.CodeStartFailed).Message)
+				s.finish(id, 137)
 			}
 			continue
 		}
 		c.log.line("The command ended with the program that simulated it.")
 		s.finish(id, 137)
 	}
-	return nil
 }
 
 func (s *containers) begin(id string) error {
@@ -88,13 +88,18 @@ func (s *containers) begin(id string) error {
 
 func (s *containers) world(id string, spec engine.Container, started time.Time) (*shell.World, error) {
 	root := filepath.Join(s.containerDir(id), "root")
-	var mounts []shell.Mount
-	for _, m := range spec.Mounts {
-		mounts = append(mounts, shell.Mount{Source: m.Source, Target: session.MountTarget(m), ReadOnly: m.ReadOnly})
-	}
-	files, err := shell.OpenFS(root, mounts)
+	files, err := shell.OpenFS(root)
 	if err != nil {
 		return nil, err
+	}
+	for _, m := range spec.Mounts {
+		source, err := s.source(m.Source)
+		if err == nil {
+			err = files.Mount(source, session.MountTarget(m), m.ReadOnly)
+		}
+		if err != nil {
+			return nil, errors.Join(err, files.Close())
+		}
 	}
 	return &shell.World{FS: files, Clock: s.config.Clock, Hostname: spec.Hostname, User: guest.User,
 		CPUs: max(len(spec.CPUs), 1), Memory: int64(spec.Memory), GPUs: s.grantedTo(id, spec), Started: started,

@@ -27,6 +27,7 @@ import (
 // Config describes a simulated engine. Only Dir is required.
 type Config struct {
 	Dir       string      // holds everything: state, logs, homes. It is created where it is absent
+	Data      string      // a directory that every mounted one lies in; empty: Dir
 	Instance  string      // value of the instance label; other containers are not listed
 	CPUs      int         // 0: 16
 	Memory    gpu.Bytes   // 0: 64 GiB
@@ -51,7 +52,7 @@ type Sim struct {
 // commands end with code 137.
 func Open(config Config) (*Sim, error) {
 	config.CPUs, config.Memory = cmp.Or(config.CPUs, 16), cmp.Or(config.Memory, 64*gpu.GiB)
-	config.Speed = cmp.Or(config.Speed, 1)
+	config.Speed, config.Data = cmp.Or(config.Speed, 1), cmp.Or(config.Data, config.Dir)
 	if config.Catalogue == nil {
 		config.Catalogue = Catalogue()
 	}
@@ -75,9 +76,7 @@ func Open(config Config) (*Sim, error) {
 		s.cancel()
 		return nil, err
 	}
-	if err := s.adopt(); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
+	s.adopt()
 	return s, nil
 }
 
@@ -197,6 +196,20 @@ type record struct {
 	Spec     engine.Container `json:"spec"`
 	State    engine.State     `json:"state"`
 	OOMKills int              `json:"oomKills,omitempty"`
+}
+
+// source opens a directory to be mounted. No path or link leads out of the data folder.
+func (m *machine) source(dir string) (*os.Root, error) {
+	rel, err := filepath.Rel(m.config.Data, dir)
+	if err != nil {
+		return nil, err
+	}
+	data, err := os.OpenRoot(m.config.Data)
+	if err != nil {
+		return nil, err
+	}
+	defer data.Close()
+	return data.OpenRoot(rel)
 }
 
 type savedState struct {

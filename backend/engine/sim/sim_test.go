@@ -26,7 +26,13 @@ const quick = 200
 
 func open(t *testing.T, dir string) *Sim {
 	t.Helper()
-	s, err := Open(Config{Dir: dir, Instance: "one", Speed: quick})
+	return openBeside(t, dir, dir)
+}
+
+// openBeside opens an engine that may mount what lies in data.
+func openBeside(t *testing.T, dir, data string) *Sim {
+	t.Helper()
+	s, err := Open(Config{Dir: dir, Data: data, Instance: "one", Speed: quick})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +47,8 @@ func open(t *testing.T, dir string) *Sim {
 func TestSimKeepsThePromisesOfAnEngine(t *testing.T) {
 	var current *Sim
 	enginetest.Run(t, func(t *testing.T) engine.Engine {
-		current = open(t, t.TempDir())
+		dir := t.TempDir()
+		current = openBeside(t, dir, filepath.Dir(dir)) // the suite mounts other directories of the test
 		return engine.Of(current)
 	}, enginetest.Options{
 		Instance: "one", Image: "python:3.12", Guest: true, OOM: "stress --vm-bytes 1G --timeout 60",
@@ -256,7 +263,10 @@ func TestSession(t *testing.T) {
 
 func TestMountsAreDirectoriesOfTheMachine(t *testing.T) {
 	s := open(t, t.TempDir())
-	dir := t.TempDir()
+	dir := filepath.Join(s.config.Dir, "disk", "data")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	c := spec("a", "echo kept > data/file; echo x > fixed/file")
 	c.Mounts = []session.Mount{{Source: dir, Target: "/home/work/data"},
 		{Source: dir, Target: "/home/work/fixed", ReadOnly: true}}
@@ -277,6 +287,47 @@ func TestMountsAreDirectoriesOfTheMachine(t *testing.T) {
 	c.Name = "b"
 	if _, err := s.Create(t.Context(), c); session.CodeOf(err) != "engine_call_invalid" {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestNothingOutsideTheDataFolderIsMounted(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	s, inside, link := open(t, dir), filepath.Join(dir, "disk"), filepath.Join(dir, "link")
+	if err := errors.Join(os.WriteFile(filepath.Join(outside, "secret"), []byte("secret"), 0o600),
+		os.Mkdir(inside, 0o755), os.Symlink(outside, link)); err != nil {
+		t.Fatal(err)
+	}
+	c := spec("a", "")
+	for _, source := range []string{outside, "/", link, filepath.Join(dir, "..", filepath.Base(outside))} {
+		c.Mounts = []session.Mount{{Source: source, Target: "/home/work/data"}}
+		if _, err := s.Create(t.Context(), c); session.CodeOf(err) != "engine_call_invalid" {
+			t.Errorf("%s is mounted: %v", source, err)
+		}
+	}
+	exchange := func() {
+		if err := errors.Join(os.Remove(inside), os.Symlink(outside, inside)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.Mounts[0].Source = inside
+	id, err := s.Create(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Name = "b"
+	started := start(t, s, c)
+	exchange()
+	if err := s.Start(t.Context(), id); session.CodeOf(err) != "engine_start_failed" {
+		t.Errorf("a link that was put there before the start is followed: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if state := ended(t, open(t, dir), started); state.ExitCode != 137 {
+		t.Errorf("what was mounted is gone, and the session is %+v", state)
+	}
+	if data, err := os.ReadFile(filepath.Join(outside, "secret")); err != nil || string(data) != "secret" {
+		t.Errorf("the file outside is %q, %v", data, err)
 	}
 }
 

@@ -27,33 +27,21 @@ type mount struct {
 	whole    bool // all of it may be written, not only the places of [writable]
 }
 
-// Mount shows a directory of the host at Target.
-type Mount struct {
-	Source   string
-	Target   string
-	ReadOnly bool
-}
-
-// OpenFS makes dir the root of a file system and mounts directories into it. The caller closes it.
-func OpenFS(dir string, mounts []Mount) (*FS, error) {
+// OpenFS makes dir the root of a file system. The caller closes it.
+func OpenFS(dir string) (*FS, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
-	f := &FS{mounts: []mount{{target: "/", root: root}}}
-	for _, m := range mounts {
-		inner := strings.TrimPrefix(path.Clean("/"+m.Target), "/")
-		if err := root.MkdirAll(inner, 0o755); err != nil {
-			return nil, errors.Join(err, f.Close())
-		}
-		source, err := os.OpenRoot(m.Source)
-		if err != nil {
-			return nil, errors.Join(err, f.Close())
-		}
-		f.mounts = append(f.mounts, mount{target: "/" + inner, root: source, readOnly: m.ReadOnly, whole: true})
-	}
+	return &FS{mounts: []mount{{target: "/", root: root}}}, nil
+}
+
+// Mount shows a directory at target, before anything uses the file system. Close closes it.
+func (f *FS) Mount(source *os.Root, target string, readOnly bool) error {
+	inner := strings.TrimPrefix(path.Clean("/"+target), "/")
+	f.mounts = append(f.mounts, mount{target: "/" + inner, root: source, readOnly: readOnly, whole: true})
 	slices.SortStableFunc(f.mounts, func(a, b mount) int { return len(b.target) - len(a.target) })
-	return f, nil
+	return f.mounts[len(f.mounts)-1].root.MkdirAll(inner, 0o755)
 }
 
 func (f *FS) Close() error {

@@ -78,9 +78,9 @@ func New(w *World, config Config) (*Shell, error) {
 	if config.Stdin != nil {
 		stdin = config.Stdin
 	}
-	env := append(slices.Clone(config.Env), "TMPDIR="+fifoDirectory)
+	env := slices.Concat([]string{"HOME=/home/work"}, config.Env, []string{"TMPDIR=" + fifoDirectory})
 	options := []interp.RunnerOption{
-		interp.Env(expand.ListEnviron(env...)),
+		interp.Env(environ{expand.ListEnviron(env...)}),
 		interp.CallHandler(s.call),
 		interp.ExecHandlers(func(interp.ExecHandlerFunc) interp.ExecHandlerFunc { return s.exec }),
 		interp.OpenHandler(s.open),
@@ -142,7 +142,24 @@ func (s *Shell) finish(ctx context.Context, err error) int {
 	return 1
 }
 
+// environ are the variables of a shell. It also has the home directories of users, which the interpreter would look up
+// on the host.
+type environ struct{ expand.Environ }
+
+func (e environ) Get(name string) expand.Variable {
+	user, home := strings.CutPrefix(name, "HOME ")
+	if !home {
+		return e.Environ.Get(name)
+	}
+	dir := map[string]string{"root": "/root", "work": "/home/work"}[user]
+	return expand.Variable{Set: true, Kind: expand.String, Str: cmp.Or(dir, "~"+user)}
+}
+
+// unsearched marks a path that the interpreter must not look for on the host, where no path contains it.
+const unsearched = "\x00"
+
 func (s *Shell) open(ctx context.Context, p string, flag int, perm os.FileMode) (io.ReadWriteCloser, error) {
+	p = strings.TrimPrefix(p, unsearched)
 	full := p
 	if !strings.HasPrefix(p, "/") {
 		full = path.Join(Clean(interp.HandlerCtx(ctx).Dir), p)
@@ -170,8 +187,9 @@ func (s *Shell) access(_ context.Context, p string, mode interp.AccessMode) erro
 	return nil
 }
 
-// call keeps the interpreter from reading the host's files, as it would to find programs in PATH and for pwd -P.
-func (s *Shell) call(_ context.Context, args []string) ([]string, error) {
+// call keeps the interpreter from reading the host's files, as it would to find programs and scripts in PATH and for
+// pwd -P.
+func (s *Shell) call(ctx context.Context, args []string) ([]string, error) {
 	if err := bounded(); err != nil {
 		return nil, err
 	}
@@ -182,10 +200,20 @@ func (s *Shell) call(_ context.Context, args []string) ([]string, error) {
 		return append([]string{builtinPrefix + args[0]}, args[1:]...), nil
 	case "type":
 		return append([]string{builtinPrefix + "which"}, args[1:]...), nil
+	case "source", ".":
+		if len(args) > 1 {
+			return append([]string{args[0], unsearched + args[1]}, args[2:]...), nil
+		}
 	case "command":
 		if len(args) > 2 && (args[1] == "-v" || args[1] == "-V") {
 			return append([]string{builtinPrefix + "which"}, args[2:]...), nil
 		}
+		if len(args) > 1 && args[1] == "--" {
+			return s.call(ctx, append([]string{"command"}, args[2:]...))
+		}
+	}
+	if (args[0] == "command" || args[0] == "builtin") && len(args) > 1 && interp.IsBuiltin(args[1]) {
+		return s.call(ctx, args[1:])
 	}
 	return args, nil
 }

@@ -3,6 +3,7 @@ package shell
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,13 +14,13 @@ import (
 )
 
 // newWorld makes a world with a home, in a directory that the test removes.
-func newWorld(t *testing.T, mounts ...Mount) *World {
+func newWorld(t *testing.T) *World {
 	t.Helper()
 	dir := t.TempDir()
 	if err := Furnish(dir, "main1", 1000, 1000, 512<<20, []int{0, 1}); err != nil {
 		t.Fatal(err)
 	}
-	files, err := OpenFS(dir, mounts)
+	files, err := OpenFS(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,6 +128,9 @@ func TestNothingLeavesTheSession(t *testing.T) {
 		"TMPDIR=" + outside + " cat <(echo x)", "pwd -P; cd -P " + outside, "command -p cat " + secret,
 		"enable -f " + secret + " x", "head -c 5 " + secret, "tail -f " + secret + " & sleep 0.1",
 		"echo " + outside + "/*", "[ -e " + secret + " ] && echo host secret",
+		"ln -s " + secret + " l; cat l", "builtin source " + secret, "command . " + secret,
+		"command -- source " + secret, "PATH=" + outside + " source secret", "cp -r " + outside + " .; cat */secret",
+		"rm -rf " + outside + "/* " + outside + " /home/work/../../.." + outside,
 		"test -r " + secret + " && echo host secret", "mapfile < " + secret + "; echo ${MAPFILE[@]}",
 	}
 	for _, script := range scripts {
@@ -141,6 +145,37 @@ func TestNothingLeavesTheSession(t *testing.T) {
 			}
 		})
 	}
+	t.Run("the host's names cannot be guessed", func(t *testing.T) {
+		program, link := filepath.Join(outside, "program"), filepath.Join(outside, "link")
+		if err := errors.Join(os.WriteFile(program, nil, 0o700), os.Symlink(outside, link)); err != nil { //nolint:gosec
+			t.Fatal(err)
+		}
+		for _, script := range []string{
+			"PWD=%s; builtin pwd -P", "PWD=%s; command pwd -P", "builtin type -p %s", "builtin command -v %s",
+			"PATH=$(dirname %s) builtin type program", "source %s", "builtin . %s",
+			"PATH=" + outside + "; source program", "PATH=" + outside + "; type program",
+		} {
+			there, _ := run(t, newWorld(t), strings.ReplaceAll(script, "%s", link))
+			gone, _ := run(t, newWorld(t), strings.ReplaceAll(script, "%s", link+"-none"))
+			if there = strings.ReplaceAll(there, link, link+"-none"); there != gone {
+				t.Errorf("%s: %q, and of what is not there %q", script, there, gone)
+			}
+			if strings.Contains(there, outside+"\n") || strings.Contains(there, program) {
+				t.Errorf("%s: %q", script, there)
+			}
+		}
+		if output, _ := run(t, newWorld(t), "echo ~daemon ~root ~work; unset HOME; sh -c 'echo ~'"); output !=
+			"~daemon /root /home/work\n/home/work\n" {
+			t.Errorf("homes are %q", output)
+		}
+	})
+	t.Run("a script of the session can be sourced", func(t *testing.T) {
+		if output, code := run(t, newWorld(t), "echo 'echo $1 from $PWD' > lib.sh; source lib.sh one; . ./lib.sh two; "+
+			"builtin source /home/work/lib.sh three"); code != 0 ||
+			output != "one from /home/work\ntwo from /home/work\nthree from /home/work\n" {
+			t.Errorf("%q, %d", output, code)
+		}
+	})
 	t.Run("links lead nowhere outside", func(t *testing.T) {
 		w := newWorld(t)
 		for _, target := range []string{secret, "../../../../../../../../../.." + secret} {
@@ -185,8 +220,16 @@ func TestMounts(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(fixed, "f"), []byte("fixed\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w := newWorld(t, Mount{Source: data, Target: "/home/work/data"},
-		Mount{Source: fixed, Target: "/mnt/fixed", ReadOnly: true})
+	w := newWorld(t)
+	for dir, target := range map[string]string{data: "/home/work/data", fixed: "/mnt/fixed"} {
+		source, err := os.OpenRoot(dir)
+		if err == nil {
+			err = w.FS.Mount(source, target, dir == fixed)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	t.Run("what is written lands in the mounted directory", func(t *testing.T) {
 		if output, code := run(t, w, "echo kept > data/k; cat data/k; ls"); output != "kept\ndata\n" || code != 0 {
 			t.Errorf("got %q, %d", output, code)

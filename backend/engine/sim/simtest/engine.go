@@ -20,7 +20,8 @@ import (
 	"slipway/gpu"
 )
 
-// Engine is a simulated engine with fault injection. A second agent on the same engine is like an agent that restarted.
+// Engine is a simulated engine with fault injection. It mounts any directory of this computer, as Docker does. A second
+// agent on the same engine is like an agent that restarted.
 type Engine struct {
 	*sim.Sim
 	*faults
@@ -46,7 +47,8 @@ type Config struct {
 func New(t testing.TB, dir string, config Config) *Engine {
 	t.Helper()
 	s, err := sim.Open(sim.Config{
-		Dir: dir, Instance: config.Instance, CPUs: cmp.Or(config.CPUs, 8), Memory: cmp.Or(config.Memory, 16*gpu.GiB),
+		Dir: dir, Data: "/", Instance: config.Instance,
+		CPUs: cmp.Or(config.CPUs, 8), Memory: cmp.Or(config.Memory, 16*gpu.GiB),
 		Speed: 1e12, Catalogue: []sim.Image{{Ref: enginetest.ImageMinimal, Size: 120 * gpu.MiB, Installed: true}},
 	})
 	if err != nil {
