@@ -129,7 +129,7 @@ function peak(): number {
 describe('a large file', () => {
   it('goes both ways', async () => {
     const want = await sum(source)
-    const { page, list, dir: folder } = await openedFolder(browser, program, join(disk, 'both'), 'both', {})
+    const { page, list, dir: folder } = await openedFolder(browser, program, 'both', {})
     const [there, back] = [join(folder, name), join(disk, 'back.bin')]
     const took: Record<'cp' | 'up' | 'plain-up' | 'down' | 'plain-down', number[]> = {
       cp: [],
@@ -167,7 +167,7 @@ describe('a large file', () => {
   })
 
   it('goes on after a cut', async () => {
-    const { page, list, dir: folder } = await openedFolder(browser, program, join(disk, 'cut'), 'cut', {})
+    const { page, list, dir: folder } = await openedFolder(browser, program, 'cut', {})
     const there = join(folder, name)
     const took = await timed(async () => {
       await list.page().locator('input[type=file]').first().setInputFiles(source)
@@ -185,7 +185,7 @@ describe('a large file', () => {
 describe('a folder with 10,000 files', () => {
   it('is listed and scrolled', async () => {
     const names = Array.from({ length: rounds }, (_, i) => `images-${i}`)
-    const { page, list, dir: folder } = await openedFolder(browser, program, join(disk, 'many'), 'many', {})
+    const { page, list, dir: folder } = await openedFolder(browser, program, 'many', {})
     for (const each of names) {
       mkdirSync(join(folder, each))
       for (let i = 0; i < 10_000; i++) writeFileSync(join(folder, each, `image-${String(i).padStart(5, '0')}.png`), '')

@@ -1,8 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Locator, Page } from 'playwright-core'
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Folder, Image, Operation, Preset, Session, Settings } from '@/api/types.gen'
 import { Browser, shut } from './browser'
 import { stage } from './hooks'
@@ -12,19 +11,18 @@ import { DemoProgram } from './program'
 
 // "Every dialog's cancel leaves everything as it was": each is opened, written into where it takes something, and left.
 const program = new DemoProgram('workstation')
-const disk = mkdtempSync(join(tmpdir(), 'slipway-dialogs-'))
 const browser = new Browser()
 let session: Session
 let folder: Folder
 let thrown: Folder
 
-// Hooks run from the last to the first: the folder goes when the program has ended.
-afterAll(() => rmSync(disk, { recursive: true, force: true }))
 stage(program, browser, {
   prepare: async () => {
     await program.endAll() // what a story launched changes by itself
-    writeFileSync(join(disk, 'kept.txt'), 'kept')
-    folder = await program.call<Folder>('POST', '/folders', { name: 'kept-folder', path: disk })
+    const dir = join(program.disk, 'scratch', 'kept')
+    mkdirSync(dir)
+    writeFileSync(join(dir, 'kept.txt'), 'kept')
+    folder = await program.call<Folder>('POST', '/folders', { name: 'kept-folder', path: '/scratch/kept' })
     thrown = await program.call<Folder>('POST', '/folders', { name: 'thrown-away' })
     await program.call('POST', `/folders/${thrown.id}/trash`)
     await program.call('POST', '/presets', { name: 'kept preset', resources: { cpu: 3, memory: 1024 ** 3 } })

@@ -1,8 +1,7 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Locator, Page } from 'playwright-core'
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { FileListing, Folder } from '@/api/types.gen'
 import { Browser, picture } from './browser'
 import { stage } from './hooks'
@@ -14,12 +13,9 @@ import { DemoProgram, eventually } from './program'
 // people and has
 // no cloneable ones; what their file browser does, the explorer does.
 const program = new DemoProgram('workstation')
-const disk = mkdtempSync(join(tmpdir(), 'slipway-explorer-'))
+const disk = join(program.disk, 'scratch')
 const browser = new Browser()
 
-afterAll(async () => {
-  rmSync(disk, { recursive: true, force: true })
-})
 stage(program, browser, { afresh: true })
 
 const folders = () => program.call<Folder[]>('GET', '/folders')
@@ -27,11 +23,11 @@ const named = async (name: string) => (await folders()).find((f) => f.name === n
 const names = async (id: string, path = '') =>
   (await program.call<FileListing>('GET', `/folders/${id}/files?path=${path}`)).entries.map((e) => e.name)
 
-/** A folder that is a directory here, with a file in it. */
+/** A folder that is a directory of the machine, with a file in it. */
 async function make(name: string, permission = 'rw'): Promise<Folder> {
   mkdirSync(join(disk, name, 'inner'), { recursive: true })
   writeFileSync(join(disk, name, 'kept.txt'), 'kept')
-  return program.call<Folder>('POST', '/folders', { name, path: join(disk, name), permission })
+  return program.call<Folder>('POST', '/folders', { name, path: `/scratch/${name}`, permission })
 }
 
 async function open(folder: Folder): Promise<{ page: Page; list: Locator }> {
@@ -87,7 +83,7 @@ describe('a folder', () => {
     await row('.settings').getByText('Auto-mounted').waitFor()
     await create('linked', async () => {
       await dialog.getByText('Existing directory', { exact: true }).click()
-      await dialog.getByRole('textbox', { name: 'Path of the directory' }).fill(join(disk, 'there-already'))
+      await dialog.getByRole('textbox', { name: 'Path of the directory' }).fill('/scratch/there-already')
     })
     await row('linked').getByText('Linked', { exact: true }).waitFor()
     expect(await named('weights')).toMatchObject({ permission: 'ro', mode: 'model', auto: false })

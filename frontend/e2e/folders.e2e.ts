@@ -1,7 +1,6 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { FileListing, Folder } from '@/api/types.gen'
 import { Browser } from './browser'
 import { entry, local, makeFolder, openedFolder } from './foldersPage'
@@ -10,15 +9,13 @@ import { DemoProgram, eventually } from './program'
 
 // Folders from their making to their end, and the files in them, as a person handles them.
 const program = new DemoProgram('workstation')
-const disk = mkdtempSync(join(tmpdir(), 'slipway-folders-'))
+const disk = join(program.disk, 'scratch')
 const browser = new Browser()
 
-afterAll(() => rmSync(disk, { recursive: true, force: true }))
 stage(program, browser, { afresh: true })
 
 const make = (name: string, path?: string) => makeFolder(program, name, path)
-const opened = (name: string, files: Record<string, string | Buffer>) =>
-  openedFolder(browser, program, join(disk, name), name, files)
+const opened = (name: string, files: Record<string, string | Buffer>) => openedFolder(browser, program, name, files)
 const folders = () => program.call<Folder[]>('GET', '/folders')
 const state = async (name: string) => (await folders()).find((f) => f.name === name)?.state
 const names = async (id: string, path = '') =>
@@ -86,7 +83,7 @@ describe('a folder', () => {
     const dir = join(disk, 'parts')
     mkdirSync(join(dir, 'images', 'train'), { recursive: true })
     writeFileSync(join(dir, 'file'), '')
-    await make('parts', dir)
+    await make('parts', '/scratch/parts')
     const page = await browser.page(program, '/launcher')
     await page.locator('button[data-step="storage"]').click()
     await page.getByRole('checkbox', { name: 'Mount parts', exact: true }).check()

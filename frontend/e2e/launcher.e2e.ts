@@ -276,17 +276,20 @@ describe('the launcher', () => {
     const page = await open('?step=storage')
     await page.getByRole('button', { name: 'Choose a directory…' }).click()
     const dialog = page.getByRole('dialog', { name: 'Choose a directory' })
-    await dialog.getByLabel('Path').fill(program.home)
+    await dialog.getByRole('button', { name: 'projects', exact: true }).waitFor() // of the person's home
+    await dialog.getByLabel('Path').fill('/data')
     await dialog.getByLabel('Path').press('Enter')
-    await dialog.getByRole('button', { name: 'sim', exact: true }).click()
+    await dialog.getByRole('button', { name: 'imagenet-mini', exact: true }).click()
     await eventually(
       'it is inside',
-      async () => (await dialog.getByLabel('Path').inputValue()) === `${program.home}/sim`,
+      async () => (await dialog.getByLabel('Path').inputValue()) === '/data/imagenet-mini',
     )
     await picture(page, 'launcher-directories')
     await dialog.getByRole('button', { name: 'Use this directory' }).click()
-    expect(await page.getByLabel('Directory 1: path on the machine').inputValue()).toBe(`${program.home}/sim`)
-    expect(await page.getByLabel('Directory 1: path in the session').getAttribute('placeholder')).toBe('/home/work/sim')
+    expect(await page.getByLabel('Directory 1: path on the machine').inputValue()).toBe('/data/imagenet-mini')
+    expect(await page.getByLabel('Directory 1: path in the session').getAttribute('placeholder')).toBe(
+      '/home/work/imagenet-mini',
+    )
   })
 
   it('starts from the launch history at Confirm, with a free name', async () => {

@@ -54,6 +54,8 @@ export async function freePort(): Promise<number> {
 /** Program is `slipway serve` with files of its own, and the API as a script would use it. */
 export class Program {
   readonly home = mkdtempSync(join(tmpdir(), 'slipway-e2e-'))
+  /** The disk of its simulated machine. */
+  readonly disk = join(this.home, 'sim', 'disk')
   readonly engine: Engine
   url = ''
   #port = 0
