@@ -212,7 +212,9 @@ func TestSessionsAreLaunchedForOthersWhereOneRules(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFleet(t)
 			f.lab.Owner, f.lab.Role = "ada-there", c.role
-			f.add(t)
+			f.local.Put(session.Session{ID: "aaaaaaaaaaaa", Name: "old", Owner: "ann", Status: session.Terminated})
+			f.restart(t)
+			f.add(t).SetClients(session.PairedClient{Key: "k", Owner: "ann"})
 			s, err := f.Launch(t.Context(),
 				hub.LaunchRequest{Owner: c.asked, Spec: session.Spec{Image: "a:1",
 					Schedule: session.Schedule{Agent: c.agent}}})

@@ -19,8 +19,9 @@ type Launched struct {
 // launches chooses the agents for launches, launches there, adds launches to the recents, and returns recipes.
 type launches struct {
 	*finder
-	person *person
-	images *images
+	person  *person
+	images  *images
+	claimed []*nameClaim // guarded by mu
 }
 
 // LaunchRequest launches one session. With a key it can be sent again safely.
@@ -46,10 +47,15 @@ func (l *launches) launch(ctx context.Context, req LaunchRequest) (session.Sessi
 	if err != nil {
 		return session.Session{}, err
 	}
-	owner, err := l.ownerAt(m, req.Owner)
+	owner, err := l.ownerAt(ctx, m, req.Owner)
 	if err != nil {
 		return session.Session{}, err
 	}
+	release, err := l.claimName(m, owner, req.Spec.Name)
+	if err != nil {
+		return session.Session{}, err
+	}
+	defer release()
 	// an agent on another machine decides ByAdmin itself
 	s, err := m.Agent.Launch(ctx, session.LaunchRequest{Key: req.Key, Owner: owner, Spec: req.Spec, ByAdmin: true})
 	if err != nil {
@@ -62,11 +68,17 @@ func (l *launches) launch(ctx context.Context, req LaunchRequest) (session.Sessi
 	return s, nil
 }
 
-// learn stores a new session of another machine, since the connection may be lost before its event arrives.
+// learn stores a session that an agent has returned, since its name counts before its event arrives, and the connection
+// to another machine may be lost before.
 func (l *launches) learn(m *member, s session.Session) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if m.remote != nil && !m.gone && l.sessions[s.ID] == nil {
+	known := l.sessions[s.ID]
+	switch {
+	case m.gone || known != nil && known.session.Revision >= s.Revision:
+	case m.remote == nil:
+		l.put(m, s)
+	default:
 		m.dirty = true
 		l.tell(m, s)
 	}

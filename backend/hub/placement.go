@@ -66,19 +66,40 @@ func (l *launches) previewAt(ctx context.Context, m *member, owner string, spec 
 		}
 		return p, nil
 	}
-	owner, refused := l.ownerAt(m, owner) // if refused, the preview is for the user
-	p, err := m.Agent.Preview(ctx, owner, spec, count)
+	p, err := l.ask(ctx, m, owner, spec, count)
 	if err != nil {
 		return Preview{}, err
-	}
-	if refused != nil {
-		p.Errors = append(p.Errors, session.AsError(refused, session.CodeInvalid).Fields...)
 	}
 	found := Preview{Preview: p, Agent: m.Name()}
 	for o := offerOf(m, p); len(o.forecasts) > 0; {
 		found.All = append(found.All, o.take(spec))
 	}
 	return found, nil
+}
+
+// ask returns the preview of one agent. If the owner is refused, it is for the user.
+func (l *launches) ask(ctx context.Context, m *member, owner string, spec session.Spec,
+	count int) (session.Preview, error) {
+	owner, refused := l.ownerAt(ctx, m, owner)
+	p, err := m.Agent.Preview(ctx, owner, spec, count)
+	if err != nil {
+		return session.Preview{}, err
+	}
+	if refused != nil {
+		p.Errors = append(p.Errors, session.AsError(refused, session.CodeInvalid).Fields...)
+	}
+	if slices.ContainsFunc(p.Errors, func(e session.FieldError) bool { return e.Field == "name" }) {
+		return p, nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range max(count, 1) {
+		if wrong := l.taken(m, owner, session.Numbered(spec.Name, "-", i, count)); wrong != nil {
+			p.Errors = append(p.Errors, *wrong)
+			break
+		}
+	}
+	return p, nil
 }
 
 // named returns the agent that a spec names, or the only candidate, or nil. An unknown agent or group is wrong.
@@ -152,7 +173,7 @@ func (o *offer) take(spec session.Spec) Forecast {
 func (l *launches) offers(ctx context.Context, owner string, spec session.Spec, count int,
 	candidates []*member) ([]*offer, error) {
 	previews, errs := askAll(ctx, candidates, func(ctx context.Context, m *member) (session.Preview, error) {
-		return m.Agent.Preview(ctx, owner, spec, count)
+		return l.ask(ctx, m, owner, spec, count)
 	})
 	var offers []*offer
 	l.mu.Lock()
@@ -253,20 +274,27 @@ func (l *launches) pick(ctx context.Context, owner string, spec session.Spec) (*
 	return best(offers).member, nil
 }
 
-// ownerAt returns the owner of a launch at an agent, which decides whose name that is. Only admins launch for others.
-func (l *launches) ownerAt(m *member, asked string) (string, error) {
+// ownerAt returns the owner of a launch at an agent; empty: the user. Only admins launch for others, who must be people
+// of the machine.
+func (l *launches) ownerAt(ctx context.Context, m *member, asked string) (string, error) {
 	l.mu.Lock()
 	owner, role := m.machine.Owner, m.machine.Role
 	l.mu.Unlock()
+	if m.remote == nil {
+		asked = cmp.Or(asked, l.owner)
+	}
 	switch {
 	case asked != "" && !userRule.MatchString(asked):
 		return "", wrongOwner(session.CodeInvalid, asked)
-	case m.remote == nil:
-		return cmp.Or(asked, l.owner), nil
-	case asked != "" && asked != owner && role == session.RoleUser:
+	case asked == "" || asked == owner:
+		return asked, nil
+	case m.remote != nil && role == session.RoleUser:
 		return "", wrongField(session.CodeInvalid, "owner", session.KindForbidden,
 			fmt.Sprintf("You are not an admin of %s, so you can launch there only for yourself.", m.Name()),
 			"Choose an agent that you administer, or leave the owner out.")
+	}
+	if err := l.checkPerson(ctx, m, asked); err != nil {
+		return "", err
 	}
 	return asked, nil
 }

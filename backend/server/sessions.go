@@ -230,7 +230,7 @@ func (s sessionRoutes) updateSession(r *http.Request, agent session.Agent, id se
 		one, err = agent.SetTags(r.Context(), id, *req.Tags)
 	}
 	if err == nil && req.Name != nil {
-		one, err = agent.Rename(r.Context(), id, *req.Name)
+		one, err = s.hub.Rename(r.Context(), id, *req.Name)
 	}
 	return as(s.hub.View)(one, err)
 }

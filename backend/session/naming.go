@@ -90,6 +90,14 @@ func Numbered(text, separator string, i, count int) string {
 	return text + separator + strconv.Itoa(i+1)
 }
 
+// NameTaken says that a live session of the same owner has a name. machine has it; empty: the machine that says so.
+func NameTaken(name, machine string) FieldError {
+	if machine == "" {
+		return Fault("name", KindDuplicate, Say("nameTaken", Fill("name", name)))
+	}
+	return Fault("name", KindDuplicate, Say("nameTakenOn", Fill("name", name), Fill("machine", machine)))
+}
+
 // SecretPattern matches names of variables with secrets, in any case. It is written like a [NamePart].
 const SecretPattern = secretWords + `|PASS$|_PW$|(^|_)PIN(_|$)`
 

@@ -154,10 +154,7 @@ func (t *Tx) finish(r record, old session.Session) error {
 func (t *Tx) claimName(owner, name string, id session.ID) error {
 	names := t.tx.Bucket(bucketNames)
 	if holder := names.Get(pair(owner, name)); holder != nil && session.ID(holder) != id {
-		e := session.Refused(session.CodeNameTaken, session.FieldError{Field: "name", Kind: session.KindDuplicate,
-			Message: fmt.Sprintf("A live session named %q exists already.", name), Hint: "Choose another name."})
-		e.Hint = "Choose another name, or leave it empty for a random one."
-		return e
+		return session.Refused(session.CodeNameTaken, session.NameTaken(name, ""))
 	}
 	return names.Put(pair(owner, name), []byte(id))
 }

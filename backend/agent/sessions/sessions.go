@@ -89,8 +89,7 @@ func (m *Sessions) Preview(ctx context.Context,
 	}
 	for _, s := range live {
 		if spec.Name != "" && s.Name == spec.Name && s.Owner == owner {
-			p.Errors = append(p.Errors, session.Fault("name", session.KindDuplicate,
-				session.Say("nameTaken", session.Fill("name", spec.Name))))
+			p.Errors = append(p.Errors, session.NameTaken(spec.Name, ""))
 		}
 	}
 	depends, wrong := m.config.Queue.Dependencies(owner, spec.After)

@@ -3,6 +3,7 @@ package hubtest
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -80,6 +81,7 @@ type Remote struct {
 	up      bool // connected while it runs
 	running bool
 	clients []session.PairedClient
+	limits  map[string]session.Allowance
 }
 
 var _ hub.Remote = (*Remote)(nil)
@@ -161,6 +163,13 @@ func (r *Remote) SetClients(clients ...session.PairedClient) { r.do(func() { r.c
 func (r *Remote) PairedClients(context.Context) (clients []session.PairedClient, err error) {
 	r.do(func() { clients = slices.Clone(r.clients) })
 	return clients, nil
+}
+
+func (r *Remote) SetLimits(limits map[string]session.Allowance) { r.do(func() { r.limits = limits }) }
+
+func (r *Remote) Limits(context.Context) (limits map[string]session.Allowance, err error) {
+	r.do(func() { limits = maps.Clone(r.limits) })
+	return limits, nil
 }
 
 func (r *Remote) RevokeClient(_ context.Context, fingerprint string) error {

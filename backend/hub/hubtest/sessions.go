@@ -103,7 +103,7 @@ func (a *sessions) launch(ctx context.Context, req session.LaunchRequest) (sessi
 	if err := a.refused[req.Spec.Name]; err != nil {
 		return session.Session{}, err
 	}
-	if err := a.free(req.Spec.Name); err != nil {
+	if err := a.free(req.Owner, req.Spec.Name); err != nil {
 		return session.Session{}, err
 	}
 	s := session.Session{ID: session.NewID(), Name: cmp.Or(req.Spec.Name, session.RandomName()), Owner: req.Owner,
@@ -152,9 +152,11 @@ func (a *sessions) change(ctx context.Context, id session.ID, do func(*session.S
 	return a.put(s), nil
 }
 
-// free fails if a live session has that name.
-func (a *sessions) free(name string) error {
-	if slices.ContainsFunc(a.all, func(s session.Session) bool { return s.Name == name && s.Status.Live() }) {
+// free fails if a live session of an owner has that name.
+func (a *sessions) free(owner, name string) error {
+	if slices.ContainsFunc(a.all, func(s session.Session) bool {
+		return s.Name == name && s.Owner == owner && s.Status.Live()
+	}) {
 		return failed(session.CodeNameTaken, "There is a live session named "+name+".")
 	}
 	return nil
