@@ -230,7 +230,8 @@ func (p agentCommands) agentUninstallCommand() *cobra.Command {
 			return p.finishDetached(ctx, home)
 		}
 		return answered(p, func(w io.Writer, left daemon.Uninstalled) {
-			fmt.Fprintf(w, "The agent is removed; %d sessions keep running.\n", left.Live)
+			fmt.Fprintf(w, "The agent is removed; %s running.\n",
+				plural(left.Live, "session keeps", "sessions keep"))
 			for _, path := range left.Kept {
 				fmt.Fprintln(w, "  left:", path)
 			}

@@ -130,8 +130,8 @@ func (p agentCommands) agentFields(w io.Writer, a api.Agent, machines []api.Mach
 		pairs = append(pairs, "Error", strings.TrimSpace(c.Error.Message+" "+c.Error.Hint))
 	}
 	if u := a.Untrusted; u != nil {
-		pairs = append(pairs, "Not trustworthy", fmt.Sprintf("%s sends invalid data (%s, %d times since %s)\n%s\n%s",
-			a.Name, u.Error.Code, u.Count, p.moment(&u.Since), u.Error.Message, u.Error.Hint))
+		pairs = append(pairs, "Not trustworthy", fmt.Sprintf("%s sends invalid data (%s, %s since %s)\n%s\n%s",
+			a.Name, u.Error.Code, plural(u.Count, "time", "times"), p.moment(&u.Since), u.Error.Message, u.Error.Hint))
 	}
 	if q := a.Question; q != nil {
 		pairs = append(pairs, "Question", q.Text+"\nexpected "+q.Pinned+"\nfound    "+q.Found)
@@ -229,7 +229,7 @@ slipway agent add with the printed address and enter the code.`}
 	flags.StringVar(&req.Role, "role", "", "admin or user (default: set by the agent)")
 	tell := func(w io.Writer, code, address, key string, expires time.Time) {
 		left := expires.Sub(p.Now()).Round(time.Minute)
-		fields(w, "Code", code, "Address", address, "Key", key, "Good for", left.String())
+		fields(w, "Code", code, "Address", address, "Key", key, "Good for", session.Duration(left).String())
 	}
 	return p.shared(cmd, func(ctx context.Context, c *daemon.Client, _ []string) error {
 		return answered(p, func(w io.Writer, code session.PairCode) {
@@ -305,7 +305,7 @@ With --client, rotate changes the key of this computer.`}
 	}
 	p.shared(cmd, func(ctx context.Context, c *daemon.Client, _ []string) error {
 		return answered(p, func(w io.Writer, r session.KeyRotation) {
-			fields(w, "Old key", r.Before, "New key", r.Key, "Told at once", fmt.Sprintf("%d clients", r.Clients))
+			fields(w, "Old key", r.Before, "New key", r.Key, "Told at once", plural(r.Clients, "client", "clients"))
 		})(c.RotateKey(ctx))
 	}, func(ctx context.Context, c *caller, agent string, _ []string) error {
 		return show(ctx, c, route.AgentRotate.At(agent), rotated)

@@ -13,6 +13,7 @@ import (
 	"slipway/backend/api"
 	"slipway/backend/api/route"
 	"slipway/backend/client"
+	"slipway/backend/hub"
 	"slipway/backend/pace"
 	"slipway/backend/place"
 	"slipway/backend/session"
@@ -175,7 +176,13 @@ func (p *program) completeArgument(cmd *cobra.Command, args []string, word strin
 	complete := map[string]cobra.CompletionFunc{
 		"SESSION": p.completeSessions(liveSessions),
 		"AGENT":   p.completeAgents,
-		"FOLDER":  offersEach(p, route.Folders, func(f api.Folder) string { return f.Name + "\t" + string(f.State) }),
+		"IMAGE": offers(p, route.Images, func(images []hub.Image, _ []string) (refs []string) {
+			for _, image := range images {
+				refs = append(refs, image.Refs...)
+			}
+			return refs
+		}),
+		"FOLDER": offersEach(p, route.Folders, func(f api.Folder) string { return f.Name + "\t" + string(f.State) }),
 	}[strings.Trim(name, "[…]")]
 	if complete == nil || len(args) >= len(names) && !strings.Contains(name, "…") {
 		return nil, cobra.ShellCompDirectiveDefault

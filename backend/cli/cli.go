@@ -1,6 +1,6 @@
 // Package cli is the command line: everything that the user interface does, over the same loopback API. It prints
-// tables for people and, with -o json, the objects of the API, and exits with documented codes (see [ExitOK]). If a
-// command needs a control plane and none is running, it starts one in the background.
+// tables for people and, with -o json or yaml, the objects of the API, and exits with documented codes (see [ExitOK]).
+// If a command needs a control plane and none is running, it starts one in the background.
 package cli
 
 import (
@@ -88,7 +88,7 @@ func Main(ctx context.Context, config Config) int {
 type program struct {
 	Config
 	raw    screens
-	output string // table or json
+	output string // one of the output formats
 	yes    bool   // do not ask for confirmation
 }
 
@@ -103,7 +103,7 @@ type (
 )
 
 // The output formats.
-const outputTable, outputJSON = "table", "json"
+const outputTable, outputJSON, outputYAML, outputName = "table", "json", "yaml", "name"
 
 // Commands returns the commands, from which the reference and the man pages are generated.
 func Commands() *cobra.Command {
@@ -129,14 +129,15 @@ Refer to a session by its ID, a unique prefix of it, or its name.
 
 		SuggestionsMinimumDistance: 2,
 
-		PersistentPreRunE: func(*cobra.Command, []string) error {
-			if p.output != outputTable && p.output != outputJSON {
-				return usagef("Unknown output format %q: use table or json", p.output)
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if !slices.Contains([]string{outputTable, outputJSON, outputYAML, outputName}, p.output) {
+				return usagef("Unknown output format %q: use table, json, yaml or name", p.output)
 			}
-			return nil
+			return p.useMachine(cmd)
 		},
 	}
-	root.PersistentFlags().StringVarP(&p.output, "output", "o", outputTable, "output format: table or json")
+	root.PersistentFlags().StringVarP(&p.output, "output", "o", outputTable,
+		"output format: table, json, yaml or name (names only)")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return failAs(ExitUsage, session.CodeUsage, sentence(err.Error()), "See "+cmd.CommandPath()+" --help.")
 	})
@@ -153,8 +154,8 @@ Refer to a session by its ID, a unique prefix of it, or its name.
 		launch.presetCommand(), launch.recipeCommand(), sessions.tagCommand())
 	addTo(root, groupPlane, plane.serveCommand(), plane.demoCommand(), agentCommands{p}.agentCommand(),
 		plane.loginCommand(), terminals.openLinkCommand(), plane.shutdownCommand(), plane.doctorCommand(),
-		plane.settingsCommand(), plane.diagnosticsCommand(), plane.versionCommand(), terminals.sshConfigCommand(),
-		terminals.sshProxyCommand())
+		plane.settingsCommand(), plane.useCommand(), plane.diagnosticsCommand(), plane.versionCommand(),
+		terminals.sshConfigCommand(), terminals.sshProxyCommand())
 	p.withDefaults(root)
 	return root
 }
@@ -230,9 +231,12 @@ func (p *program) withDefaults(cmd *cobra.Command) {
 // options matches the options in a usage line, with their values.
 var options = regexp.MustCompile(`\[[^A-Z][^\]]*\]|--\S* \S+`)
 
+// anyCommand is the argument of a usage line whose words may be anything, also empty.
+const anyCommand = "[COMMAND…]"
+
 // argumentsOf returns the arguments in the usage line of a command, such as SESSION, [APP] or [COMMAND…].
 func argumentsOf(cmd *cobra.Command) []string {
-	use := strings.NewReplacer("[-- COMMAND…]", "[COMMAND…]", "-- COMMAND…", "[COMMAND…]").Replace(cmd.Use)
+	use := strings.NewReplacer("[-- COMMAND…]", anyCommand, "-- COMMAND…", anyCommand).Replace(cmd.Use)
 	return strings.Fields(options.ReplaceAllString(use, ""))[1:]
 }
 
@@ -240,6 +244,10 @@ func argumentsOf(cmd *cobra.Command) []string {
 func checkArguments(cmd *cobra.Command, args []string) error {
 	names := argumentsOf(cmd)
 	least, most := len(names), len(names)
+	filled := len(slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == anyCommand }))
+	if filled < len(names) && cmd.ArgsLenAtDash() == 0 { // all are of a command
+		filled = 0
+	}
 	for _, name := range names {
 		if strings.HasPrefix(name, "[") {
 			least--
@@ -254,7 +262,7 @@ func checkArguments(cmd *cobra.Command, args []string) error {
 		message = "Missing argument: " + names[len(args)] + "."
 	case len(args) > most:
 		message = "Unexpected argument: " + args[most] + "."
-	case slices.Contains(args[:min(len(args), len(names))], ""):
+	case slices.Contains(args[:min(len(args), filled)], ""):
 		message = "An argument is empty."
 	default:
 		return nil
@@ -355,10 +363,14 @@ func (p *program) finish(err error) int {
 		return ExitInterrupted
 	}
 	problem, code := describe(err)
-	if p.output == outputJSON {
+	switch p.output {
+	case outputJSON:
 		encoder := json.NewEncoder(p.Stderr)
 		encoder.SetEscapeHTML(false)
 		_ = encoder.Encode(problem) // there is no other place to report it
+		return code
+	case outputYAML:
+		_ = writeYAML(p.Stderr, problem)
 		return code
 	}
 	if n := len(problem.Fields); n > 1 {

@@ -22,8 +22,8 @@ import (
 
 func (p dataCommands) imageCommand() *cobra.Command {
 	parent := &cobra.Command{Use: "image", Short: "Manage images"}
-	list := asks(p.program, &cobra.Command{Use: "ls [--on AGENT]", Aliases: []string{"list"}, Short: "List images"},
-		"only images on this agent's machine", route.Images, p.imageTable)
+	list := usesMachine(asks(p.program, &cobra.Command{Use: "ls [--on AGENT]", Aliases: []string{"list"},
+		Short: "List images"}, "only images on this agent's machine", route.Images, p.imageTable))
 	disk := asks(p.program, &cobra.Command{Use: "df [--on AGENT]", Short: "Show the disk space of images"},
 		"agent of the machine (default: this computer)", route.ImageDisk, diskTable)
 	parent.AddCommand(list, p.imagePullCommand(), p.imageRemoveCommand(), disk, p.imageCleanCommand(),
@@ -164,7 +164,8 @@ another container uses. It first shows what it would remove and how much space t
 		if len(req.Images) == 0 {
 			return api.Operation{}, failAs(ExitOK, session.CodeNoImage, "Nothing to remove.", "")
 		}
-		question := fmt.Sprintf("Remove these %d images? This frees at least %s.", len(req.Images), size(alone))
+		question := fmt.Sprintf("Remove %s? This frees at least %s.",
+			plural(len(req.Images), "image", "images"), size(alone))
 		if err := p.confirm(ctx, question); err != nil {
 			return api.Operation{}, err
 		}
@@ -270,6 +271,7 @@ func (p dataCommands) folderListCommand() *cobra.Command {
 	var trash bool
 	cmd := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List folders"}
 	p.onFlag(cmd, &agent, "only those of this agent")
+	usesMachine(cmd)
 	cmd.Flags().BoolVar(&trash, "trash", false, "list the trash instead")
 	return runs(cmd, p.command(func(ctx context.Context, c *caller, _ []string) error {
 		folders, err := route.Folders.With("agent", agent).Ask(ctx, c)

@@ -51,8 +51,8 @@ func (p *program) operates(begin func(context.Context, *caller, []string) (api.O
 		if ctx.Err() != nil {
 			ended, err = p.cancelled(ctx, c, begun, show)
 		}
-		if err == nil && p.output == outputJSON {
-			err = p.printJSON(ended)
+		if err == nil && p.output != outputTable {
+			err = p.printObject(ended)
 		}
 		switch {
 		case err != nil:
@@ -64,7 +64,7 @@ func (p *program) operates(begin func(context.Context, *caller, []string) (api.O
 		case ended.State == "failed":
 			return &exitError{ExitFailure}
 		}
-		if p.output != outputJSON {
+		if p.output == outputTable {
 			done(p.Stdout, ended)
 		}
 		return nil
@@ -400,7 +400,7 @@ func limited(ctx context.Context, timeout time.Duration, what string) (context.C
 		return context.WithCancel(ctx)
 	}
 	return context.WithTimeoutCause(ctx, timeout, failAs(ExitTimeout, session.CodeOperationTimeout,
-		fmt.Sprintf("%s did not happen within %s.", what, timeout),
+		fmt.Sprintf("%s did not happen within %s.", what, span(timeout)),
 		"slipway show and slipway history show the state of the session."))
 }
 

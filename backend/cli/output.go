@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -18,17 +19,19 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway/backend/api/route"
+	"slipway/backend/recipe"
 	"slipway/backend/session"
 )
 
-// show calls a route and prints the answer. -o json prints it as it is, with fields that this program does not know.
+// show calls a route and prints the answer. -o json and yaml print it as it is, with fields that this program does not
+// know.
 func show[In, Out any](ctx context.Context, c *caller, at route.Route[In, Out], table func(io.Writer, Out)) error {
-	if c.program.output == outputJSON {
+	if c.program.output != outputTable {
 		var raw json.RawMessage
 		if err := at.Call(ctx, c, &raw); err != nil {
 			return err
 		}
-		return c.program.printJSON(raw)
+		return c.program.printObject(raw)
 	}
 	answer, err := at.Ask(ctx, c)
 	if err != nil {
@@ -82,10 +85,10 @@ func (p *program) about(work func(ctx context.Context, c *caller, args []string)
 	}
 }
 
-// print writes value as JSON with -o json, or calls table.
+// print writes value in the format of -o, or calls table.
 func (p *program) print(value any, table func(w io.Writer)) error {
-	if p.output == outputJSON {
-		return p.printJSON(value)
+	if p.output != outputTable {
+		return p.printObject(value)
 	}
 	var out bytes.Buffer
 	table(&out)
@@ -93,7 +96,14 @@ func (p *program) print(value any, table func(w io.Writer)) error {
 	return err
 }
 
-func (p *program) printJSON(value any) error {
+// printObject writes an object or a list in the format of -o, which is not a table.
+func (p *program) printObject(value any) error {
+	switch p.output {
+	case outputYAML:
+		return writeYAML(p.Stdout, value)
+	case outputName:
+		return p.printNames(value)
+	}
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
@@ -103,6 +113,63 @@ func (p *program) printJSON(value any) error {
 	}
 	_, err := p.Stdout.Write(escapeJSON(out.Bytes()))
 	return err
+}
+
+func writeYAML(w io.Writer, value any) error {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	text, err := recipe.FromJSON(data)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(text)
+	return err
+}
+
+// printNames writes the names of the objects in a value, one a line.
+func (p *program) printNames(value any) error {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	var object any
+	if err := json.Unmarshal(data, &object); err != nil {
+		return err
+	}
+	names := namesIn(object)
+	if list, isList := object.([]any); len(names) == 0 && (!isList || len(list) > 0) {
+		return usagef("-o name: nothing here has a name; use -o json or yaml")
+	}
+	for _, name := range names {
+		fmt.Fprintln(p.Stdout, inLine(name))
+	}
+	return nil
+}
+
+// namesIn returns the names of the objects in an answer. An object without a name, a reference or an id has the names
+// of its parts.
+func namesIn(value any) (names []string) {
+	switch value := value.(type) {
+	case []any:
+		for _, item := range value {
+			names = append(names, namesIn(item)...)
+		}
+	case map[string]any:
+		if refs, _ := value["refs"].([]any); len(refs) > 0 {
+			return []string{fmt.Sprint(refs[0])}
+		}
+		for _, key := range []string{"name", "id", "uuid", "url"} {
+			if name, _ := value[key].(string); name != "" {
+				return []string{name}
+			}
+		}
+		for _, key := range slices.Sorted(maps.Keys(value)) {
+			names = append(names, namesIn(value[key])...)
+		}
+	}
+	return names
 }
 
 // cells measures text in cells of a terminal: two for Hangul, kana, ideographs and emoji, one for letters that are wide
@@ -178,7 +245,7 @@ type statusLine struct {
 }
 
 func (p *program) newStatusLine() statusLine {
-	if p.output == outputJSON {
+	if p.output != outputTable {
 		return statusLine{w: io.Discard}
 	}
 	return statusLine{w: p.raw.err, terminal: isTerminal(p.raw.err)}

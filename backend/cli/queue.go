@@ -15,12 +15,13 @@ import (
 	"slipway/backend/api/route"
 	"slipway/backend/client"
 	"slipway/backend/session"
+	"slipway/gpu"
 )
 
 func (p sessionCommands) queueCommand() *cobra.Command {
-	return asks(p.program, &cobra.Command{Use: "queue [--on AGENT]",
+	return usesMachine(asks(p.program, &cobra.Command{Use: "queue [--on AGENT]",
 		Short: "List waiting sessions in order, and why they wait"}, "only sessions of this agent", route.Queue,
-		p.queueTable)
+		p.queueTable))
 }
 
 func (p sessionCommands) queueTable(w io.Writer, waiting []api.Session) {
@@ -55,17 +56,30 @@ func (p sessionCommands) startText(wait session.Wait) string {
 	return "about " + in(*wait.Start)
 }
 
-// needs formats the requested resources in one line: "2 CPU, 4 GiB, GPU 0.5".
+// needs formats the requested resources in one line: "2 CPUs, 4 GiB, 0.5 GPU".
 func needs(spec session.Spec) string {
-	parts := []string{strconv.Itoa(max(1, spec.Resources.CPU)) + " CPU", size(spec.Resources.Memory)}
+	parts := []string{session.CPUs(max(1, spec.Resources.CPU)), size(spec.Resources.Memory)}
 	if !spec.Accelerator.IsZero() {
-		parts = append(parts, "GPU "+spec.Accelerator.String())
+		parts = append(parts, gpuCount(spec.Accelerator))
 	}
 	text := strings.Join(parts, ", ")
 	if spec.Cluster > 1 {
 		text = fmt.Sprintf("%d × (%s)", spec.Cluster, text)
 	}
 	return text
+}
+
+// gpuCount formats a request for devices with its unit: "1 GPU", "2 GPUs", "0.5 GPU", "GPU vram:12g".
+func gpuCount(r gpu.Request) string {
+	switch {
+	case r.Devices > 0:
+		return plural(r.Devices, "GPU", "GPUs")
+	case r.Shares > gpu.WholeDevice:
+		return r.String() + " GPUs"
+	case r.Shares > 0:
+		return r.String() + " GPU"
+	}
+	return "GPU " + r.String()
 }
 
 func (p sessionCommands) priorityCommand() *cobra.Command {

@@ -318,7 +318,7 @@ func TestWrongQueueFlagsLaunchNothing(t *testing.T) {
 		"memory that is no amount":         {[]string{"--mem", "lots"}, ExitInvalid, "not an amount of memory"},
 		"a wait of no length":              {[]string{"--pending-timeout", "0m"}, ExitInvalid, "at least 1 s"},
 		"a count that is no number":        {[]string{"--count", "some"}, ExitUsage, "some"},
-		"a flag that is one letter beside": {[]string{"--gpus", "1"}, ExitUsage, "--gpus"},
+		"a flag that is one letter beside": {[]string{"--gpuz", "1"}, ExitUsage, "--gpuz"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := f.run(t, append([]string{"run", "--image", "i"}, c.args...)...)

@@ -6,9 +6,11 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"slipway/backend/api"
 	"slipway/backend/api/route"
@@ -32,8 +34,9 @@ type runOptions struct {
 
 func (p runCommands) runCommand() *cobra.Command {
 	flags, idle, opts := p.runFlags(), idleFlags{}, runOptions{}
-	cmd := &cobra.Command{Use: "run --image IMAGE [flags] [-- COMMAND…]", Short: "Launch a session",
-		Long: `Run launches a session.
+	cmd := &cobra.Command{Use: "run [flags] [IMAGE] [COMMAND…]", Short: "Launch a session",
+		Long: `Run launches a session of IMAGE. Flags go before the image; everything after it is COMMAND.
+With --image or --file, all arguments are COMMAND.
 
 Interactive sessions: run waits for the session and opens a terminal in it that runs COMMAND
 or a shell. The session keeps running after the terminal ends: use slipway attach to return
@@ -45,14 +48,14 @@ at once. With --wait it shows the log and exits with the exit code of COMMAND. I
 a single word with spaces, the shell of the image runs it.
 
 If something that a file (-f) names is missing here (an agent, a folder, devices, a session to
-wait for), run says so at once, with the flags that fix it. It never skips anything unasked.`,
-		Example: `  slipway run --image python:3.12
-  slipway run --image python:3.12 --type batch --wait --cpu 2 --mem 4g -v ./data:data -- python train.py
-  slipway run --image pytorch:2.5 --gpu 0.5 --priority 50 --pending-timeout 2h
-  slipway run --image pytorch:2.5 --type batch --gpu vram:12g --after prepare --count 4 --name sweep -- python sweep.py
-  slipway run -f recipe.yaml --name second-try
-  slipway run -f recipe.yaml --on= --create-folders --gpu none
-  slipway run --on lab --owner ann --image python:3.12 --detach`}
+wait for), run says so at once, with the flags that fix it. It never skips anything unasked.
+
+--memory, --cpus and --gpus mean the same as --mem, --cpu and --gpu.`,
+		Example: `  slipway run python:3.12
+  slipway run --type batch --wait --cpu 2 --mem 4g -v ./data:data python:3.12 python train.py
+  slipway run --gpu 0.5 --priority 50 --pending-timeout 2h --detach pytorch:2.5
+  slipway run --type batch --gpu vram:12g --after prepare --count 4 --name sweep pytorch:2.5 python sweep.py
+  slipway run -f recipe.yaml --name second-try --on= --create-folders --gpu none`}
 	flags.add(cmd)
 	idle.add(cmd)
 	f := cmd.Flags()
@@ -67,9 +70,19 @@ wait for), run says so at once, with the flags that fix it. It never skips anyth
 	f.IntVar(&opts.count, "count", 1, "launch this many, 1 to 10, named NAME-1, NAME-2 …; prints the IDs at once")
 	f.StringVar(&opts.owner, "owner", "", "owner of the session, on an agent that you administer (default: you)")
 	f.SetInterspersed(false)
+	asInDocker(cmd)
+	groupFlags(cmd, runGroups())
 	return runs(cmd, func(cmd *cobra.Command, args []string) error {
 		opts.words, opts.gpuGiven = args, f.Changed("gpu")
+		if !f.Changed("image") && opts.file == "" && cmd.ArgsLenAtDash() != 0 {
+			if err := opts.takeImage(f); err != nil {
+				return err
+			}
+		}
 		spec, err := p.buildSpec(flags, idle, opts)
+		if err == nil && !f.Changed("on") {
+			err = p.onDefaultMachine(&spec)
+		}
 		if err == nil {
 			err = opts.check(spec)
 		}
@@ -77,6 +90,76 @@ wait for), run says so at once, with the flags that fix it. It never skips anyth
 			return err
 		}
 		return p.run(cmd.Context(), spec, opts)
+	})
+}
+
+// takeImage takes the image from the first word of the command, as docker run does.
+func (o *runOptions) takeImage(flags *pflag.FlagSet) error {
+	if len(o.words) == 0 {
+		return nil
+	}
+	image := o.words[0]
+	o.words = o.words[1:]
+	switch {
+	case len(o.words) > 0 && o.words[0] == "--":
+		o.words = o.words[1:]
+	case len(o.words) > 0 && strings.HasPrefix(o.words[0], "-"):
+		return usagef("flags go before the image: slipway run %s … %s", o.words[0], image)
+	}
+	return flags.Set("image", image)
+}
+
+// onDefaultMachine sets the agent of a launch that names neither an agent nor a group to the default machine.
+func (p runCommands) onDefaultMachine(spec *session.Spec) error {
+	settings, err := p.cliSettings()
+	if err == nil && spec.Agent == "" && spec.Group == "" {
+		spec.Agent = settings.Machine
+	}
+	return err
+}
+
+// asInDocker accepts Docker's names of flags for resources.
+func asInDocker(cmd *cobra.Command) {
+	names := map[string]string{"memory": "mem", "cpus": "cpu", "gpus": "gpu"}
+	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		return pflag.NormalizedName(cmp.Or(names[name], name))
+	})
+}
+
+// flagGroup is a part of the help of a command.
+type flagGroup struct {
+	title string
+	flags string // their names
+}
+
+func runGroups() []flagGroup {
+	return []flagGroup{
+		{"Image and command", "image file type env name label port no-ssh"},
+		{"Resources", "cpu mem shm gpu preset cluster threads uncooperative mps"},
+		{"Data", "volume no-volume create-folders"},
+		{"Machine and owner", "on group owner"},
+		{"Queue", "count priority after no-after start-at at pending-timeout"},
+		{"Ending", "timeout rm commit-on-end"},
+		{"Idle checks", "idle-lifetime idle-network idle-window idle-grace idle-any idle-cpu idle-memory idle-gpu " +
+			"idle-vram idle-off"},
+		{"Output", "detach wait wait-timeout output help"},
+	}
+}
+
+// groupFlags divides the help of the flags of a command into groups.
+func groupFlags(cmd *cobra.Command, groups []flagGroup) {
+	cmd.SetUsageFunc(func(cmd *cobra.Command) error {
+		w := cmd.OutOrStderr()
+		fmt.Fprintf(w, "Usage:\n  %s\n\nExamples:\n%s\n", cmd.UseLine(), cmd.Example)
+		for _, group := range groups {
+			part := pflag.NewFlagSet(group.title, pflag.ContinueOnError)
+			part.SortFlags = false
+			for name := range strings.FieldsSeq(group.flags) {
+				part.AddFlag(cmd.Flag(name))
+			}
+			fmt.Fprintf(w, "\n%s:\n%s", group.title, part.FlagUsages())
+		}
+		return nil
 	})
 }
 
@@ -304,10 +387,10 @@ func (p runCommands) saysGoesOn(ctx context.Context, s api.Session) {
 }
 
 func (p runCommands) endOfBatch(ctx context.Context, c *caller, s api.Session) error {
-	if p.output == outputJSON {
+	if p.output != outputTable {
 		s, err := route.Session.At(string(s.ID)).Ask(ctx, c)
 		if err == nil {
-			err = p.printJSON(s)
+			err = p.printObject(s)
 		}
 		code := ExitNoResult
 		if s.ExitCode != nil {

@@ -27,6 +27,7 @@ func (p sessionCommands) psCommand() *cobra.Command {
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "include finished sessions")
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print IDs only")
 	p.onFlag(cmd, &on, "only sessions of this agent")
+	usesMachine(cmd)
 	cmd.Flags().StringVar(&tag, "tag", "", "only sessions with this tag")
 	return runs(cmd, p.command(func(ctx context.Context, c *caller, _ []string) error {
 		state := liveSessions
@@ -99,7 +100,7 @@ func (p sessionCommands) showCommand() *cobra.Command {
 func (p sessionCommands) sessionFields(w io.Writer, s api.Session) {
 	cpu, memory := strconv.Itoa(s.Spec.Resources.CPU), size(s.Spec.Resources.Memory)
 	if len(s.Grants.CPUs) > 0 {
-		cpu += " (number " + joined(s.Grants.CPUs) + ")"
+		cpu += " (number " + ranges(s.Grants.CPUs) + ")"
 	}
 	if s.Usage != nil {
 		cpu += fmt.Sprintf(", %.2f busy", s.Usage.CPU)
@@ -113,7 +114,7 @@ func (p sessionCommands) sessionFields(w io.Writer, s api.Session) {
 		"Detail", detail, "Result", string(s.Result), "Image", s.Image, "Agent", s.Agent, "Command", s.Spec.Command,
 		"CPU", cpu, "Memory", memory, "Shared memory", size(s.Spec.Resources.Shm),
 		"Mounts", mountText(s.Spec.Mounts), "Variables", envText(s.Spec.Env),
-		"Ports", strings.Trim(fmt.Sprint(s.Spec.Ports), "[]"), "GPU", gpuText(s), "Label", s.Spec.Label,
+		"Ports", ranges(s.Spec.Ports), "GPU", gpuText(s), "Label", s.Spec.Label,
 		"Waits for", joined(s.DependsOn), "Waited for by", joined(s.Dependents),
 		"Created", p.moment(&s.CreatedAt), "Started", p.moment(s.StartedAt), "Ended", p.moment(s.TerminatedAt)}
 	if s.StartedAt != nil {
@@ -177,6 +178,24 @@ func endImageText(s api.Session) string {
 // joined formats numbers or ids as a list.
 func joined[T any](items []T) string {
 	return named(items, func(item T) string { return fmt.Sprint(item) })
+}
+
+// ranges formats numbers as a list of ranges: "0-3, 8".
+func ranges(numbers []int) string {
+	numbers = slices.Compact(slices.Sorted(slices.Values(numbers)))
+	var parts []string
+	for i := 0; i < len(numbers); i++ {
+		first := numbers[i]
+		for i+1 < len(numbers) && numbers[i+1] == numbers[i]+1 {
+			i++
+		}
+		part := strconv.Itoa(first)
+		if numbers[i] > first {
+			part += "-" + strconv.Itoa(numbers[i])
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, ", ")
 }
 
 // acceleratorText formats a request for devices; "" if there is none.
@@ -252,8 +271,11 @@ func envText(env []session.EnvVar) string {
 func (p sessionCommands) stopCommand() *cobra.Command {
 	var force, wait bool
 	var timeout time.Duration
-	cmd := &cobra.Command{Use: "stop [--force] [--wait] SESSION…",
-		Short: "Terminate sessions; their home directories are deleted"}
+	cmd := &cobra.Command{Use: "stop [--force] [--wait] [--yes] SESSION…",
+		Short: "Terminate sessions; their home directories are deleted",
+		Long: `Stop terminates sessions. On a terminal it asks first if that deletes files: those in the home
+directory outside of mounted folders. Use --yes to skip the question.`}
+	p.yesFlag(cmd)
 	cmd.Flags().BoolVarP(&force, "force", "f", false, "remove the containers at once")
 	cmd.Flags().BoolVarP(&wait, "wait", "w", false, "wait until the sessions have ended")
 	cmd.Flags().DurationVar(&timeout, "wait-timeout", 0, "stop waiting after this long, such as 90s")
@@ -266,8 +288,8 @@ func (p sessionCommands) stopCommand() *cobra.Command {
 				stopped = append(stopped, s)
 			}
 		}
-		if p.output == outputJSON {
-			if err := p.printJSON(stopped); err != nil {
+		if p.output != outputTable {
+			if err := p.printObject(stopped); err != nil {
 				return err
 			}
 		}
@@ -278,6 +300,9 @@ func (p sessionCommands) stopCommand() *cobra.Command {
 func (p sessionCommands) stop(ctx context.Context, c *caller, ref string, request api.TerminateRequest, wait bool,
 	timeout time.Duration) (api.Session, error) {
 	s, err := c.find(ctx, ref)
+	if err == nil {
+		err = p.confirmLoss(ctx, c, s)
+	}
 	if err == nil {
 		s, err = route.Terminate.At(string(s.ID)).Body(request).Ask(ctx, c)
 	}
@@ -298,6 +323,36 @@ func (p sessionCommands) stop(ctx context.Context, c *caller, ref string, reques
 		fmt.Fprintln(p.Stdout, s.Name)
 	}
 	return s, nil
+}
+
+// confirmLoss asks on a terminal before a session ends whose home directory has files. Files of the session's programs,
+// whose names begin with a dot, and mounted folders do not count.
+func (p sessionCommands) confirmLoss(ctx context.Context, c *caller, s api.Session) error {
+	if p.yes || s.Status != session.Running || !terminalCommands(p).hasTerminal() {
+		return nil
+	}
+	kept := map[string]bool{}
+	for _, mount := range s.Spec.Mounts {
+		below, _ := strings.CutPrefix(session.MountTarget(mount), session.Home+"/")
+		below, _, _ = strings.Cut(below, "/")
+		kept[below] = true
+	}
+	listing, err := route.SessionFiles().List.At(string(s.ID)).Ask(ctx, c)
+	lost := slices.DeleteFunc(listing.Entries, func(f api.FileInfo) bool {
+		return strings.HasPrefix(f.Name, ".") || kept[f.Name]
+	})
+	what := "its home directory and everything in it"
+	switch {
+	case err == nil && len(lost) == 0:
+		return nil
+	case err == nil:
+		names := named(lost[:min(len(lost), 5)], func(f api.FileInfo) string { return f.Name })
+		if len(lost) > 5 {
+			names += ", …"
+		}
+		what = plural(len(lost), "entry", "entries") + " of its home directory: " + inLine(names)
+	}
+	return p.confirm(ctx, "Terminate "+s.Name+"? This deletes "+what+".")
 }
 
 func (p sessionCommands) renameCommand() *cobra.Command {

@@ -99,10 +99,10 @@ func (p runCommands) runFlags() specFlags {
 			usage: "skip a mount of the file, by its folder, directory or path in the session; repeatable"},
 		{kind: "stringArray", name: "no-after", read: leaveOutAfter,
 			usage: "do not wait for this session of the file; repeatable"},
-		field("string", "image", "image", "image, as for docker pull"),
+		field("string", "image", "image", "image, as for docker pull (instead of IMAGE)"),
 		field("string", "name", "name", "4 to 64 letters, digits, _ . or - (default: a random name)"),
 		field("string", "type", "type", "interactive or batch (default interactive)"),
-		field("string", "on", "agent", "agent to run on; empty: any, overriding the file"),
+		field("string", "on", "agent", "agent to run on (default: see slipway use); empty: any, overriding the file"),
 		field("string", "group", "group", "resource group of the agent; empty: any, overriding the file"),
 		field("int", "cpu", "resources.cpu", "whole CPUs (default 1)"),
 		field("string", "mem", "resources.memory", "memory with m, g or t, such as 512m (default 1g)"),
@@ -208,7 +208,7 @@ func (p runCommands) buildSpec(flags specFlags, idle idleFlags, opts runOptions)
 		spec.Command = commandLine(opts.words)
 	}
 	if spec.Image == "" {
-		return spec, usagef("missing --image: use an image as for docker pull")
+		return spec, usagef("missing image: use slipway run IMAGE, or --image IMAGE")
 	}
 	return spec, nil
 }

@@ -98,7 +98,7 @@ func (p terminalCommands) testSSH(ctx context.Context, c *caller, s api.Session,
 	if err != nil {
 		return err
 	}
-	if !test.OK && test.Problem != nil && p.output != outputJSON {
+	if !test.OK && test.Problem != nil && p.output == outputTable {
 		return &client.Refused{Problem: *test.Problem}
 	}
 	return failedIf(!test.OK, p.print(test, func(w io.Writer) {

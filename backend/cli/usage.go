@@ -42,6 +42,7 @@ measured.`,
 	cmd.Flags().StringVar(&opts.bucket, "bucket", "", "rows for each hour or day")
 	cmd.Flags().StringVar(&opts.label, "label", "", "only this project")
 	p.onFlag(cmd, &opts.agent, "only usage on this machine")
+	usesMachine(cmd)
 	cmd.Flags().BoolVar(&opts.csv, "csv", false, "print a CSV table with all counters")
 	return runs(cmd, p.command(func(ctx context.Context, c *caller, _ []string) error {
 		if opts.csv {
@@ -81,8 +82,8 @@ func (p sessionCommands) ago(text string) string {
 }
 
 func (p sessionCommands) copyCSV(ctx context.Context, c *caller, opts usageOptions) error {
-	if p.output == outputJSON {
-		return usagef("use either --csv or -o json")
+	if p.output != outputTable {
+		return usagef("use either --csv or -o %s", p.output)
 	}
 	at := asked(p, opts, route.AccountsCSV)
 	response, err := c.Transfer(ctx, at.Method(), at.Target(), nil, nil)
@@ -193,7 +194,7 @@ func (p sessionCommands) gpuCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "gpu [--on AGENT]", Aliases: []string{"gpus"},
 		Short: "Show devices, their load and who uses them"}
 	cmd.AddCommand(p.gpuHistoryCommand())
-	return asks(p.program, cmd, "only devices of this agent", route.Devices,
+	return usesMachine(asks(p.program, cmd, "only devices of this agent", route.Devices,
 		func(w io.Writer, boards []api.DeviceBoard) {
 			for i, board := range boards {
 				if i > 0 {
@@ -201,7 +202,7 @@ func (p sessionCommands) gpuCommand() *cobra.Command {
 				}
 				p.boardTable(w, board)
 			}
-		})
+		}))
 }
 
 func (p sessionCommands) boardTable(w io.Writer, board api.DeviceBoard) {
@@ -220,6 +221,13 @@ func (p sessionCommands) boardTable(w io.Writer, board api.DeviceBoard) {
 	fmt.Fprintf(w, "%s: shares of %s, strategy %s, attached by %s, measured by %s\n", board.Agent, board.Quantum,
 		board.Strategy, board.Attach, board.Source)
 	rows := [][]string{{"DEVICE", "MODEL", "LOAD", "MEMORY", " POWER", " TEMP", " FREE", "KEPT BY"}}
+	place := func(d api.DeviceState) int {
+		if d.Model == "" { // it is missing and has no number
+			return math.MaxInt
+		}
+		return d.Index
+	}
+	slices.SortStableFunc(board.Devices, func(a, b api.DeviceState) int { return cmp.Compare(place(a), place(b)) })
 	for _, d := range board.Devices {
 		rows = append(rows, []string{deviceName(d), d.Model, loadText(d.Util), memoryBar(d.MemoryUsed, d.Memory),
 			powerText(d.Power), temperatureText(d.Temperature), d.Free.String(), string(d.Level)})

@@ -33,6 +33,32 @@ func Write(spec session.Spec, notes ...string) []byte {
 	return text.Bytes()
 }
 
+// FromJSON returns JSON as YAML, with its fields in their order.
+func FromJSON(data []byte) ([]byte, error) {
+	var document yaml.Node
+	if err := yaml.Unmarshal(data, &document); err != nil {
+		return nil, err
+	}
+	unquoted(&document)
+	var text bytes.Buffer
+	encoder := yaml.NewEncoder(&text)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(&document); err != nil {
+		return nil, err
+	}
+	return text.Bytes(), encoder.Close()
+}
+
+// unquoted removes the braces and quotes of JSON. The encoder quotes what YAML would read as something else.
+func unquoted(node *yaml.Node) {
+	if len(node.Content) > 0 || node.Kind == yaml.ScalarNode {
+		node.Style = 0
+	}
+	for _, child := range node.Content {
+		unquoted(child)
+	}
+}
+
 // encode returns a value of a wire type as YAML, or nil if it is not set.
 func encode(value reflect.Value) *yaml.Node {
 	switch v := value.Interface().(type) {
