@@ -48,3 +48,20 @@ func TestAPreviewOfSeveralJudgesEachAfterThoseBeforeIt(t *testing.T) {
 		}
 	})
 }
+
+func TestAPreviewOfSeveralChecksTheNameOfEach(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		g := newGPUWorld(t, newFake(t, simtest.Config{}), sim.Config{}, nil)
+		g.launch(withImage(session.Spec{Name: "sweep-2"}))
+		for count, want := range map[int]string{1: "", 3: "sweep-2"} {
+			p, err := g.agent.Preview(t.Context(), "", withImage(session.Spec{Name: "sweep"}), count)
+			said := ""
+			for _, e := range p.Errors {
+				said += e.Said[0].With[0].Text
+			}
+			if err != nil || said != want {
+				t.Errorf("%d sessions: %+v, %v; want %q taken", count, p.Errors, err, want)
+			}
+		}
+	})
+}

@@ -93,7 +93,7 @@ func (l *launches) ask(ctx context.Context, m *member, owner string, spec sessio
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i := range max(count, 1) {
+	for i := range count {
 		if wrong := l.taken(m, owner, session.Numbered(spec.Name, "-", i, count)); wrong != nil {
 			p.Errors = append(p.Errors, *wrong)
 			break

@@ -87,9 +87,12 @@ func (m *Sessions) Preview(ctx context.Context,
 	if err != nil {
 		return p, err
 	}
-	for _, s := range live {
-		if spec.Name != "" && s.Name == spec.Name && s.Owner == owner {
-			p.Errors = append(p.Errors, session.NameTaken(spec.Name, ""))
+	count = min(max(count, 1), session.MostLaunches)
+	for i := range count {
+		name := session.Numbered(spec.Name, "-", i, count)
+		if slices.ContainsFunc(live, func(s session.Session) bool { return s.Name == name && s.Owner == owner }) {
+			p.Errors = append(p.Errors, session.NameTaken(name, ""))
+			break
 		}
 	}
 	depends, wrong := m.config.Queue.Dependencies(owner, spec.After)
@@ -99,7 +102,7 @@ func (m *Sessions) Preview(ctx context.Context,
 		return p, nil
 	}
 	if queue.Plannable(full) {
-		would := make([]session.Session, min(max(count, 1), session.MostLaunches))
+		would := make([]session.Session, count)
 		for i := range would {
 			would[i] = m.newSession(session.LaunchRequest{Owner: owner, Spec: full})
 			would[i].Name, would[i].DependsOn = session.Numbered("this session", " ", i, len(would)), depends
