@@ -57,6 +57,17 @@ func TestANameIsOfOneLiveSessionOfAPerson(t *testing.T) {
 		t.Errorf("another person's preview: %+v, %v", p.Errors, err)
 	}
 
+	t.Run("it means the user's own session", func(t *testing.T) {
+		if _, id, err := f.Find(t.Context(), "train"); err != nil || id != one.ID {
+			t.Errorf("%s, %v; want %s", id, err, one.ID)
+		}
+		for _, owner := range []string{"ann", "bob"} {
+			must(named("shared-name", "lab", owner))
+		}
+		if _, _, err := f.Find(t.Context(), "shared-name"); session.CodeOf(err) != session.CodeSessionAmbiguous {
+			t.Errorf("of two others: %v", err)
+		}
+	})
 	t.Run("each of several is checked", func(t *testing.T) {
 		must(named("sweep-2", "local", ""))
 		p, err := f.Preview(t.Context(), "", named("sweep", "lab", "").Spec, 3)

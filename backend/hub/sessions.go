@@ -12,8 +12,8 @@ import (
 
 type finder struct{ *state }
 
-// Find returns the agent and the id of a session. Ref is an id, or the name of a live session. It fails with
-// session_read_not-found, or with session_read_ambiguous if several agents have live sessions of that name.
+// Find returns the agent and the id of a session. Ref is an id, or the name of a live session, the user's own before
+// those of others. It fails with session_read_not-found, or with session_read_ambiguous if several have that name.
 func (f *finder) Find(ctx context.Context, ref string) (session.Agent, session.ID, error) {
 	m, id, err := f.find(ctx, ref)
 	if err != nil {
@@ -35,22 +35,33 @@ func (f *finder) find(ctx context.Context, ref string) (*member, session.ID, err
 	lists, errs := askAll(ctx, members, func(ctx context.Context, m *member) ([]session.Session, error) {
 		return f.listOf(ctx, m, session.Filter{Live: true})
 	})
-	var found []*member
-	var id session.ID
+	var found, own []reported
+	f.mu.Lock()
 	for i, live := range lists {
 		trouble = cmp.Or(errs[i], trouble)
-		if at := slices.IndexFunc(live, func(s session.Session) bool { return s.Name == ref }); at >= 0 {
-			found, id = append(found, members[i]), live[at].ID
+		for _, s := range live {
+			if s.Name != ref {
+				continue
+			}
+			found = append(found, reported{s, members[i]})
+			if f.personAt(members[i], s.Owner) == "" {
+				own = append(own, reported{s, members[i]})
+			}
 		}
+	}
+	f.mu.Unlock()
+	if len(own) > 0 {
+		found = own
 	}
 	switch {
 	case len(found) == 1:
-		f.settle(id, found[0])
-		return found[0], id, nil
+		f.settle(found[0].session.ID, found[0].member)
+		return found[0].member, found[0].session.ID, nil
 	case len(found) > 1:
+		a, b := found[0], found[1]
 		return nil, "", session.NewError(session.CodeSessionAmbiguous,
-			fmt.Sprintf("%s and %s both have a session named %q.", found[0].Name(), found[1].Name(), ref),
-			"Use the id: slipway ps shows it.")
+			fmt.Sprintf("%s on %s and %s on %s are both named %q.", a.session.ID, a.member.Name(), b.session.ID,
+				b.member.Name(), ref), "Use the ID: slipway ps shows it.")
 	case trouble != nil && len(members) == 1:
 		return nil, "", trouble
 	}
