@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -9,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -294,6 +297,25 @@ func TestNumbersHaveUnitsAndRanges(t *testing.T) {
 		if got := needs(spec); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
+	}
+}
+
+func TestLengthsOfTimeHaveTheirUnits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := limited(t.Context(), 90*time.Minute, "The start of train")
+		defer cancel()
+		<-ctx.Done()
+		if says := context.Cause(ctx).Error(); !strings.Contains(says, "within 1h 30m.") {
+			t.Error(says)
+		}
+	})
+	f := newPlane(t)
+	f.handle("POST /api/v1/agents/{agent}/pair", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, http.StatusOK, api.PairCode{Code: "1-a-b", Address: "slipway://lab:1",
+			ExpiresAt: noon.Add(10 * time.Minute)})
+	})
+	if got := f.run(t, "agent", "pair", "--on", "lab"); !strings.Contains(got.stdout, "Good for  10m\n") {
+		t.Errorf("code %d, %s%s", got.code, got.stdout, got.stderr)
 	}
 }
 
