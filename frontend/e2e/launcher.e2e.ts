@@ -71,6 +71,31 @@ describe('the launcher', () => {
     expect(await page.getByLabel('Variable 2: value').inputValue()).toBe('')
   })
 
+  it('takes pasted variables apart, and lets no value of theirs into the address', async () => {
+    const page = await open('?step=environment')
+    await page.getByRole('button', { name: 'Add a variable' }).click()
+    await page.evaluate(() => navigator.clipboard.writeText('# model\nexport EPOCHS="3"\nHF_TOKEN=geheim # mine\n'))
+    await page.getByLabel('Variable 1: name').focus()
+    await page.keyboard.press('Control+v')
+    await page.getByLabel('Variable 2: name').waitFor()
+    const row = async (number: number) => [
+      await page.getByLabel(`Variable ${number}: name`).inputValue(),
+      await page.getByLabel(`Variable ${number}: value`).inputValue(),
+    ]
+    expect([await row(1), await row(2)]).toEqual([
+      ['EPOCHS', '3'],
+      ['HF_TOKEN', 'geheim'],
+    ])
+    await page.getByRole('button', { name: 'Add a variable' }).click()
+    await page.getByLabel('Variable 3: name').fill('no name geheim')
+    await page.getByLabel('Variable 3: value').fill('geheim')
+    await eventually('the names are in the address', async () => page.url().includes('HF_TOKEN'))
+    await says(page, /cannot start with a digit/)
+    await picture(page, 'launcher-variables')
+    expect(decodeURIComponent(page.url())).not.toContain('geheim')
+    expect(decodeURIComponent(page.url())).not.toContain('"3"')
+  })
+
   it('asks before it clears every entry', async () => {
     const page = await open()
     await page.getByLabel('Name', { exact: true }).fill('soon-gone')

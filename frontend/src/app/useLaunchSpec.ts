@@ -12,11 +12,15 @@ export function useLaunchSpec(): (spec: Spec) => Promise<void> {
   const navigate = useNavigate()
   return useCallback(
     async (spec) => {
-      const [{ fromSpec }, { encodeDraft }] = await Promise.all([
+      const [{ fromSpec }, { encodeDraft }, { rememberDraft }] = await Promise.all([
         import('@/features/launcher/draft'),
         import('@/features/launcher/draftUrl'),
+        import('@/features/launcher/address'),
       ])
-      const draft = encodeDraft(fromSpec(spec))
+      const asked = fromSpec(spec)
+      const draft = encodeDraft(asked)
+      // What the address does not carry, such as values of variables, goes beside it.
+      rememberDraft(draft, asked)
       await navigate({ pathname: '/launcher', search: new URLSearchParams({ draft, step: 'confirm' }).toString() })
     },
     [navigate],

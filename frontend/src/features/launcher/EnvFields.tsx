@@ -1,10 +1,11 @@
-import { Button, Input } from 'antd'
+import { Button, Input, type InputRef } from 'antd'
 import { Eye, EyeOff, Lock, Plus, Trash2 } from 'lucide-react'
-import { useState } from 'react'
+import { type ClipboardEvent, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { SECRET_NAME } from '@/api/rules.gen'
 import css from './launcher.module.css'
 import { Card } from './Card'
+import { parseDotenv, putVariables } from './dotenv'
 import type { EnvRow } from './draft'
 import { IssueLine } from './Field'
 import type { StepProps } from './StepProps'
@@ -24,6 +25,7 @@ export function EnvFields({ draft, issues, change }: StepProps) {
           index={index}
           issues={issues}
           onChange={(next) => set(index, next)}
+          onVariables={(rows) => change((old) => ({ ...old, env: putVariables(old.env, index, rows) }))}
           onRemove={() => change((old) => ({ ...old, env: old.env.filter((_, i) => i !== index) }))}
         />
       ))}
@@ -43,12 +45,31 @@ interface EnvLineProps {
   index: number
   issues: StepProps['issues']
   onChange: (row: Partial<EnvRow>) => void
+  /** Whole variables, entered where a name is expected. */
+  onVariables: (rows: EnvRow[]) => void
   onRemove: () => void
 }
 
-function EnvLine({ row, index, issues, onChange, onRemove }: EnvLineProps) {
+function EnvLine({ row, index, issues, onChange, onVariables, onRemove }: EnvLineProps) {
   const { t } = useTranslation('launcher')
   const [shown, setShown] = useState(false)
+  const value = useRef<InputRef>(null)
+  // A name has no "=": what comes after it is the value, however it was entered.
+  const enterName = (text: string) => {
+    const rows = parseDotenv(text)
+    if (!rows) return onChange({ name: text })
+    const [one] = rows
+    if (one && rows.length === 1) onChange({ name: one.name, value: one.value || row.value })
+    else onVariables(rows)
+    value.current?.focus()
+  }
+  const paste = (event: ClipboardEvent) => {
+    const text = event.clipboardData.getData('text')
+    // The field itself would join the lines.
+    if (!text.includes('\n') || !parseDotenv(text)) return
+    event.preventDefault()
+    enterName(text)
+  }
   const secret = SECRET_NAME.test(row.name)
   const nameIssue = issues.at(`env[${index}].name`)
   const valueIssue = issues.at(`env[${index}].value`)
@@ -64,9 +85,11 @@ function EnvLine({ row, index, issues, onChange, onRemove }: EnvLineProps) {
           value={row.name}
           spellCheck={false}
           autoComplete="off"
-          onChange={(event) => onChange({ name: event.target.value })}
+          onPaste={paste}
+          onChange={(event) => enterName(event.target.value)}
         />
         <Input
+          ref={value}
           className={css.mono}
           aria-label={t('env.valueOf', { number: index + 1 })}
           aria-invalid={valueIssue?.severity === 'error'}
@@ -87,7 +110,10 @@ function EnvLine({ row, index, issues, onChange, onRemove }: EnvLineProps) {
               >
                 {shown ? <EyeOff size={14} aria-hidden /> : <Eye size={14} aria-hidden />}
               </button>
-            ) : undefined
+            ) : (
+              // With none at all, antd would make another field of it, which loses the focus.
+              <span />
+            )
           }
           onChange={(event) => onChange({ value: event.target.value })}
         />

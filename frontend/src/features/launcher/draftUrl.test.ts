@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { recallDraft, rememberDraft } from './address'
 import { type Draft, EMPTY_DRAFT } from './draft'
 import { decodeDraft, encodeDraft } from './draftUrl'
 
@@ -27,7 +28,64 @@ const full: Draft = {
 
 describe('the draft in the address', () => {
   it('comes back as it was', () => {
-    expect(decodeDraft(encodeDraft(full))).toEqual(full)
+    expect(decodeDraft(encodeDraft(full))).toEqual({ ...full, env: full.env.map(({ name }) => ({ name, value: '' })) })
+  })
+
+  it('carries no value of a variable, and no name that is none', () => {
+    const text = encodeDraft({
+      ...EMPTY_DRAFT,
+      env: [
+        { name: 'EPOCHS', value: 'geheim' },
+        { name: 'HF_TOKEN=geheim', value: '' },
+        { name: 'hf geheim', value: '' },
+      ],
+    })
+    expect(decodeDraft(text).env).toEqual([{ name: 'EPOCHS', value: '' }])
+    expect(text).not.toContain('geheim')
+  })
+
+  it.each<Partial<Draft>>([
+    { name: 'TOKEN=geheim' },
+    { name: 'x'.repeat(60) + 'geheim' },
+    { image: 'python geheim' },
+    { agent: 'TOKEN=geheim' },
+    { group: 'a\ngeheim' },
+    { owner: '"geheim"' },
+    { label: 'KEY=geheim' },
+    { after: ['{geheim}'] },
+    { ports: ['geheim'] },
+    { startAt: 'geheim' },
+    { mounts: [{ source: 'geheim', target: '', readOnly: false }] },
+    { mounts: [{ source: '', folder: 'x/geheim', target: '', readOnly: false }] },
+    { type: 'batch', command: 'HF_TOKEN=geheim python train.py' },
+    { type: 'batch', command: 'wandb login\ncurl --api-key geheim' },
+    { accelerator: { ...EMPTY_DRAFT.accelerator, mode: 'mig', profile: 'KEY=geheim' } },
+  ])('leaves out what does not belong into its field: %o', (entered) => {
+    expect(encodeDraft({ ...EMPTY_DRAFT, ...entered })).not.toContain('geheim')
+  })
+
+  it('is kept whole in the tab for a reload, but for the values of secrets', () => {
+    const draft: Draft = {
+      ...EMPTY_DRAFT,
+      name: 'not a name',
+      env: [
+        { name: 'EPOCHS', value: '3' },
+        { name: 'HF_TOKEN', value: 'geheim' },
+        { name: 'TOKEN=geheim', value: '' },
+      ],
+    }
+    const text = encodeDraft(draft)
+    rememberDraft(text, draft)
+    expect(JSON.stringify({ ...sessionStorage })).not.toContain('geheim')
+    expect(recallDraft(text)).toEqual({
+      ...draft,
+      env: [
+        { name: 'EPOCHS', value: '3' },
+        { name: 'HF_TOKEN', value: '' },
+      ],
+    })
+    expect(recallDraft('another')).toBeUndefined()
+    expect(recallDraft('')).toBeUndefined()
   })
 
   it('is nothing while nothing is entered', () => {

@@ -1,21 +1,22 @@
-import { MAX_ENV, SECRET_NAME } from '../../api/rules.gen'
+import { MAX_ENV } from '../../api/rules.gen'
 import { decodeAccelerator, encodeAccelerator } from './accelerator'
+import { addressable } from './address'
 import { parseAmount, writeAmount } from './amount'
 import { type Draft, EMPTY_DRAFT, type EnvRow, type MountRow } from './draft'
 import { decodeQueue, TIMEOUT_UNITS, type TimeoutUnit } from './queueDraft'
 
 /**
  * Writes a draft as the text that the address of the view carries: JSON of what
- * differs from the empty draft. Values of secrets are left out of it. "" is the
- * empty draft.
+ * may be there and differs from the empty draft. "" is the empty draft.
  */
-export function encodeDraft(draft: Draft): string {
+export function encodeDraft(whole: Draft): string {
+  const draft = addressable(whole)
   const flat: Record<string, unknown> = {
     ...draft,
     memory: writeAmount(draft.memory),
     shm: draft.shm ? writeAmount(draft.shm) : null,
     timeout: draft.timeout ? `${draft.timeout.value ?? ''}${draft.timeout.unit}` : null,
-    env: draft.env.map((row) => [row.name, SECRET_NAME.test(row.name) ? '' : row.value]),
+    env: draft.env.map((row) => [row.name]),
     mounts: draft.mounts.map((m) => [
       m.source,
       m.target,

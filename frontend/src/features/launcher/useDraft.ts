@@ -2,6 +2,7 @@ import { useCallback, useEffect, useRef, useState } from 'react'
 import { useNavigate, useSearchParams } from 'react-router'
 import { useRecents, useSessionBook } from '@/api/hooks'
 import { isLive } from '@/lib/status'
+import { recallDraft, rememberDraft } from './address'
 import { type Draft, EMPTY_DRAFT, freeName, fromSpec, type Step, STEPS } from './draft'
 import { decodeDraft, encodeDraft } from './draftUrl'
 
@@ -40,13 +41,13 @@ function withDraft(params: URLSearchParams, draft: Draft): URLSearchParams {
 
 /**
  * The draft of the launcher. It lives in the address of the view, so it survives a reload and can be kept as a
- * bookmark.
+ * bookmark. Only what addressable lets through gets there.
  */
 export function useDraft(): DraftUse {
   const [params] = useSearchParams()
   const rewrite = useRewrite()
   const inAddress = params.get('draft') ?? ''
-  const [draft, setDraft] = useState(() => decodeDraft(inAddress))
+  const [draft, setDraft] = useState(() => recallDraft(inAddress) ?? decodeDraft(inAddress))
   const [origin, setOrigin] = useState(0)
   const [left, setLeft] = useState<ReadonlySet<Step>>(() => new Set(inAddress || params.has('recent') ? STEPS : []))
   const written = useRef(inAddress)
@@ -61,13 +62,14 @@ export function useDraft(): DraftUse {
     underWay.current = underWay.current.slice(own + 1)
     if (own >= 0 || inAddress === written.current) return
     written.current = inAddress
-    setDraft(decodeDraft(inAddress))
+    setDraft(recallDraft(inAddress) ?? decodeDraft(inAddress))
     setOrigin((count) => count + 1)
     if (inAddress) setLeft(new Set(STEPS))
   }, [inAddress])
 
   useEffect(() => {
     const text = encodeDraft(draft)
+    rememberDraft(text, draft)
     if (text === written.current) return
     const write = () => {
       if (leaving.current) return
