@@ -110,8 +110,18 @@ export function useOperations(): UseQueryResult<Operation[]> {
 }
 
 /** The devices of every agent with their load and holders, kept current by the event channel. */
+/** The devices of every machine, those of one machine by their index. */
 export function useDevices(): UseQueryResult<DeviceBoard[]> {
-  return useQuery({ queryKey: keys.devices, queryFn: ({ signal }) => call('devices', { signal }), ...always })
+  return useQuery({
+    queryKey: keys.devices,
+    queryFn: ({ signal }) => call('devices', { signal }),
+    select: byIndex,
+    ...always,
+  })
+}
+
+function byIndex(boards: DeviceBoard[]): DeviceBoard[] {
+  return boards.map((board) => ({ ...board, devices: board.devices.toSorted((a, b) => a.index - b.index) }))
 }
 
 export function usePresets(): UseQueryResult<Preset[]> {

@@ -11,6 +11,12 @@ export function formatLoad(permyriad: number): string {
   return formatPercent(permyriad / 100)
 }
 
+/** What was used within an allocation, and what was used above it: a share limits memory, not time on the device. */
+export function splitUse(used: number, allocated: number): { within: number; above: number } {
+  const within = Math.min(used, allocated)
+  return { within, above: used - within }
+}
+
 /** Writes a percentage, below ten with a digit: "4.2 %". */
 export function formatPercent(percent: number): string {
   const text = percent >= 9.95 || percent === 0 ? percent.toFixed(0) : percent.toFixed(1).replace(/\.0$/, '')

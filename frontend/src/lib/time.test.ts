@@ -1,13 +1,15 @@
 import { describe, expect, it } from 'vitest'
-import { formatElapsed, formatRelative, formatShortRelative, formatSpan, past, setTimeLanguage } from './time'
+import { dayWords, formatElapsed, formatRelative, formatShortRelative, formatSpan, past, setTimeLanguage } from './time'
 
 describe('formatElapsed', () => {
   it.each([
-    [-5, '0:00'],
-    [7_000, '0:07'],
-    [760_000, '12:40'],
-    [11_045_000, '3:04:05'],
-    [2 * 86_400_000 + 11_045_000, '2d 03:04'],
+    [-5, '0s'],
+    [7_000, '7s'],
+    [760_000, '12m 40s'],
+    [1_440_000, '24m 00s'],
+    [11_045_000, '3h 04m'],
+    [86_400_000, '1d 0h'],
+    [2 * 86_400_000 + 11_045_000, '2d 3h'],
   ])('%d ms is %s', (ms, text) => expect(formatElapsed(ms)).toBe(text))
 })
 
@@ -45,6 +47,18 @@ describe('short relative times', () => {
       '2h ago',
       '2d ago',
       'in 1m',
+    ])
+  })
+})
+
+describe('dayWords', () => {
+  it('names today and yesterday', () => {
+    const now = new Date(2026, 2, 1, 0, 30).getTime()
+    const hour = 3_600_000
+    expect([now, now - hour, now - 30 * hour].map((at) => dayWords(at, now))).toEqual([
+      '2026-03-01 today',
+      '2026-02-28 yesterday',
+      '2026-02-27',
     ])
   })
 })

@@ -42,22 +42,30 @@ export function formatExact(at: string | number): string {
   return dayjs(at).format('YYYY-MM-DD HH:mm:ss')
 }
 
+/** The local day of a moment, and its name where it has one: "2026-01-02 today". */
+export function dayWords(at: string | number, now: number = clock()): string {
+  const day = dayjs(at)
+  if (day.isSame(now, 'day')) return `${day.format('YYYY-MM-DD')} today`
+  return day.isSame(dayjs(now).subtract(1, 'day'), 'day')
+    ? `${day.format('YYYY-MM-DD')} yesterday`
+    : day.format('YYYY-MM-DD')
+}
+
 /** The time of day with seconds, for lines of a log and chart legends. */
 export function formatClock(at: string | number): string {
   return dayjs(at).format('HH:mm:ss')
 }
 
-/** A length of time as a clock: "0:07", "12:40", "3:04:05", "2d 03:04". */
+/** A length of time in its two largest units, for a narrow place: "7s", "12m 40s", "3h 04m", "2d 3h". */
 export function formatElapsed(ms: number): string {
   const total = Math.max(0, Math.floor(ms / 1000))
   const pad = (n: number) => String(n).padStart(2, '0')
-  const seconds = pad(total % 60)
   const minutes = Math.floor(total / 60) % 60
   const hours = Math.floor(total / 3600) % 24
   const days = Math.floor(total / 86_400)
-  if (days > 0) return `${days}d ${pad(hours)}:${pad(minutes)}`
-  if (hours > 0) return `${hours}:${pad(minutes)}:${seconds}`
-  return `${minutes}:${seconds}`
+  if (days > 0) return `${days}d ${hours}h`
+  if (hours > 0) return `${hours}h ${pad(minutes)}m`
+  return minutes > 0 ? `${minutes}m ${pad(total % 60)}s` : `${total}s`
 }
 
 /** A short length of time in words of units: "300 ms", "4.5 s", "45 s", "3 min 5 s", "2 h 10 min". */

@@ -1,7 +1,7 @@
 import { render, screen } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { describe, expect, it, vi } from 'vitest'
-import { IdleBadge, IdlePopover, shortTime, type IdleShown } from './IdleParts'
+import { IdleBadge, IdlePopover, type IdleShown } from './IdleParts'
 
 const minute = 60_000
 const inTime = (ms: number) => new Date(Date.now() + ms).toISOString()
@@ -91,11 +91,5 @@ describe('the idle popover', () => {
     await open([], { unjudged: true })
     expect(await screen.findByText(/The first check runs within 15 seconds/)).toBeInTheDocument()
     expect(screen.queryByText('What the colours mean')).not.toBeInTheDocument()
-  })
-})
-
-describe('short times', () => {
-  it('have the two largest units', () => {
-    expect([90_000, 65 * minute, 1500 * minute].map(shortTime)).toEqual(['1:30', '1h 05m', '1d 1h'])
   })
 })

@@ -32,14 +32,6 @@ const toneIcons: Record<IdleTone, LucideIcon> = {
   none: Endless,
 }
 
-/** A length of time in its two largest units, for a narrow place: "2d 4h", "3h 05m", "12:40". */
-export function shortTime(ms: number): string {
-  const minutes = Math.floor(ms / 60_000)
-  if (minutes >= 1440) return `${Math.floor(minutes / 1440)}d ${Math.floor((minutes % 1440) / 60)}h`
-  if (minutes >= 60) return `${Math.floor(minutes / 60)}h ${String(minutes % 60).padStart(2, '0')}m`
-  return formatElapsed(ms)
-}
-
 interface IdleProps {
   checks: readonly IdleShown[]
   keepUntil: string | undefined
@@ -54,7 +46,7 @@ export function IdleBadge({ checks, keepUntil }: IdleProps) {
   const { tone, left } = idleOutlook(checks, keepUntil, now)
   if (checks.length === 0 && tone === 'none') return <span className={css.dim}>–</span>
   const Icon = toneIcons[tone]
-  const text = left === undefined ? t('idle.watching') : left === 0 ? t('idle.now') : shortTime(left)
+  const text = left === undefined ? t('idle.watching') : left === 0 ? t('idle.now') : formatElapsed(left)
   return (
     <span className={`${css.badge} ${css[tone]} num`} data-tone={tone}>
       <Icon size={13} aria-hidden />
@@ -115,12 +107,12 @@ export function IdleChecks({ checks, keepUntil, unjudged = false }: IdleProps) {
               </span>
               {left === undefined ? null : (
                 <span className={`${css.left} ${css[toneOfTime(left)]} num`} title={formatExact(check.expiresAt ?? '')}>
-                  {left === 0 ? t('idle.now') : t('idle.in', { time: shortTime(left) })}
+                  {left === 0 ? t('idle.now') : t('idle.in', { time: formatElapsed(left) })}
                 </span>
               )}
               {check.judgedFrom ? (
                 <span className={`${css.left} num`} title={formatExact(check.judgedFrom)}>
-                  {t('idle.judgedIn', { time: shortTime(Math.max(0, Date.parse(check.judgedFrom) - now)) })}
+                  {t('idle.judgedIn', { time: formatElapsed(Math.max(0, Date.parse(check.judgedFrom) - now)) })}
                 </span>
               ) : null}
             </div>

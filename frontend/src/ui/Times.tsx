@@ -18,7 +18,7 @@ export function RelativeTime({ at, short = false, ahead = false }: { at: string;
   )
 }
 
-/** The time between two moments as a clock; it ticks while there is no end. */
+/** The time between two moments in its largest units. It ticks while there is no end. */
 export function Elapsed({ from, to }: { from: string; to?: string | undefined }) {
   const now = useNow(!to)
   const end = to ? Date.parse(to) : now

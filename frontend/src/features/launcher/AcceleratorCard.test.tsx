@@ -1,15 +1,18 @@
 import { screen, within } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
+import i18next from 'i18next'
 import { useState } from 'react'
 import { describe, expect, it } from 'vitest'
 import { renderView } from '@/api/testing/render'
 import { makeBoard, makeDevice } from '@/api/testing/session'
 import type { DeviceBoard, DeviceHolder, Preview } from '@/api/types.gen'
 import { AcceleratorCard } from './AcceleratorCard'
-import { acceleratorText, parseAccelerator } from './accelerator'
+import { acceleratorText, NO_ACCELERATOR, parseAccelerator } from './accelerator'
 import { type Draft, EMPTY_DRAFT, toSpec } from './draft'
-import { shownIssues } from './issueText'
+import type { Issue } from './issues'
+import { issueText, shownIssues } from './issueText'
 import type { Judgement } from './useJudgement'
+import { validate } from './validate'
 
 const GIB = 1024 ** 3
 const held: DeviceHolder = {
@@ -66,6 +69,12 @@ function show(asked: string, boards: DeviceBoard[] = [makeBoard()], told: Partia
   renderView(<Form />, { known: { devices: boards } })
 }
 
+const t = i18next.getFixedT('en', 'launcher')
+const wholeDevices = (devices: number): Draft => ({
+  ...EMPTY_DRAFT,
+  image: 'a:1',
+  accelerator: { ...NO_ACCELERATOR, mode: 'devices', devices },
+})
 const text = () => screen.getByRole('status').textContent
 const choose = (mode: string) =>
   userEvent.click(screen.getByRole('radio', { name: mode }).closest('label') as HTMLElement)
@@ -139,5 +148,30 @@ describe('the accelerator card', () => {
     await choose('MIG')
     expect(text()).toBe('mig:1g.10gb')
     expect(screen.getByText('1g.10gb · 10 GiB · 1 on this machine')).toBeInTheDocument()
+  })
+
+  it('keeps half a device as it was entered, for the hint that says what to choose', async () => {
+    show('2', [makeBoard([makeDevice(), makeDevice({ uuid: 'GPU-1', index: 1 })])])
+    const field = screen.getByRole('spinbutton', { name: 'Whole GPUs' })
+    await userEvent.clear(field)
+    await userEvent.type(field, '2.5')
+    await userEvent.tab()
+    expect(text()).toBe('2.5')
+    expect(issueText(validate(wholeDevices(2.5), 0)[0] as Issue, t)).toBe(
+      '2.5 is not a whole number of GPUs. For part of a GPU, choose Share.',
+    )
+    expect(toSpec(wholeDevices(2.5))).not.toHaveProperty('accelerator')
+  })
+
+  it('offers no more devices than one machine has', () => {
+    const lab = ['a', 'b', 'c'].map((uuid, index) => makeDevice({ uuid, index }))
+    show('1', [makeBoard([makeDevice()]), makeBoard(lab, { agent: 'lab' })])
+    expect(screen.getByRole('slider')).toHaveAttribute('aria-valuemax', '3')
+  })
+
+  it('lists devices in the order of their numbers', () => {
+    show('1', [makeBoard([10, 2, 0].map((index) => makeDevice({ uuid: `u${index}`, index })))])
+    const names = within(screen.getByRole('list', { name: 'Placement preview' })).getAllByText(/^GPU \d+$/)
+    expect(names.map((one) => one.textContent)).toEqual(['GPU 0', 'GPU 2', 'GPU 10'])
   })
 })

@@ -1,7 +1,6 @@
 import { Button, Checkbox, InputNumber, Segmented, Select, Slider } from 'antd'
 import { TriangleAlert } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
-import { useDevices } from '@/api/hooks'
 import type { Rounding } from '@/api/types.gen'
 import { formatBytes } from '@/lib/bytes'
 import { formatShare } from '@/lib/share'
@@ -24,6 +23,7 @@ import launcher from './launcher.module.css'
 import { fromMib, memoryMax, memoryStep, remainingMarks } from './scale'
 import type { StepProps } from './StepProps'
 import type { Judgement } from './useJudgement'
+import { useMachinesFor } from './useMachinesFor'
 
 interface PartProps {
   accelerator: AcceleratorDraft
@@ -36,7 +36,7 @@ const tidy = (n: number) => Math.round(n * 1000) / 1000
 
 function Shares({ accelerator, set, offer, control }: PartProps) {
   const { t } = useTranslation('launcher')
-  const max = Math.max(1, offer.devices.length)
+  const max = Math.max(1, offer.most)
   const { quantum } = offer
   return (
     <div className={launcher.measure}>
@@ -70,7 +70,7 @@ function Shares({ accelerator, set, offer, control }: PartProps) {
 
 function Devices({ accelerator, set, offer, control }: PartProps) {
   const { t } = useTranslation('launcher')
-  const max = offer.devices.length
+  const max = offer.most
   return (
     <div className={launcher.measure}>
       {max > 1 ? (
@@ -89,7 +89,6 @@ function Devices({ accelerator, set, offer, control }: PartProps) {
         {...control}
         style={{ width: 172 }}
         min={0}
-        precision={0}
         suffix="GPU"
         value={accelerator.devices}
         onChange={(devices) => set({ devices })}
@@ -120,7 +119,6 @@ function Instances({ accelerator, set, offer, control }: PartProps) {
       <InputNumber
         aria-label={t('accelerator.instances')}
         min={1}
-        precision={0}
         prefix="×"
         value={accelerator.instances}
         onChange={(instances) => set({ instances })}
@@ -188,7 +186,7 @@ function RoundingNotice({ rounded, onAccept }: { rounded: Rounding; onAccept: ()
 /** What a session asks of GPUs, where that would land now, and how it is kept to it. */
 export function AcceleratorCard({ draft, issues, change, judgement }: StepProps & { judgement: Judgement }) {
   const { t } = useTranslation('launcher')
-  const boards = useDevices().data
+  const { boards } = useMachinesFor(draft.group)
   const { accelerator } = draft
   const { mode } = accelerator
   const offer = offerOf(boards ?? [], draft.agent)

@@ -36,7 +36,6 @@ export function EndCard({ draft, issues, change }: StepProps) {
               style={{ width: 120 }}
               min={1}
               max={MAX_COMMITS}
-              precision={0}
               value={commitOnEnd.keep}
               onChange={(keep) => change({ commitOnEnd: { keep } })}
             />

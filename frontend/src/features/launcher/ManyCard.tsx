@@ -27,7 +27,6 @@ export function ManyCard({ draft, issues, change }: StepProps) {
               style={{ width: 120 }}
               min={0}
               max={MAX_LAUNCHES}
-              precision={0}
               value={count}
               onChange={(value) => change({ count: value })}
             />
@@ -44,7 +43,6 @@ export function ManyCard({ draft, issues, change }: StepProps) {
               style={{ width: 120 }}
               min={0}
               max={MAX_CLUSTER}
-              precision={0}
               value={cluster}
               onChange={(value) => change({ cluster: value })}
             />

@@ -26,7 +26,6 @@ export function QueueCard(props: StepProps) {
               style={{ width: 120 }}
               min={0}
               max={MAX_PRIORITY}
-              precision={0}
               value={draft.priority}
               onChange={(priority) => change({ priority })}
             />

@@ -29,7 +29,7 @@ export function ResourceFields(props: StepProps) {
       </div>
       <CpuField {...props} machine={machine} />
       <MemoryField {...props} machine={machine} />
-      <ShmField {...props} />
+      <ShmField {...props} machine={machine} />
     </Card>
   )
 }
@@ -107,7 +107,7 @@ function MemoryField({ draft, issues, change, machine }: MachineProps) {
   )
 }
 
-function ShmField({ draft, issues, change }: StepProps) {
+function ShmField({ draft, issues, change, machine }: MachineProps) {
   const { t } = useTranslation('launcher')
   const memory = amountToBytes(draft.memory) ?? 0
   const automatic = automaticShm(memory)
@@ -137,7 +137,7 @@ function ShmField({ draft, issues, change }: StepProps) {
             <Slider
               ariaLabelForHandle={t('resources.shmSlider')}
               min={16}
-              max={Math.max(32, Math.floor(memory / MIB) - 16)}
+              max={Math.max(32, Math.floor(Math.min(memory, machine?.memory ?? memory) / MIB) - 16)}
               step={16}
               value={shm / MIB}
               tooltip={{ formatter: (mib) => formatBytes((mib ?? 0) * MIB) }}

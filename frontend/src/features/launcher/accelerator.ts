@@ -64,9 +64,9 @@ export function requestOf(a: AcceleratorDraft): Accelerator | undefined {
       return shares === 0 ? undefined : shares % 1000 === 0 ? { devices: shares / 1000 } : { shares }
     }
     case 'devices':
-      return a.devices ? { devices: a.devices } : undefined
+      return a.devices && Number.isInteger(a.devices) ? { devices: a.devices } : undefined
     case 'mig':
-      return a.profile === '' ? undefined : { profile: a.profile, count: Math.max(1, a.instances ?? 1) }
+      return a.profile === '' ? undefined : { profile: a.profile, count: Math.max(1, Math.floor(a.instances ?? 1)) }
     case 'memory': {
       const bytes = amountToBytes(a.memory) ?? 0
       return bytes > 0 ? { memory: Math.round(bytes / 1024 ** 2) * 1024 ** 2 } : undefined
@@ -115,10 +115,12 @@ export interface Offer {
   devices: DeviceState[]
   /** The smallest step of a share, in devices. */
   quantum: number
-  /** The largest share that is free on one device, and the sum of them, in devices. */
+  /** The most devices of one machine: a session is on one. */
+  most: number
+  /** The largest share that is free on one device, and on all of one machine, in devices. */
   freeOnOne: number
   freeShares: number
-  /** Devices that nobody holds a part of. */
+  /** The most devices of one machine that nobody holds a part of. */
   freeWhole: number
   profiles: { profile: string; count: number; memory: number }[]
   /** The most memory of one device, and the most that is free on one. */
@@ -132,7 +134,8 @@ export function offerOf(boards: readonly DeviceBoard[], agent: string): Offer {
   const chosen = boards.filter((b) => b.online && b.devices.length > 0 && (agent === '' || b.agent === agent))
   const devices = chosen.flatMap((b) => b.devices)
   // Instances are asked for by profile: a device that is cut up offers no shares.
-  const shareable = devices.filter((d) => d.instances.length === 0)
+  const shareableOf = (all: readonly DeviceState[]) => all.filter((d) => d.instances.length === 0)
+  const shareable = shareableOf(devices)
   const profiles = new Map<string, { profile: string; count: number; memory: number }>()
   for (const { profile, memory } of devices.flatMap((d) => d.instances)) {
     const known = profiles.get(profile) ?? { profile, count: 0, memory }
@@ -144,8 +147,9 @@ export function offerOf(boards: readonly DeviceBoard[], agent: string): Offer {
     devices,
     quantum: Math.min(...chosen.map((b) => b.quantum), 1000) / 1000 || 0.1,
     freeOnOne: most(shareable.map((d) => d.free)) / 1000,
-    freeShares: shareable.reduce((sum, d) => sum + d.free, 0) / 1000,
-    freeWhole: shareable.filter((d) => d.free === 1000).length,
+    most: most(chosen.map((b) => b.devices.length)),
+    freeShares: most(chosen.map((b) => shareableOf(b.devices).reduce((sum, d) => sum + d.free, 0))) / 1000,
+    freeWhole: most(chosen.map((b) => shareableOf(b.devices).filter((d) => d.free === 1000).length)),
     profiles: [...profiles.values()].toSorted((a, b) => a.memory - b.memory || a.profile.localeCompare(b.profile)),
     memory: most(shareable.map((d) => d.memory - d.reserved)),
     freeMemory: most(shareable.map((d) => d.memoryFree)),

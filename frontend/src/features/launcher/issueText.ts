@@ -7,8 +7,10 @@ import { type Issue, issueAt, stepOf } from './issues'
 export function issueText(issue: Issue, t: TFunction<'launcher'>): string {
   if (issue.message !== undefined) return issue.message
   const { bytes, ...values } = issue.values ?? {}
-  const amount = typeof bytes === 'number' ? formatBytes(bytes) : ''
-  return t(`issue.${issue.key as 'cpuWhole'}`, { ...values, amount })
+  const amount = typeof bytes === 'number' ? { amount: formatBytes(bytes) } : {}
+  // Parts of one GPU are "0.5 GPU", more than one are "1.5 GPUs".
+  const count = typeof values.free === 'number' ? { count: Math.ceil(values.free) } : {}
+  return t(`issue.${issue.key as 'cpuWhole'}`, { ...values, ...amount, ...count })
 }
 
 /** What the fields of a step need to know of the issues. */

@@ -58,11 +58,16 @@ describe('what machines offer', () => {
     expect(offerOf(boards, '')).toMatchObject({
       quantum: 0.1,
       freeOnOne: 1,
+      most: 3,
       freeShares: 1.3,
       freeWhole: 1,
       memory: 79 * GIB,
       profiles: [{ profile: '1g.10gb', count: 2 }],
     })
+  })
+  it('is never more than one machine has, which a session cannot leave', () => {
+    const two = [makeBoard([makeDevice()]), makeBoard([makeDevice(), makeDevice(), makeDevice()], { agent: 'lab' })]
+    expect(offerOf(two, '')).toMatchObject({ most: 3, freeShares: 3, freeWhole: 3 })
   })
   it('is nothing of a machine that is not reached or has no device', () => {
     expect(offerOf(boards, 'gone').devices).toEqual([])
@@ -114,7 +119,7 @@ describe('how a session waits', () => {
   it('asks for devices in numbers', () => {
     const mode = (change: Partial<typeof NO_ACCELERATOR>) => faults({ accelerator: { ...NO_ACCELERATOR, ...change } })
     expect(mode({ mode: 'shares', shares: 0 })).toEqual(['accelerator gpuShare'])
-    expect(mode({ mode: 'devices', devices: 1.5 })).toEqual(['accelerator gpuWhole'])
+    expect(mode({ mode: 'devices', devices: 1.5 })).toEqual(['accelerator gpuPart'])
     expect(mode({ mode: 'mig' })).toEqual(['accelerator migRequired'])
     expect(mode({ mode: 'memory', memory: { value: null, unit: 'g' } })).toEqual(['accelerator vramRequired'])
   })

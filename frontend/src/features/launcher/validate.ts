@@ -103,8 +103,11 @@ function acceleratorFaults(a: AcceleratorDraft): Issue[] {
   const field = 'accelerator'
   const isCount = (value: number | null) => isWhole(value, 1, Number.MAX_SAFE_INTEGER)
   if (a.mode === 'shares' && !(a.shares !== null && a.shares > 0)) return [missing(field, 'gpuShare')]
+  if (a.mode === 'devices' && a.devices !== null && !Number.isInteger(a.devices))
+    return [error(field, 'gpuPart', { amount: a.devices })]
   if (a.mode === 'devices' && !isCount(a.devices)) return [missing(field, 'gpuWhole')]
   if (a.mode === 'mig' && a.profile === '') return [missing(field, 'migRequired')]
-  if (a.mode === 'mig' && !isCount(a.instances)) return [missing(field, 'gpuWhole')]
+  if (a.mode === 'mig' && !isCount(a.instances))
+    return [a.instances === null ? missing(field, 'gpuWhole') : error(field, 'gpuWhole')]
   return a.mode === 'memory' && !isAmount(a.memory) ? [missing(field, 'vramRequired')] : []
 }

@@ -5,9 +5,10 @@ import { asProblem, call } from '@/api/client'
 import { keys } from '@/api/keys'
 import type { Account, Session } from '@/api/types.gen'
 import { formatBytes } from '@/lib/bytes'
-import { digits, formatEnergy, formatPercent, toHours } from '@/lib/share'
+import { digits, formatEnergy, formatPercent, splitUse, toHours } from '@/lib/share'
 import { isLive } from '@/lib/status'
 import { ErrorState } from '@/ui/ErrorState'
+import { inOrder } from './Kernels'
 import css from './SessionDrawer.module.css'
 
 const hours = (ms: number) => `${digits(toHours(ms))} h`
@@ -21,6 +22,24 @@ function ownRows(rows: readonly Account[], session: string): Account[] {
 function measured(row: Account): number | undefined {
   const all = row.coveredMs + row.estimatedMs + row.gapMs
   return all > 0 ? (row.coveredMs / all) * 100 : undefined
+}
+
+/** Busy time within what was allocated, and apart from it what came on top: time that others left free. */
+function Busy({ used, allocated, part }: { used: number; allocated: number; part?: boolean }) {
+  const { t } = useTranslation('session')
+  const { within, above } = splitUse(used, allocated)
+  return (
+    <>
+      {hours(within)}
+      {part && allocated > 0 ? <span className={css.dim}> {formatPercent((within / allocated) * 100)}</span> : null}
+      {above >= 1000 ? (
+        <span className={css.dim} title={t('accounts.above', { amount: hours(above) })}>
+          {' '}
+          + {hours(above)}
+        </span>
+      ) : null}
+    </>
+  )
 }
 
 /** What a session has used from its start on: of CPUs, and of each device. */
@@ -44,7 +63,10 @@ export function AccountsSection({ session }: { session: Session }) {
     busy: 0,
     granted: 0,
   })
-  const devices = rows.filter((row) => row.device)
+  const devices = inOrder(
+    rows.filter((row) => row.device),
+    (row) => row.deviceName ?? '',
+  )
   return (
     <section aria-busy={report.isPending}>
       <div className={css.sectionHead}>
@@ -59,8 +81,7 @@ export function AccountsSection({ session }: { session: Session }) {
           <dd className="num">{hours(cpu.granted)}</dd>
           <dt>{t('accounts.cpuBusy')}</dt>
           <dd className="num">
-            {hours(cpu.busy)}{' '}
-            {cpu.granted > 0 ? <span className={css.dim}>{formatPercent((cpu.busy / cpu.granted) * 100)}</span> : null}
+            <Busy used={cpu.busy} allocated={cpu.granted} part />
           </dd>
         </dl>
       ) : null}
@@ -84,7 +105,9 @@ export function AccountsSection({ session }: { session: Session }) {
                 <tr key={row.device}>
                   <td title={row.device}>{row.deviceName || row.device}</td>
                   <td className="num">{hours(row.allocGpuMs)}</td>
-                  <td className="num">{hours(row.busyGpuMs)}</td>
+                  <td className="num">
+                    <Busy used={row.busyGpuMs} allocated={row.allocGpuMs} />
+                  </td>
                   <td className="num">{digits(toHours(row.vramMiBMs) / 1024)} GiB·h</td>
                   <td className="num">{formatBytes(row.vramPeak)}</td>
                   <td

@@ -23,13 +23,18 @@ export function useGrantName(agent: string): (grant: { device: string; instance?
   }
 }
 
+/** Devices by their names, GPU 2 before GPU 10. */
+export function inOrder<T>(devices: readonly T[], nameOf: (device: T) => string): T[] {
+  return devices.toSorted((a, b) => nameOf(a).localeCompare(nameOf(b), undefined, { numeric: true }))
+}
+
 /** Parts of devices: which, how much of each, and its memory. */
 export function Grants({ grants, agent }: { grants: readonly Grant[]; agent: string }) {
   const { t } = useTranslation('session')
   const nameOf = useGrantName(agent)
   return (
     <div className={css.chips}>
-      {grants.map((grant) => (
+      {inOrder(grants, nameOf).map((grant) => (
         <Tooltip
           key={`${grant.device}${grant.instance ?? ''}`}
           title={`${grant.instance ?? grant.device}${grant.whole ? ` · ${t('gpu.whole')}` : ''}`}

@@ -10,7 +10,7 @@ import { isLive } from '@/lib/status'
 import { useNow } from '@/lib/useNow'
 import { Chart, type ChartSeries } from '@/ui/Chart'
 import { ErrorState } from '@/ui/ErrorState'
-import { useGrantName } from './Kernels'
+import { inOrder, useGrantName } from './Kernels'
 import { toColumns } from './rates'
 import css from './SessionDrawer.module.css'
 
@@ -52,7 +52,7 @@ export function LiveCharts({ session }: { session: Session }) {
     [columns, cpus, memory, t],
   )
   const nameOf = useGrantName(session.agent)
-  const lines = [...columns.gpus.values()]
+  const lines = inOrder([...columns.gpus.values()], nameOf)
   const label = (line: { device: string; instance?: string }) => (lines.length > 1 ? nameOf(line) : '')
   const load: ChartSeries[] = lines.map((line) => ({ label: label(line), values: line.util }))
   const vram: ChartSeries[] = lines.map((line) => ({ label: label(line), values: line.vram }))

@@ -101,7 +101,7 @@ describe('SessionDrawer', () => {
       'lab',
       '2 containers',
     ])
-    expect(fact('Allocation')).toHaveTextContent('2 CPUs · 2 GiB · 64 MiB shared per container (CPU 0-1)')
+    expect(fact('Allocation')).toHaveTextContent('2 CPUs · 2 GiB · 64 MiB shared per container (CPU 0–1)')
     expect([...(fact('Mounts')?.children ?? [])].map((row) => row.textContent)).toEqual([
       'data/raw→/home/work/dataread-only',
       '/srv/sets→/home/work/sets',

@@ -5,6 +5,7 @@ import type { Session } from '@/api/types.gen'
 import { formatBytes } from '@/lib/bytes'
 import { formatLoad } from '@/lib/share'
 import { deviceUse } from './deviceUse'
+import { loadText } from './loadText'
 import css from './SessionsPage.module.css'
 
 /** What a running session uses now of processors, memory and devices, in one line. */
@@ -12,11 +13,12 @@ export function UsageCell({ session }: { session: Session }) {
   const { t } = useTranslation('sessions')
   const usage = useLatestUsage(session.id)
   if (session.status !== 'RUNNING' || session.lastHeard || !usage) return <span className={css.dim}>–</span>
-  const { load, memory } = deviceUse(session, usage)
+  const use = deviceUse(session, usage)
+  const { average, memory } = use
   const rows = [
     [t('column.cpu'), usage.cpu.toFixed(1)],
     [t('column.memory'), formatBytes(usage.memory)],
-    load === undefined ? null : [t('gpu.load'), formatLoad(load)],
+    average === undefined ? null : [t('gpu.load'), loadText(use, t)],
     memory === undefined ? null : [t('gpu.vram'), formatBytes(memory)],
   ].filter((row) => row !== null)
   const tip = (
@@ -33,10 +35,10 @@ export function UsageCell({ session }: { session: Session }) {
       <span className={`${css.usage} num`}>
         {usage.cpu.toFixed(1)} <span className={css.dim}>CPU</span> <span className={css.dim}>·</span>{' '}
         {formatBytes(usage.memory)}
-        {load === undefined ? null : (
+        {average === undefined ? null : (
           <>
             {' '}
-            <span className={css.dim}>·</span> {formatLoad(load)} <span className={css.dim}>GPU</span>
+            <span className={css.dim}>·</span> {formatLoad(average)} <span className={css.dim}>GPU</span>
           </>
         )}
       </span>

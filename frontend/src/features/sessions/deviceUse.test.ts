@@ -37,10 +37,14 @@ describe('deviceUse', () => {
           { device: 'b', util: 9000 },
         ]),
       ),
-    ).toEqual({ load: 13_000, memory: 3, granted: 1500, promised: 30 })
+    ).toEqual({ load: 13_000, devices: 2, average: 6500, memory: 3, granted: 1500, promised: 30 })
+  })
+  it('never has more than all of each device', () => {
+    const full = ['a', 'b', 'c', 'd'].map((device) => ({ device, util: 10_400 }))
+    expect(deviceUse(session, usage(full))).toMatchObject({ load: 40_000, devices: 4, average: 10_000 })
   })
   it('knows no load where no device tells one', () => {
     expect(deviceUse(session, usage([{ device: 'a' }]))).toMatchObject({ load: undefined, memory: undefined })
-    expect(deviceUse(makeSession(), undefined)).toEqual({ load: undefined, memory: undefined, granted: 0, promised: 0 })
+    expect(deviceUse(makeSession(), undefined)).toMatchObject({ load: undefined, average: undefined, devices: 0 })
   })
 })

@@ -15,6 +15,7 @@ import { StatusBadge } from '@/ui/StatusBadge'
 import { useAcceleratorText } from '@/ui/useAcceleratorText'
 import { kernelsOf } from './amounts'
 import { deviceUse } from './deviceUse'
+import { loadText } from './loadText'
 import css from './SessionsPage.module.css'
 
 /** What was asked of devices, what was granted, and what is made of it now. */
@@ -24,9 +25,10 @@ export function AcceleratorCell({ session }: { session: Session }) {
   const usage = useLatestUsage(session.id)
   if (!session.spec.accelerator) return <span className={css.dim}>–</span>
   const kernels = kernelsOf(session)
-  const { load, memory, promised } = deviceUse(session, session.status === 'RUNNING' ? usage : undefined)
+  const use = deviceUse(session, session.status === 'RUNNING' ? usage : undefined)
+  const { average, memory, promised } = use
   const rows = [
-    load === undefined ? '' : `${t('sessions:gpu.load')}: ${formatLoad(load)}`,
+    average === undefined ? '' : `${t('sessions:gpu.load')}: ${loadText(use, t)}`,
     memory === undefined
       ? ''
       : `${t('sessions:gpu.vram')}: ${formatBytes(memory)}${promised ? ` / ${formatBytes(promised)}` : ''}`,
@@ -54,7 +56,7 @@ export function AcceleratorCell({ session }: { session: Session }) {
             : text}
           {kernels > 1 ? <span className={css.dim}> × {kernels}</span> : null}
         </span>
-        {load === undefined ? null : <span className={`${css.dim} num`}>{formatLoad(load)}</span>}
+        {average === undefined ? null : <span className={`${css.dim} num`}>{formatLoad(average)}</span>}
       </div>
     </Tooltip>
   )

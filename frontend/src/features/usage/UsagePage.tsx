@@ -95,17 +95,18 @@ function Totals({ report }: { report: UsageReport }) {
   const mine = sumUp(report.totals.filter((row) => row.kind === 'session'))
   const all = sumUp(report.totals)
   const part = (some: number, whole: number) => (whole > 0 ? formatPercent((some / whole) * 100) : '–')
+  const busy = (ms: number, of: number) => t('tile.busy', { hours: digits(toHours(ms)), part: part(ms, of) })
   return (
     <section className={css.tiles} aria-label={t('totals')}>
       <Tile
         name={t('metric.gpu')}
         main={digits(toHours(mine.allocGpuMs))}
-        foot={t('tile.busy', { hours: digits(toHours(mine.busyGpuMs)), part: part(mine.busyGpuMs, mine.allocGpuMs) })}
+        foot={busy(mine.withinGpuMs, mine.allocGpuMs)}
       />
       <Tile
         name={t('metric.cpu')}
         main={digits(toHours(mine.allocCpuMs))}
-        foot={t('tile.busy', { hours: digits(toHours(mine.cpuMs)), part: part(mine.cpuMs, mine.allocCpuMs) })}
+        foot={busy(mine.withinCpuMs, mine.allocCpuMs)}
       />
       <Tile
         name={t('metric.energy')}

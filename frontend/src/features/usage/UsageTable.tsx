@@ -59,6 +59,11 @@ export function UsageTable({ groups, by, loading }: UsageTableProps) {
       </span>
     )
   }
+  const busy = (used: number, within: number) => (
+    <span title={used - within >= 1000 ? t('above', { amount: `${digits(toHours(used - within))} h` }) : undefined}>
+      {hours(within)}
+    </span>
+  )
   const number = (key: string, width: number, value: (sums: Sums) => number, render: (sums: Sums) => ReactNode) => ({
     key,
     title: t(`column.${key as 'gpu'}`),
@@ -89,8 +94,8 @@ export function UsageTable({ groups, by, loading }: UsageTableProps) {
       (s) => s.busyGpuMs,
       (s) => (
         <>
-          {hours(s.busyGpuMs)}
-          {s.allocGpuMs > 0 ? <Quiet> {formatPercent((s.busyGpuMs / s.allocGpuMs) * 100)}</Quiet> : null}
+          {s.allocGpuMs > 0 ? busy(s.busyGpuMs, s.withinGpuMs) : hours(s.busyGpuMs)}
+          {s.allocGpuMs > 0 ? <Quiet> {formatPercent((s.withinGpuMs / s.allocGpuMs) * 100)}</Quiet> : null}
         </>
       ),
     ),
@@ -116,7 +121,7 @@ export function UsageTable({ groups, by, loading }: UsageTableProps) {
       'cpuBusy',
       92,
       (s) => s.cpuMs,
-      (s) => hours(s.cpuMs),
+      (s) => busy(s.cpuMs, s.withinCpuMs),
     ),
     number(
       'energy',

@@ -87,3 +87,22 @@ describe('the layers of the chart', () => {
     expect(layers.at(-1)).toMatchObject({ key: 'rest', values: [3] })
   })
 })
+
+describe('busy time', () => {
+  it('is within what was allocated, row by row', () => {
+    const rows = [
+      row({ session: 'a', allocGpuMs: hour, busyGpuMs: 2 * hour, allocCpuMs: hour, cpuMs: 3 * hour }),
+      row({ session: 'b', allocGpuMs: hour, busyGpuMs: hour / 2, allocCpuMs: hour, cpuMs: hour }),
+    ]
+    expect(sumUp(rows)).toMatchObject({ withinGpuMs: 1.5 * hour, busyGpuMs: 2.5 * hour, withinCpuMs: 2 * hour })
+  })
+})
+
+it('puts devices in the order of their numbers', () => {
+  const names = ['GPU 10 · X', 'GPU 2 · X', 'GPU 0 · X']
+  const groups = groupRows(
+    names.map((deviceName, i) => row({ session: 'a', device: deviceName, deviceName, allocGpuMs: i * hour })),
+    'device',
+  )
+  expect(groups.map((group) => group.name)).toEqual(names.toReversed())
+})

@@ -1,6 +1,6 @@
 import dayjs from 'dayjs'
 import type { Account, UsageBy } from '@/api/types.gen'
-import { toHours, toKwh } from '@/lib/share'
+import { splitUse, toHours, toKwh } from '@/lib/share'
 
 /** What can be drawn: granted and busy hours of devices, granted hours of CPUs, energy. */
 export const metrics = ['gpu', 'busy', 'cpu', 'energy'] as const
@@ -15,6 +15,9 @@ export interface Sums {
   allocCpuMs: number
   allocGpuMs: number
   busyGpuMs: number
+  /** Busy time within what was allocated: a session may use time of a device that others leave free. */
+  withinGpuMs: number
+  withinCpuMs: number
   vramMiBMs: number
   vramPeak: number
   energy: number
@@ -29,6 +32,8 @@ export const noUse: Sums = {
   allocCpuMs: 0,
   allocGpuMs: 0,
   busyGpuMs: 0,
+  withinGpuMs: 0,
+  withinCpuMs: 0,
   vramMiBMs: 0,
   vramPeak: 0,
   energy: 0,
@@ -44,6 +49,8 @@ export function addUse(sum: Sums, row: Account): Sums {
     allocCpuMs: sum.allocCpuMs + row.allocCpuMs,
     allocGpuMs: sum.allocGpuMs + row.allocGpuMs,
     busyGpuMs: sum.busyGpuMs + row.busyGpuMs,
+    withinGpuMs: sum.withinGpuMs + splitUse(row.busyGpuMs, row.allocGpuMs).within,
+    withinCpuMs: sum.withinCpuMs + splitUse(row.cpuMs, row.allocCpuMs).within,
     vramMiBMs: sum.vramMiBMs + row.vramMiBMs,
     vramPeak: Math.max(sum.vramPeak, row.vramPeak),
     energy: sum.energy + row.energyDynamic + row.energyIdle,
@@ -107,8 +114,8 @@ function nameOf(row: Account, by: Grouping): string {
 const kinds: Account['kind'][] = ['session', 'other', 'idle', 'unattributed']
 
 /**
- * Joins the daily rows of a report into groups: the newest day first, else sessions before what is nobody's, and the
- * largest use of devices first.
+ * Joins the daily rows of a report into groups: the newest day first, else sessions before what is nobody's; devices
+ * by their index, all others with the largest use of devices first.
  */
 export function groupRows(rows: readonly Account[], by: Grouping): Group[] {
   const groups = new Map<string, Group>()
@@ -132,6 +139,8 @@ export function groupRows(rows: readonly Account[], by: Grouping): Group[] {
   }
   const sorted = [...groups.values()]
   const rank = (group: Group) => kinds.indexOf(group.kind)
+  if (by === 'device')
+    return sorted.toSorted((a, b) => rank(a) - rank(b) || a.name.localeCompare(b.name, undefined, { numeric: true }))
   if (by === 'day') return sorted.toSorted((a, b) => b.name.localeCompare(a.name) || rank(a) - rank(b))
   return sorted.toSorted(
     (a, b) =>

@@ -1,0 +1,44 @@
+import { screen } from '@testing-library/react'
+import { expect, it } from 'vitest'
+import { renderView, serve } from '@/api/testing/render'
+import { makeSession } from '@/api/testing/session'
+import type { Account } from '@/api/types.gen'
+import { AccountsSection } from './AccountsSection'
+
+const hour = 3_600_000
+const account = (change: Partial<Account>): Account => ({
+  start: '2026-01-02T00:00:00Z',
+  kind: 'session',
+  session: 's',
+  cpuMs: 0,
+  allocCpuMs: 0,
+  allocGpuMs: 0,
+  busyGpuMs: 0,
+  vramMiBMs: 0,
+  vramPeak: 0,
+  energyDynamic: 0,
+  energyIdle: 0,
+  coveredMs: hour,
+  estimatedMs: 0,
+  gapMs: 0,
+  ...change,
+})
+
+it('shows no more busy than allocated, what a share used on top apart from it, and devices in order', async () => {
+  const gpu = (index: number, busy: number): Account =>
+    account({ device: `u${index}`, deviceName: `GPU ${index} · Sim`, allocGpuMs: 0.5 * hour, busyGpuMs: busy * hour })
+  serve({
+    'GET /api/v1/usage': {
+      rows: [account({ cpuMs: 2.5 * hour, allocCpuMs: 2 * hour }), gpu(10, 0.25), gpu(2, 0.75)],
+      totals: [],
+      missing: [],
+      by: '',
+    },
+  })
+  renderView(<AccountsSection session={makeSession({ id: 's' })} />)
+  const rows = (await screen.findAllByRole('row')).slice(1).map((row) => row.textContent)
+  expect(rows[0]).toMatch(/^GPU 2 · Sim0\.5 h0\.5 h \+ 0\.25 h/)
+  expect(rows[1]).toMatch(/^GPU 10 · Sim0\.5 h0\.25 h0 GiB·h/)
+  expect(screen.getByTitle('0.25 h more than its share, in time that others left free')).toBeInTheDocument()
+  expect(screen.getByText('CPU busy').nextElementSibling).toHaveTextContent('2 h 100 % + 0.5 h')
+})
