@@ -16,6 +16,9 @@ const families: Record<string, StatusFamily> = {
   ERROR: 'failed',
 }
 
+/** Every status, in the order of a session's life. */
+export const statuses: readonly string[] = Object.keys(families)
+
 /** The family of a status; one that a newer server invents is unknown. */
 export function statusFamily(status: string): StatusFamily {
   return families[status] ?? 'unknown'

@@ -4,6 +4,7 @@ import { useBox } from '@/lib/useBox'
 import css from './FillTable.module.css'
 
 const headHeight = 40
+const denseHeadHeight = 32
 
 export type FillColumn<Row> = TableColumnType<Row> & {
   /** The least, in pixels. */
@@ -20,6 +21,8 @@ interface FillTableProps<Row> extends Omit<
   'virtual' | 'size' | 'pagination' | 'scroll' | 'className' | 'columns'
 > {
   columns: readonly FillColumn<Row>[]
+  /** Rows are as low as their text allows. */
+  dense?: boolean
   /** The look of what is in it. */
   className?: string | undefined
 }
@@ -37,22 +40,27 @@ export function spread<Row>(columns: readonly FillColumn<Row>[], spare: number):
  * A table that fills what is left of a column and keeps its header. Only what is seen is drawn, so thousands of rows
  * cost as much as twenty.
  */
-export function FillTable<Row extends object>({ columns, className = '', ...table }: FillTableProps<Row>) {
+export function FillTable<Row extends object>({
+  columns,
+  dense = false,
+  className = '',
+  ...table
+}: FillTableProps<Row>) {
   const frame = useRef<HTMLDivElement>(null)
   const box = useBox(frame)
   const least = columns.reduce((sum, { width }) => sum + width, Number(table.rowSelection?.columnWidth ?? 0))
   const spare = box.width - least
   const wide = useMemo(() => spread(columns, spare), [columns, spare])
   return (
-    <div ref={frame} className={`${css.table} ${className}`}>
+    <div ref={frame} className={`${css.table} ${dense ? css.dense : ''} ${className}`}>
       {box.height > 0 ? (
         <Table<Row>
           {...table}
           columns={wide}
           virtual
-          size="middle"
+          size={dense ? 'small' : 'middle'}
           pagination={false}
-          scroll={{ x: Math.max(least, box.width), y: box.height - headHeight }}
+          scroll={{ x: Math.max(least, box.width), y: box.height - (dense ? denseHeadHeight : headHeight) }}
         />
       ) : null}
     </div>

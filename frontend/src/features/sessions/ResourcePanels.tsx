@@ -1,5 +1,5 @@
 import { Button, Checkbox, Popover, Select, Tooltip } from 'antd'
-import { SlidersHorizontal } from 'lucide-react'
+import { ChevronDown, ChevronUp, SlidersHorizontal } from 'lucide-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useAgents, useMachines, useResources, useSessionBook } from '@/api/hooks'
@@ -20,6 +20,7 @@ import {
   type PanelChoice,
   type Resource,
 } from './panels'
+import { PanelStrip } from './PanelStrip'
 import type { Countable } from './panelText'
 import css from './SessionsPage.module.css'
 import { ResourceTile } from './Tile'
@@ -78,15 +79,28 @@ function Chooser({ choice, onChoose, offered, alone }: ChooserProps) {
       onOpenChange={setOpen}
     >
       <Tooltip title={open ? '' : t('panel.choose')}>
-        <Button
-          type="text"
-          size="small"
-          className={css.chooser ?? ''}
-          aria-label={t('panel.choose')}
-          icon={<SlidersHorizontal size={14} />}
-        />
+        <Button type="text" size="small" aria-label={t('panel.choose')} icon={<SlidersHorizontal size={14} />} />
       </Tooltip>
     </Popover>
+  )
+}
+
+/** Folds the panels to one line, and back. */
+function Fold({ folded, onFold }: { folded: boolean; onFold: (folded: boolean) => void }) {
+  const { t } = useTranslation('sessions')
+  const label = t(folded ? 'panel.unfold' : 'panel.fold')
+  const Icon = folded ? ChevronDown : ChevronUp
+  return (
+    <Tooltip title={label}>
+      <Button
+        type="text"
+        size="small"
+        aria-label={label}
+        aria-expanded={!folded}
+        icon={<Icon size={15} />}
+        onClick={() => onFold(!folded)}
+      />
+    </Tooltip>
   )
 }
 
@@ -165,6 +179,7 @@ export function ResourcePanels() {
   const summaries = useResources().data ?? []
   const book = useSessionBook().data
   const [stored, setStored] = useStored<PanelChoice>('panels', usualChoice)
+  const [folded, setFolded] = useStored('panelsFolded', false)
   const choice = withNewer(stored)
   const change = (next: Partial<PanelChoice>) => setStored(kept({ ...choice, ...next }))
   const first = machines.find((m) => m.agent === agents?.find((a) => a.local)?.name) ?? machines[0]
@@ -184,6 +199,25 @@ export function ResourcePanels() {
   const withGroup = choice.panels.includes('group') && !alone && countable.length > 0 && group !== ''
   const withMine = choice.panels.includes('mine') && countable.some((r) => sum.total[r] > 0)
   const limits = choice.panels.includes('limit') ? heard.filter((s) => s.limit) : []
+  if (folded) {
+    return (
+      <div className={css.panels} data-tour="panels">
+        <PanelStrip
+          title={
+            alone || heard.length === 0
+              ? machine.hostname
+              : t('panel.reached', { count: machines.length, reached: heard.length })
+          }
+          sum={sum}
+          shown={countable}
+          sessions={Object.values(book ?? {})}
+        />
+        <div className={css.corner}>
+          <Fold folded onFold={setFolded} />
+        </div>
+      </div>
+    )
+  }
   return (
     <div className={css.panels} data-tour="panels">
       {withMachine ? (
@@ -219,7 +253,10 @@ export function ResourcePanels() {
       {!withMachine && !withGroup && !withMine && limits.length === 0 ? (
         <div className={css.noPanel}>{t('panel.none')}</div>
       ) : null}
-      <Chooser choice={choice} onChoose={change} offered={offered} alone={alone} />
+      <div className={css.corner}>
+        <Chooser choice={choice} onChoose={change} offered={offered} alone={alone} />
+        <Fold folded={false} onFold={setFolded} />
+      </div>
     </div>
   )
 }

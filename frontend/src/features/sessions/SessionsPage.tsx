@@ -6,7 +6,7 @@ import { useTranslation } from 'react-i18next'
 import { Link, useNavigate } from 'react-router'
 import type { UsageBook } from '@/api/book'
 import { asProblem } from '@/api/client'
-import { useEnvironments, useFinishedBook, useSessionBook } from '@/api/hooks'
+import { useAgents, useEnvironments, useFinishedBook, useSessionBook } from '@/api/hooks'
 import { keys } from '@/api/keys'
 import type { Session } from '@/api/types.gen'
 import { environmentTitle } from '@/api/environment'
@@ -20,12 +20,15 @@ import { ListCard, ListFill, ListPage } from '@/ui/ListPage'
 import { BulkBar } from './BulkBar'
 import { type ColumnKey, finishedColumns, liveColumns } from './columns'
 import { toCsv } from './csv'
+import { useDense } from './DisplayMenu'
+import { type IsMine, unknownIn } from './filter'
 import { selectSessions, useListState, type ListState } from './listState'
 import { ResourcePanels } from './ResourcePanels'
 import { SessionsTable } from './SessionsTable'
 import { useFailures } from './useFailures'
 import css from './SessionsPage.module.css'
 import { Toolbar } from './Toolbar'
+import { UnknownTerm } from './UnknownTerm'
 
 function SkeletonRows() {
   return (
@@ -97,6 +100,15 @@ function useSessions(state: ListState) {
   }
 }
 
+/** Whether a session is one's own, on the machine that it is on. */
+function useIsMine(): IsMine {
+  const agents = useAgents().data
+  return useMemo(() => {
+    const names = new Map((agents ?? []).map((agent) => [agent.name, agent.owner]))
+    return (session) => names.get(session.agent) === session.owner
+  }, [agents])
+}
+
 interface SessionsPageProps {
   /** The session whose detail is open over the list. */
   openId: string | undefined
@@ -113,7 +125,13 @@ export function SessionsPage({ openId, offer }: SessionsPageProps) {
   const { sessions, error, waiting, refreshing } = useSessions(state)
   const environments = useEnvironments().data
   const titleOf = useCallback((image: string) => environmentTitle(environments ?? [], image), [environments])
-  const { rows, counts } = useMemo(() => selectSessions(sessions ?? [], state, titleOf), [sessions, state, titleOf])
+  const isMine = useIsMine()
+  const { rows, counts } = useMemo(
+    () => selectSessions(sessions ?? [], state, titleOf, isMine),
+    [sessions, state, titleOf, isMine],
+  )
+  const unknown = useMemo(() => unknownIn(state.query, sessions ?? [], titleOf), [state.query, sessions, titleOf])
+  const [dense] = useDense()
   const all = sessions !== undefined && !waiting
   const failed = useFailures(sessions ?? none, state.state === 'finished' && all)
   const some = all || rows.length > 0
@@ -179,6 +197,7 @@ export function SessionsPage({ openId, offer }: SessionsPageProps) {
             refreshing={refreshing && sessions !== undefined}
           />
         )}
+        {unknown && sessions ? <UnknownTerm unknown={unknown} onQuery={(query) => changeList({ query })} /> : null}
         {error && !sessions ? (
           <ListFill>
             <ErrorState problem={asProblem(error)} onRetry={refresh} />
@@ -199,6 +218,8 @@ export function SessionsPage({ openId, offer }: SessionsPageProps) {
           <SessionsTable
             rows={rows}
             shown={shown}
+            group={state.group}
+            dense={dense}
             sort={state.sort}
             onSort={(sort) => change({ sort })}
             selected={selected}

@@ -4,14 +4,16 @@ import { useTranslation } from 'react-i18next'
 import type { Session } from '@/api/types.gen'
 import { isLive } from '@/lib/status'
 import { FillTable } from '@/ui/FillTable'
-import { type ColumnKey, makeColumns } from './columns'
-import type { Sort } from './listState'
+import { type ColumnKey, isHead, type ListRow, makeColumns, withHeads } from './columns'
+import type { Grouping, Sort } from './listState'
 import type { SortKey } from './order'
 import css from './SessionsPage.module.css'
 
 interface SessionsTableProps {
   rows: Session[]
   shown: ColumnKey[]
+  group: Grouping
+  dense: boolean
   sort: Sort
   onSort: (sort: Sort) => void
   selected: string[]
@@ -25,37 +27,43 @@ const checkWidth = 40
 
 /** The sessions of one tab. */
 export function SessionsTable(props: SessionsTableProps) {
-  const { rows, shown, sort, onSort, selected, onSelect, selectable, openId, onOpen } = props
+  const { rows, shown, group, dense, sort, onSort, selected, onSelect, selectable, openId, onOpen } = props
   const { t } = useTranslation(['sessions', 'common'])
   const columns = useMemo(() => makeColumns(shown, sort, t), [shown, sort, t])
-  const change: TableProps<Session>['onChange'] = (_page, _filters, sorter) => {
+  const listed = useMemo(() => (group === 'none' ? rows : withHeads(rows, group)), [rows, group])
+  const change: TableProps<ListRow>['onChange'] = (_page, _filters, sorter) => {
     const one = Array.isArray(sorter) ? sorter[0] : sorter
     const key = one?.columnKey as SortKey | undefined
     // The third click on a header goes back to the newest first.
     onSort(key && one?.order ? { key, descending: one.order === 'descend' } : { key: 'created', descending: true })
   }
   return (
-    <FillTable<Session>
-      className={css.table}
+    <FillTable<ListRow>
+      className={`${css.table} ${dense ? css.dense : ''}`}
+      dense={dense}
       rowKey="id"
-      dataSource={rows}
+      dataSource={listed}
       columns={columns}
       onChange={change}
-      rowClassName={(session) =>
-        `${session.id === openId ? css.open : ''} ${session.lastHeard && isLive(session.status) ? css.unheard : ''}`
+      rowClassName={(row) =>
+        isHead(row)
+          ? (css.head ?? '')
+          : `${row.id === openId ? css.open : ''} ${row.lastHeard && isLive(row.status) ? css.unheard : ''}`
       }
-      onRow={(session) => ({ onClick: () => onOpen(session.id) })}
+      onRow={(row) => (isHead(row) ? {} : { onClick: () => onOpen(row.id) })}
       rowSelection={
         selectable
           ? {
               columnWidth: checkWidth,
+              fixed: true,
               selectedRowKeys: selected,
               onChange: (keys) => onSelect(keys.map(String)),
               preserveSelectedRowKeys: false,
-              getCheckboxProps: (session) => ({
-                disabled: !isLive(session.status),
-                'aria-label': t('sessions:select', { name: session.name }),
-              }),
+              renderCell: (_on, row, _index, box) => (isHead(row) ? null : box),
+              getCheckboxProps: (row) =>
+                isHead(row)
+                  ? { disabled: true }
+                  : { disabled: !isLive(row.status), 'aria-label': t('sessions:select', { name: row.name }) },
             }
           : undefined
       }

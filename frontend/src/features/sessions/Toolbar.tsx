@@ -8,8 +8,10 @@ import { Tabs } from '@/ui/Tabs'
 import { type ColumnKey, columnKeys, fixedColumns } from './columns'
 import type { TitleOf } from './filter'
 import { FilterField } from './FilterField'
+import { DisplayMenu } from './DisplayMenu'
 import { type ListState, type StateTab, type TypeTab, types } from './listState'
 import css from './SessionsPage.module.css'
+import { ViewsMenu } from './ViewsMenu'
 
 interface ToolbarProps {
   state: ListState
@@ -125,6 +127,8 @@ export function Toolbar({
           <Button type="text" aria-label={t('action.export')} icon={<Download size={15} />} onClick={onExport} />
         </Tooltip>
         <ColumnChooser shown={shown} onShown={onShown} />
+        <DisplayMenu group={state.group} onGroup={(group) => onChange({ group })} />
+        <ViewsMenu state={state} onChange={onChange} />
         <FilterField query={state.query} onQuery={setQuery} sessions={sessions} titleOf={titleOf} />
       </div>
     </ListBar>

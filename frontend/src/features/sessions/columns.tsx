@@ -74,14 +74,25 @@ export const fixedColumns: ColumnKey[] = ['name', 'status']
 export const liveColumns: ColumnKey[] = ['name', 'status', 'accelerator', 'cpu', 'memory', 'elapsed', 'idle']
 export const finishedColumns: ColumnKey[] = ['name', 'status', 'image', 'accelerator', 'ended', 'elapsed']
 
-/** The columns as the table wants them. */
+/** The line over the sessions of one machine or owner. */
+export interface Head {
+  id: string
+  head: string
+  count: number
+}
+
+export type ListRow = Session | Head
+
+export const isHead = (row: ListRow): row is Head => 'head' in row
+
+/** The columns as the table wants them. Name and actions stay in view when the others are scrolled. */
 export function makeColumns(
   shown: ColumnKey[],
   sort: Sort,
   t: TFunction<['sessions', 'common']>,
-): FillColumn<Session>[] {
+): FillColumn<ListRow>[] {
   const chosen = shapes.filter((shape) => shown.includes(shape.key) || fixedColumns.includes(shape.key))
-  const columns: FillColumn<Session>[] = chosen.map((shape) => ({
+  const columns: FillColumn<ListRow>[] = chosen.map((shape) => ({
     key: shape.key,
     title: t(`sessions:column.${shape.key}`),
     width: shape.width,
@@ -90,14 +101,31 @@ export function makeColumns(
     sorter: shape.key in comparators,
     sortOrder: sort.key === shape.key ? (sort.descending ? 'descend' : 'ascend') : null,
     showSorterTooltip: false,
-    render: (_, session) => shape.render(session, t),
+    ...(shape.key === 'name' ? { fixed: 'start' as const } : {}),
+    render: (_, row) => (isHead(row) ? headCell(row, shape.key, t) : shape.render(row, t)),
   }))
   columns.push({
     key: 'actions',
     title: <span className="unseen">{t('sessions:column.actions')}</span>,
     width: 96,
     align: 'right',
-    render: (_, session) => <ActionsCell session={session} />,
+    fixed: 'end',
+    render: (_, row) => (isHead(row) ? null : <ActionsCell session={row} />),
   })
   return columns
+}
+
+function headCell({ head, count }: Head, key: ColumnKey, t: TFunction<['sessions', 'common']>): ReactNode {
+  if (key === 'name') return <strong title={head}>{head || '–'}</strong>
+  return key === 'status' ? <span className={css.dim}>{t('sessions:shown', { count })}</span> : null
+}
+
+/** Puts a head before the first row of each group. */
+export function withHeads(rows: readonly Session[], group: 'agent' | 'owner'): ListRow[] {
+  const counts = new Map<string, number>()
+  for (const row of rows) counts.set(row[group], (counts.get(row[group]) ?? 0) + 1)
+  return rows.flatMap((row, i) => {
+    const head = row[group]
+    return rows[i - 1]?.[group] === head ? [row] : [{ id: `head ${head}`, head, count: counts.get(head) ?? 0 }, row]
+  })
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { makeSession } from '@/api/testing/session'
-import { parseFilter, suggest } from './filter'
+import type { Session } from '@/api/types.gen'
+import { parseFilter, suggest, unknownIn } from './filter'
 
 const torch = makeSession({ name: 'train-a', image: 'pytorch/pytorch:2.6', status: 'RUNNING', type: 'batch' })
 const plain = makeSession({ name: 'notes', image: 'python:3.12', status: 'PENDING' })
@@ -24,7 +25,53 @@ describe('parseFilter', () => {
     expect(parseFilter('command:"train.py --lr"')(waiting)).toBe(true)
     expect(parseFilter('command:"train.py  --lr"')(waiting)).toBe(false)
   })
+  it('finds the machine and the owner by a word that begins them', () => {
+    const far = makeSession({ agent: 'lab', owner: 'ada.lovelace' })
+    const found = (query: string) => parseFilter(query)(far)
+    expect(['lab', 'ada', 'ADA.love', 'la', 'lovelace', 'ad'].map(found)).toEqual([
+      true,
+      true,
+      true,
+      false,
+      false,
+      false,
+    ])
+    expect(parseFilter('me')(makeSession({ owner: 'me' }))).toBe(true)
+    expect(parseFilter('m')(makeSession({ owner: 'me', agent: 'far', name: 'x', image: 'x', id: 'x' }))).toBe(false)
+  })
+  it("finds what is one's own, and what ended today", () => {
+    const isMine = (s: Session) => s.agent === 'lab'
+    const mine = makeSession({ agent: 'lab', terminatedAt: new Date().toISOString() })
+    const other = makeSession({ terminatedAt: '2026-01-02T04:00:00Z' })
+    const found = (query: string) => [mine, other].map(parseFilter(query, undefined, isMine))
+    expect(found('owner:@me')).toEqual([true, false])
+    expect(found('-owner:@me')).toEqual([false, true])
+    expect(found('ended:today')).toEqual([true, false])
+    expect(found('ended:2026-01-0')).toEqual([false, true])
+  })
   it('takes an unknown property as a word', () => expect(names('pytorch:2.6')).toEqual(['train-a']))
+})
+
+describe('what a filter names that there is not', () => {
+  const all = [torch, plain, makeSession({ agent: 'workstation', tags: ['two words'] })]
+  const meant = (query: string) => {
+    const unknown = unknownIn(query, all)
+    return unknown && [unknown.property, unknown.word, unknown.meant?.word, unknown.meant?.query]
+  }
+  it.each<[string, (string | undefined)[] | undefined]>([
+    ['status:runing', ['status', 'runing', 'running', 'status:running']],
+    ['a -STATUS:Eror b', ['status', 'eror', 'error', 'a -status:error b']],
+    ['status:run', undefined],
+    ['status:', undefined],
+    ['type:jupyter', ['type', 'jupyter', undefined, undefined]],
+    ['agent:workstaton', ['agent', 'workstaton', 'workstation', 'agent:workstation']],
+    ['tag:"two wrds"', ['tag', 'two wrds', 'two words', 'tag:"two words"']],
+    ['statu:running', ['', 'statu', 'status', 'status:running']],
+    ['pytorch:2.6', undefined],
+    ['owner:@me', undefined],
+    ['id:nothing', undefined],
+    ['runing', undefined],
+  ])('%s', (query, expected) => expect(meant(query)).toEqual(expected))
 })
 
 describe('suggest', () => {

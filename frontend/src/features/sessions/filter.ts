@@ -1,15 +1,27 @@
 import type { Session } from '@/api/types.gen'
 import { requestText } from '@/lib/accelerator'
+import { nearest } from '@/lib/nearest'
 import { messageText } from '@/lib/phrases'
+import { statuses } from '@/lib/status'
+import { dayWords } from '@/lib/time'
 import { foldersOf } from './order'
 
 /** The title of an image's environment; empty where it is of none. */
 export type TitleOf = (image: string) => string
 
+/** Whether a session is one's own. */
+export type IsMine = (session: Session) => boolean
+
 const untitled: TitleOf = () => ''
+const nobodys: IsMine = () => false
+
+/** Finds one's own sessions in place of a name. */
+const ME = '@me'
+
+type Read = (session: Session, titleOf: TitleOf, isMine: IsMine) => string
 
 /** The properties that a filter may name, with the texts they are looked for in. */
-const properties: Record<string, (session: Session, titleOf: TitleOf) => string> = {
+const properties: Record<string, Read> = {
   name: (s) => s.name,
   id: (s) => s.id,
   status: (s) => s.status,
@@ -22,42 +34,116 @@ const properties: Record<string, (session: Session, titleOf: TitleOf) => string>
   command: (s) => s.spec.command ?? '',
   gpu: (s) => requestText(s.spec.accelerator),
   label: (s) => s.spec.label ?? '',
-  owner: (s) => s.owner,
+  owner: (s, _, isMine) => (isMine(s) ? `${s.owner} ${ME}` : s.owner),
   tag: (s) => s.tags.join(', '),
   exit: (s) => String(s.exitCode ?? ''),
   folder: (s) => foldersOf(s),
+  created: (s) => dayWords(s.createdAt),
+  ended: (s) => (s.terminatedAt ? dayWords(s.terminatedAt) : ''),
   waits: (s) => (s.wait ? `${s.wait.message} ${messageText(s.wait)}` : ''),
 }
 
 export const filterProperties = Object.keys(properties)
 
 const inWords = ['name', 'id', 'image', 'command'] as const
+/** Of these a word must be the beginning: short ones, such as the owner "me", would be in everything. */
+const begunByWords = ['agent', 'owner'] as const
+const shortest = 3
 
 type Test = (session: Session) => boolean
 
-function termTest(term: string, titleOf: TitleOf): Test {
-  const negative = term.length > 1 && term.startsWith('-')
-  const body = (negative ? term.slice(1) : term).toLowerCase()
-  const colon = body.indexOf(':')
-  const property = colon > 0 ? properties[body.slice(0, colon)] : undefined
-  const found: Test = property
-    ? (s) =>
-        property(s, titleOf)
-          .toLowerCase()
-          .includes(body.slice(colon + 1))
-    : (s) => inWords.some((name) => properties[name]?.(s, titleOf).toLowerCase().includes(body))
+interface Term {
+  /** As it stands in the query, and where. */
+  raw: string
+  at: number
+  negative: boolean
+  /** What is before the colon, known or not; empty in a plain word. */
+  property: string
+  /** In lower case, as is body, which has the property as well. */
+  value: string
+  body: string
+}
+
+/** Terms are parted by blanks; a minus before one turns it round, and quotes keep blanks together. */
+function termsOf(query: string): Term[] {
+  return [...query.matchAll(/(?:[^\s"]+|"[^"]*"?)+/g)].flatMap(({ 0: raw, index }) => {
+    const text = raw.replaceAll('"', '')
+    const negative = text.length > 1 && text.startsWith('-')
+    const body = (negative ? text.slice(1) : text).toLowerCase()
+    const colon = Math.max(0, body.indexOf(':'))
+    const value = colon > 0 ? body.slice(colon + 1) : body
+    return text === '' ? [] : [{ raw, at: index, negative, property: body.slice(0, colon), value, body }]
+  })
+}
+
+function isWordOf(body: string, session: Session): boolean {
+  return (
+    inWords.some((name) => properties[name]?.(session, untitled, nobodys).toLowerCase().includes(body)) ||
+    begunByWords.some((name) => {
+      const text = session[name].toLowerCase()
+      return text === body || (body.length >= shortest && text.startsWith(body))
+    })
+  )
+}
+
+function termTest({ negative, property, value, body }: Term, titleOf: TitleOf, isMine: IsMine): Test {
+  const read = properties[property]
+  const found: Test = read ? (s) => read(s, titleOf, isMine).toLowerCase().includes(value) : (s) => isWordOf(body, s)
   return negative ? (s) => !found(s) : found
 }
 
 /**
- * Reads a filter: terms parted by blanks, all of which must hold. A term is a
- * word, or property:value; a minus before it turns it round; quotes keep
- * blanks together. An unknown property is taken as a plain word.
+ * Reads a filter: terms, all of which must hold. A term is a word, or
+ * property:value. An unknown property is taken as a plain word.
  */
-export function parseFilter(query: string, titleOf: TitleOf = untitled): Test {
-  const terms = (query.match(/(?:[^\s"]+|"[^"]*"?)+/g) ?? []).map((t) => t.replaceAll('"', '')).filter((t) => t !== '')
-  const tests = terms.map((term) => termTest(term, titleOf))
+export function parseFilter(query: string, titleOf: TitleOf = untitled, isMine: IsMine = nobodys): Test {
+  const tests = termsOf(query).map((term) => termTest(term, titleOf, isMine))
   return (session) => tests.every((test) => test(session))
+}
+
+/** A term that can find nothing, since there is no such property or value. */
+export interface Unknown {
+  /** Empty where it is the property that there is not. */
+  property: string
+  word: string
+  /** The word that may have been meant, and the whole filter with it. */
+  meant?: { word: string; query: string }
+}
+
+/** Properties of which every value is known. */
+const vocabularies: Record<string, readonly string[]> = {
+  status: statuses,
+  type: ['interactive', 'batch', 'inference', 'system'],
+  result: ['undefined', 'success', 'failure'],
+}
+
+/** Finds the first term of a filter that names what there is not. */
+export function unknownIn(
+  query: string,
+  sessions: readonly Session[],
+  titleOf: TitleOf = untitled,
+): Unknown | undefined {
+  for (const term of termsOf(query)) {
+    const { raw, at, negative, property, value, body } = term
+    const found = (word: string, all: string): Unknown['meant'] => ({
+      word,
+      query: query.slice(0, at) + (negative ? '-' : '') + all + query.slice(at + raw.length),
+    })
+    if (property === '' || value === '') continue
+    if (!properties[property]) {
+      const meant = sessions.some((s) => isWordOf(body, s)) ? undefined : nearest(property, filterProperties)
+      if (meant) return { property: '', word: property, meant: found(meant, `${meant}:${quoted(value)}`) }
+      continue
+    }
+    const known = listed.find((name) => name === property)
+    if (!known || value === ME) continue
+    const words = vocabularies[known] ?? valuesOf(known, sessions, titleOf).map(([word]) => word)
+    if (words.some((word) => word.toLowerCase().includes(value))) continue
+    const near = nearest(value, words)
+    const shown = near && known === 'status' ? near.toLowerCase() : near
+    return { property, word: value, ...(shown ? { meant: found(shown, `${known}:${quoted(shown)}`) } : {}) }
+  }
+  return undefined
 }
 
 interface Suggestion {
@@ -129,7 +215,7 @@ function valuesOf(
         ? session.tags
         : property === 'folder'
           ? session.folders.map((f) => f.name)
-          : [properties[property]?.(session, titleOf) ?? '']
+          : [properties[property]?.(session, titleOf, nobodys) ?? '']
     for (const value of values) if (value) counts.set(value, (counts.get(value) ?? 0) + 1)
   }
   return [...counts].sort((a, b) => b[1] - a[1] || a[0].localeCompare(b[0]))

@@ -6,7 +6,13 @@ const read = (query: string) => readListState(new URLSearchParams(query))
 
 describe('the address of the list', () => {
   it('means running sessions of every type, newest first, when it says nothing', () => {
-    expect(read('')).toEqual({ type: 'all', state: 'live', query: '', sort: { key: 'created', descending: true } })
+    expect(read('')).toEqual({
+      type: 'all',
+      state: 'live',
+      query: '',
+      sort: { key: 'created', descending: true },
+      group: 'none',
+    })
   })
   it('forgets values it does not know', () => {
     expect(read('type=cluster&state=gone&sort=-colour')).toEqual(read(''))
@@ -17,6 +23,7 @@ describe('the address of the list', () => {
       state: 'finished',
       query: 'a b',
       sort: { key: 'name', descending: false },
+      group: 'owner',
     })
     expect(params.get('apps')).toBe('x')
     expect(readListState(params)).toEqual({
@@ -24,10 +31,12 @@ describe('the address of the list', () => {
       state: 'finished',
       query: 'a b',
       sort: { key: 'name', descending: false },
+      group: 'owner',
     })
   })
   it('leaves out what is as usual', () => {
-    const params = writeListState(new URLSearchParams('state=finished&q=x'), {
+    const params = writeListState(new URLSearchParams('state=finished&q=x&group=agent'), {
+      group: 'none',
       state: 'live',
       query: '',
       sort: { key: 'created', descending: true },
@@ -54,6 +63,14 @@ describe('selectSessions', () => {
   it('orders by the chosen column both ways', () => {
     expect(selectSessions([running, batch], read('sort=name')).rows.map((s) => s.id)).toEqual(['b', 'a'])
     expect(selectSessions([running, batch], read('sort=-name')).rows.map((s) => s.id)).toEqual(['a', 'b'])
+  })
+  it('puts together what is of one machine, in the chosen order', () => {
+    const far = makeSession({ id: 'd', name: 'aa', agent: 'lab' })
+    const near = makeSession({ id: 'e', name: 'c', agent: 'desk' })
+    const also = makeSession({ id: 'f', name: 'b', agent: 'lab' })
+    const ids = (query: string) => selectSessions([also, near, far], read(query)).rows.map((s) => s.id)
+    expect(ids('sort=name&group=agent')).toEqual(['e', 'd', 'f'])
+    expect(ids('sort=-name&group=agent')).toEqual(['e', 'f', 'd'])
   })
   it('puts the newest first where the order is equal', () => {
     expect(selectSessions([running, batch], read('sort=agent')).rows.map((s) => s.id)).toEqual(['b', 'a'])

@@ -1,14 +1,18 @@
-import { useCallback, useMemo } from 'react'
+import { useCallback, useEffect, useMemo, useRef } from 'react'
 import { useSearchParams } from 'react-router'
 import type { Session } from '@/api/types.gen'
 import { isLive } from '@/lib/status'
-import { parseFilter, type TitleOf } from './filter'
+import { type IsMine, parseFilter, type TitleOf } from './filter'
 import { comparators, type SortKey } from './order'
 
 /** The tabs, in their order: every type that a session may have. */
 export const types = ['all', 'interactive', 'batch', 'inference', 'system'] as const
 export type TypeTab = (typeof types)[number]
 export type StateTab = 'live' | 'finished'
+
+/** What the rows may be grouped by. */
+export const groupings = ['none', 'agent', 'owner'] as const
+export type Grouping = (typeof groupings)[number]
 
 export interface Sort {
   key: SortKey
@@ -21,9 +25,10 @@ export interface ListState {
   state: StateTab
   query: string
   sort: Sort
+  group: Grouping
 }
 
-const defaultSort: Sort = { key: 'created', descending: true }
+export const defaultSort: Sort = { key: 'created', descending: true }
 
 function readSort(text: string | null): Sort {
   const descending = text?.startsWith('-') ?? false
@@ -37,6 +42,7 @@ export function readListState(params: URLSearchParams): ListState {
     state: params.get('state') === 'finished' ? 'finished' : 'live',
     query: params.get('q') ?? '',
     sort: readSort(params.get('sort')),
+    group: groupings.find((group) => group === params.get('group')) ?? 'none',
   }
 }
 
@@ -49,16 +55,23 @@ export function writeListState(params: URLSearchParams, change: Partial<ListStat
   if (change.state !== undefined) put('state', change.state, 'live')
   if (change.query !== undefined) put('q', change.query, '')
   if (change.sort !== undefined) put('sort', `${change.sort.descending ? '-' : ''}${change.sort.key}`, '-created')
+  if (change.group !== undefined) put('group', change.group, 'none')
   return next
 }
 
 export function useListState(): [ListState, (change: Partial<ListState>) => void] {
   const [params, setParams] = useSearchParams()
   const state = useMemo(() => readListState(params), [params])
-  const change = useCallback(
-    (next: Partial<ListState>) => setParams((old) => writeListState(old, next), { replace: true }),
-    [setParams],
-  )
+  // What a render remembers may be older than the address: a filter that was typed would take back the sort.
+  const latest = useRef({ params, setParams })
+  useEffect(() => {
+    latest.current = { params, setParams }
+  }, [params, setParams])
+  const change = useCallback((next: Partial<ListState>) => {
+    const { current } = latest
+    current.params = writeListState(current.params, next)
+    current.setParams(current.params, { replace: true })
+  }, [])
   return [state, change]
 }
 
@@ -68,10 +81,10 @@ interface Selected {
   counts: Record<TypeTab, number>
 }
 
-/** Chooses and orders the sessions that the list shows. */
-export function selectSessions(sessions: Session[], state: ListState, titleOf?: TitleOf): Selected {
+/** Chooses and orders the sessions that the list shows: group by group, where they are grouped. */
+export function selectSessions(sessions: Session[], state: ListState, titleOf?: TitleOf, isMine?: IsMine): Selected {
   const counts: Record<TypeTab, number> = { all: 0, interactive: 0, batch: 0, inference: 0, system: 0 }
-  const matches = parseFilter(state.query, titleOf)
+  const matches = parseFilter(state.query, titleOf, isMine)
   const rows: Session[] = []
   for (const session of sessions) {
     if (isLive(session.status) !== (state.state === 'live')) continue
@@ -82,6 +95,11 @@ export function selectSessions(sessions: Session[], state: ListState, titleOf?: 
   }
   const compare = comparators[state.sort.key]
   const sign = state.sort.descending ? -1 : 1
-  rows.sort((a, b) => sign * compare(a, b) || b.createdAt.localeCompare(a.createdAt) || a.id.localeCompare(b.id))
+  const { group } = state
+  const byGroup = (a: Session, b: Session) => (group === 'none' ? 0 : a[group].localeCompare(b[group]))
+  rows.sort(
+    (a, b) =>
+      byGroup(a, b) || sign * compare(a, b) || b.createdAt.localeCompare(a.createdAt) || a.id.localeCompare(b.id),
+  )
   return { rows, counts }
 }
