@@ -182,7 +182,7 @@ func (r *running) checkContent(t *testing.T) {
 func course(s api.Session) string {
 	wait := ""
 	if s.Wait != nil {
-		wait = s.Wait.Message
+		wait = string(s.Wait.Code) // the message has times
 	}
 	return fmt.Sprint(s.ID, s.Agent, s.Owner, s.Name, s.Status, s.Reason, s.Result, wait, s.Grants.CPUs, s.Grants.GPUs)
 }

@@ -175,8 +175,8 @@ func TestSharesOfADeviceAreGivenAndExplained(t *testing.T) {
 			session.Running)
 		third := w.launch(session.Spec{Name: "third", Accelerator: half})
 		s := w.await(third.ID, "waiting", func(s session.Session) bool { return s.Wait != nil })
-		if want := "GPU 0: first has 0.5 (12 GiB), second has 0.5 (12 GiB); needs a share of " +
-			"0.5."; s.Wait.Message != want {
+		if want := "Needs 0.5 of the GPU on local. GPU 0: first has 0.5 (12 GiB), second has 0.5 " +
+			"(12 GiB)."; s.Wait.Message != want {
 			t.Errorf("it says %q, not %q", s.Wait.Message, want)
 		}
 		c := w.containersOf(first)[session.MainKernel]
@@ -213,8 +213,8 @@ func TestForeignUseMakesASessionWaitAndNamesIt(t *testing.T) {
 			return s.Wait != nil &&
 				s.Wait.Code == session.CodeWaitResources
 		})
-		if want := "GPU 0: 11.2 GiB used by pid 4312 (python, another user), not a session; needs 16 " +
-			"GiB."; s.Wait.Message != want {
+		if want := "Needs 16 GiB of the memory of the GPU on local. GPU 0: 11.2 GiB used by pid 4312 " +
+			"(python, another user), not a session."; s.Wait.Message != want {
 			t.Errorf("it says %q, not %q", s.Wait.Message, want)
 		}
 		// It goes, and another look shows that: the session waits a little longer.
@@ -292,6 +292,10 @@ func TestHistoryTellsWhenASessionWillStart(t *testing.T) {
 		s = w.await(s.ID, "waiting", func(s session.Session) bool { return s.Wait != nil && s.Wait.Start != nil })
 		if in := time.Until(*s.Wait.Start).Round(time.Minute); in != 20*time.Minute && in != 19*time.Minute {
 			t.Errorf("it starts in about %s, give or take %s", in, s.Wait.Margin)
+		}
+		if e := s.Wait.Estimate; e == nil || e.Say != "estimateAbout" || e.Count != 6 ||
+			!strings.Contains(s.Wait.Message, "frees 1 CPU at about") {
+			t.Errorf("it waits as %+v", s.Wait)
 		}
 	})
 }

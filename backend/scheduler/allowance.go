@@ -54,7 +54,7 @@ func (a *allowances) keep(q Request, asked session.Ask) {
 }
 
 // lacks explains in numbers why the allowance of q's person is too small for q now; empty if it is not.
-func (a *allowances) lacks(q Request, asked session.Ask) []sentence {
+func (a *allowances) lacks(q Request, asked session.Ask) []*sentence {
 	limit, limited := a.limit(q.Owner)
 	if !limited {
 		return nil
@@ -69,7 +69,7 @@ func (a *allowances) lacks(q Request, asked session.Ask) []sentence {
 			before = session.Say("both", as("one", before), as("other", plain(c.name)))
 		}
 	}
-	var said []sentence
+	var said []*sentence
 	for _, one := range []struct {
 		limit, held, kept, asked int64
 		what                     session.Phrase
@@ -151,12 +151,12 @@ func (p *planner) overAllowance(q Request, asked session.Ask) bool {
 }
 
 // neverAllowed explains why q can never be within its person's allowance, which was larger at the launch.
-func (p *planner) neverAllowed(q Request) []sentence {
+func (p *planner) neverAllowed(q Request) []*sentence {
 	limit, limited := p.allowances.limit(q.Owner)
 	if !limited {
 		return nil
 	}
-	var said []sentence
+	var said []*sentence
 	for _, wrong := range limit.Refuse(p.asks(q)) {
 		said = append(said, spoken(plain(wrong.Message)))
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -93,8 +94,8 @@ func read(t *testing.T, data []byte) Snapshot {
 		when := noon.Add(length(text))
 		return &when
 	}
-	s := Snapshot{Ruler: c.Ruler, Allowances: c.Allowances, Machine: Machine{Memory: c.Memory, Devices: c.Devices,
-		Giving: c.Giving, NoDevices: c.Blind, Unread: c.Unread, WhyUnread: c.WhyUnread}}
+	s := Snapshot{Ruler: c.Ruler, Allowances: c.Allowances, Machine: Machine{Name: "lab", Memory: c.Memory,
+		Devices: c.Devices, Giving: c.Giving, NoDevices: c.Blind, Unread: c.Unread, WhyUnread: c.WhyUnread}}
 	for i := range c.CPUs {
 		s.Machine.CPUs = append(s.Machine.CPUs, i)
 	}
@@ -161,6 +162,7 @@ func write(plan Schedule) string {
 			if d.Wait.Start != nil {
 				fmt.Fprintf(&b, "    starts in about %s, give or take %s\n", d.Wait.Start.Sub(noon), d.Wait.Margin)
 			}
+			fmt.Fprintf(&b, "    estimate: %s\n", session.Reader{Now: noon}.Estimate(*d.Wait))
 		}
 	}
 	if !plan.Next.IsZero() {
@@ -217,7 +219,8 @@ func checkSentences(t *testing.T, plan Schedule) {
 	for _, d := range plan.Decisions {
 		if d.Wait != nil {
 			sentence(d.Wait.Message)
-			if said := list(" ", d.Wait.Said).English(); said != d.Wait.Message || strings.Contains(said, "  ") {
+			said := list(" ", slices.Concat(d.Wait.Said, d.Wait.Details)).English()
+			if said != d.Wait.Message || strings.Contains(said, "  ") {
 				t.Errorf("%q says in parts %q", d.Wait.Message, said)
 			}
 		}

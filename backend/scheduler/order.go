@@ -63,14 +63,15 @@ func (p *planner) failure(d Dependency) session.Phrase {
 	return session.Say("endedBadly", session.Fill("reason", string(d.Reason)))
 }
 
-func (p *planner) order() (line, outside []*Request) {
+// order returns who is in line, in order, and decides that the others wait.
+func (p *planner) order() []*Request {
 	queue := p.snapshot.Queue
 	places := make([]place, 0, len(queue))
 	for i := range queue {
 		places = append(places, place{queue[i].Priority, i})
 	}
 	slices.SortFunc(places, func(a, b place) int { return cmp.Or(b.priority-a.priority, a.arrival-b.arrival) })
-	line = make([]*Request, 0, len(queue))
+	line := make([]*Request, 0, len(queue))
 	for _, at := range places {
 		q := &queue[at.arrival]
 		if p.decisions[q.Session] != nil {
@@ -78,12 +79,11 @@ func (p *planner) order() (line, outside []*Request) {
 		}
 		if w, ok := p.outside(*q); ok {
 			p.wait(*q, w)
-			outside = append(outside, q)
 			continue
 		}
 		line = append(line, q)
 	}
-	return line, outside
+	return line
 }
 
 type place struct{ priority, arrival int }
@@ -92,9 +92,9 @@ func (p *planner) outside(q Request) (session.Wait, bool) {
 	if q.NotBefore != nil && q.NotBefore.After(p.now) {
 		at := *q.NotBefore
 		p.lookAgain(at)
-		w := waitFor(session.CodeWaitStart, spoken(session.Say("notBefore",
-			as("at", plain(at.UTC().Format("2006-01-02 15:04:05 UTC"))))))
-		w.Until = &at
+		when := session.Moment("at", at)
+		w := waitFor(session.CodeWaitStart, spoken(session.Say("notBefore", when)))
+		w.Until, w.Estimate = &at, new(session.Say("estimateEarliest", when))
 		return w, true
 	}
 	var open []session.Phrase
@@ -134,10 +134,10 @@ func validText(q Request) string {
 }
 
 // never explains why the machine can never hold q; empty if it can.
-func (p *planner) never(q Request) []sentence {
+func (p *planner) never(q Request) []*sentence {
 	m := p.snapshot.Machine
 	if q.cpus() > len(m.CPUs) || q.memory() > m.Memory {
-		return []sentence{spoken(session.Say("neverAmount", as("cpus", count("cpu", q.cpus())),
+		return []*sentence{spoken(session.Say("neverAmount", as("cpus", count("cpu", q.cpus())),
 			as("memory", plain(q.memory().String())), as("all", number(len(m.CPUs))),
 			as("allMemory", plain(m.Memory.String()))))}
 	}
@@ -147,7 +147,7 @@ func (p *planner) never(q Request) []sentence {
 	said, known := p.impossible[q.part()]
 	if !known {
 		if why := p.neverDevices(q, needText(q)); why.Say != "" {
-			said = []sentence{spoken(why)}
+			said = []*sentence{spoken(why)}
 		}
 		p.impossible[q.part()] = said
 	}

@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"slipway/backend/session"
@@ -14,13 +13,16 @@ func Plan(s Snapshot, now time.Time) Schedule {
 	p := newPlanner(s, now)
 	p.room = newRoom(s)
 	p.end()
-	line, outside := p.order()
+	ended := len(p.made)
+	line := p.order()
+	outside := len(p.made)
 	for i, q := range line {
 		p.decide(*q, i, len(line))
 	}
 	refused := p.audit()
-	p.number(line, outside)
+	position(p.made[outside:], p.made[ended:outside])
 	p.estimate(line)
+	p.bound()
 	schedule := Schedule{Decisions: make([]Decision, 0, len(s.Queue)), Next: p.next,
 		Refused: refused, Contradictions: p.room.contradictions}
 	for _, q := range s.Queue {
@@ -50,9 +52,9 @@ type planner struct {
 	decisions  map[session.ID]*Decision
 	made       []Decision // in order; of the capacity of the queue, as waits is, since others point into it
 	waits      []session.Wait
-	head       *reservation        // of the first that does not fit
-	impossible map[part][]sentence // why the machine can never hold it; empty: it can
-	empty      *gpu.Ledger         // nothing is allocated in it
+	head       *reservation         // of the first that does not fit
+	impossible map[part][]*sentence // why the machine can never hold it; empty: it can
+	empty      *gpu.Ledger          // nothing is allocated in it
 	allowances *allowances
 	shares     map[part]gpu.Share // what is asked of devices as a share of them
 }
@@ -60,7 +62,7 @@ type planner struct {
 func newPlanner(s Snapshot, now time.Time) *planner {
 	n := len(s.Queue)
 	return &planner{snapshot: s, now: now, decisions: make(map[session.ID]*Decision, n), made: make([]Decision, 0, n),
-		waits: make([]session.Wait, 0, n), impossible: map[part][]sentence{}, allowances: newAllowances(s),
+		waits: make([]session.Wait, 0, n), impossible: map[part][]*sentence{}, allowances: newAllowances(s),
 		shares: map[part]gpu.Share{}}
 }
 
@@ -137,12 +139,15 @@ func (p *planner) place(q Request, grants []session.Grants, why string, ahead, l
 	return true
 }
 
-func (p *planner) number(line, outside []*Request) {
-	position := 0
-	for _, q := range slices.Concat(line, outside) {
-		if d := p.decisions[q.Session]; d.Wait != nil {
-			position++
-			d.Wait.Position = position
+// position gives those that wait their positions. The decisions are in the order in which they were made.
+func position(line, outside []Decision) {
+	last := 0
+	for _, made := range [...][]Decision{line, outside} {
+		for _, d := range made {
+			if d.Wait != nil {
+				last++
+				d.Wait.Position = last
+			}
 		}
 	}
 }

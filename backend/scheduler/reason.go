@@ -6,18 +6,21 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"slipway/backend/session"
 	"slipway/gpu"
 )
 
 type texts struct {
-	cpus    session.Phrase
-	memory  session.Phrase
+	machine session.Phrase
+	cpus    *sentence // who has most of them
+	memory  *sentence
+	amounts *lack // of no devices
 	devices []deviceText
-	unread  string              // why some devices cannot be read
-	lacking map[part]lack       // by what is asked of devices
-	few     map[amount]sentence // on CPUs or memory
+	unread  string               // why some devices cannot be read
+	lacking map[part]*lack       // by what is asked of devices
+	few     map[amount]*sentence // on CPUs or memory
 }
 
 // amount is a number of CPUs or, in bytes, an amount of memory, for so many kernels. besides: CPUs are lacking, too.
@@ -26,11 +29,6 @@ type amount struct {
 	memory  bool
 	kernels int
 	besides bool
-}
-
-type lack struct {
-	said []sentence
-	code session.Code
 }
 
 type deviceText struct {
@@ -71,17 +69,21 @@ func (r *room) describe(viewer string) *texts {
 	}
 	t := &texts{
 		unread:  r.machine.WhyUnread,
-		lacking: map[part]lack{}, few: map[amount]sentence{},
-		cpus: r.holders(viewer, func(p Promise) int64 { return int64(len(p.Grants.CPUs)) },
-			func(n int64) string { return fmt.Sprint(n) }),
-		memory: r.holders(viewer, func(p Promise) int64 { return int64(p.Grants.Memory) },
-			func(n int64) string { return gpu.Bytes(n).String() }),
+		machine: session.Fill(session.OnMachine, r.machine.Name),
+		lacking: map[part]*lack{}, few: map[amount]*sentence{},
+		cpus: spoken(session.Say("cpuHolders", as("holders",
+			r.holders(viewer, func(p Promise) int64 { return int64(len(p.Grants.CPUs)) },
+				func(n int64) string { return fmt.Sprint(n) })))),
+		memory: spoken(session.Say("memoryHolders", as("holders",
+			r.holders(viewer, func(p Promise) int64 { return int64(p.Grants.Memory) },
+				func(n int64) string { return gpu.Bytes(n).String() })))),
 	}
 	for _, v := range r.ledger.Free() {
 		if !v.Excluded && !v.Absent {
 			t.devices = append(t.devices, r.describeDevice(viewer, v))
 		}
 	}
+	t.amounts = t.lack(&sentence{})
 	if r.texts == nil {
 		r.texts = map[string]*texts{}
 	}
@@ -163,7 +165,7 @@ func (r *room) describeDevice(viewer string, v gpu.View) deviceText {
 			d.foreign = foreignText(viewer, m.Foreign)
 			if m.Returned > 0 {
 				d.returned = []session.Phrase{session.Say("returned", as("memory", plain(m.Returned.String())),
-					as("at", plain(m.Settles.UTC().Format("15:04:05 UTC"))))}
+					session.Moment("at", m.Settles.Truncate(time.Second)))}
 			}
 		}
 	}
@@ -214,58 +216,8 @@ func (r *room) arrival(holder string) int {
 
 func deviceName(d gpu.Device) string { return fmt.Sprintf("GPU %d", d.Index) }
 
-func (r *room) explain(q Request) session.Wait {
-	t := r.describe(r.viewer(q.Owner))
-	code := session.CodeWaitResources
-	said := make([]sentence, 0, 4)
-	if q.cpus() > len(r.free) {
-		said = append(said, r.clause(t, amount{n: int64(q.cpus()), kernels: q.kernels()}))
-	}
-	if q.memory() > r.memory {
-		said = append(said, r.clause(t, amount{n: int64(q.memory()), memory: true, kernels: q.kernels(),
-			besides: len(said) > 0}))
-	}
-	if _, ok := r.devices(q, nil); !ok {
-		l, known := t.lacking[q.part()]
-		if !known {
-			l = t.explainDevices(q)
-			t.lacking[q.part()] = l
-		}
-		if len(said) == 0 {
-			code = l.code
-		}
-		said = append(said, l.said...)
-	}
-	return waitFor(code, said...)
-}
-
-func (r *room) clause(t *texts, a amount) sentence {
-	if text, known := t.few[a]; known {
-		return text
-	}
-	what := count("cpu", int(a.n))
-	if a.memory {
-		what = session.Say("memory", as("amount", plain(gpu.Bytes(a.n).String())))
-	}
-	if a.kernels > 1 {
-		what = count("forKernels", a.kernels, as("what", what))
-	}
-	text := count("lacksCpu", len(r.free), as("what", what), as("all", number(len(r.machine.CPUs))),
-		as("holders", t.cpus))
-	if a.memory {
-		key := "lacksMemory"
-		if a.besides {
-			key = "lacksMemoryToo"
-		}
-		text = session.Say(key, as("what", what), as("free", plain(max(0, r.memory).String())),
-			as("all", plain(r.machine.Memory.String())), as("holders", t.memory))
-	}
-	t.few[a] = spoken(text)
-	return t.few[a]
-}
-
 // explainDevices explains for each device why it cannot be allocated. If all have one code, it is that of the wait.
-func (t *texts) explainDevices(q Request) lack {
+func (t *texts) explainDevices(q Request) *lack {
 	const named = 4
 	parts := make([]session.Phrase, 0, named+1)
 	left := 0
@@ -282,24 +234,53 @@ func (t *texts) explainDevices(q Request) lack {
 		}
 		parts = append(parts, session.Say("deviceWhy", as("name", d.name), as("why", list(", ", reasons))))
 	}
-	need := needText(q)
 	if len(parts) == 0 {
-		return lack{[]sentence{spoken(session.Say("noFit", as("need", need)))}, session.CodeWaitResources}
+		return t.lack(spoken(session.Say("noFit", as("need", needText(q)))))
 	}
 	if left > 0 {
 		parts = append(parts, count("othersTaken", left))
 	}
-	l := lack{[]sentence{spoken(session.Say("devices", as("devices", list("; ", parts)), as("need", need)))},
-		session.CodeWaitResources}
+	devices := session.Say("deviceHolders", as("devices", list("; ", parts)))
+	if codes[session.CodeWaitDriver] && t.unread != "" {
+		devices = list(" ", []session.Phrase{devices, plain(t.unread)})
+	}
+	said := spoken(session.Say("fewDevices", as("what", t.needOf(q)), t.machine))
+	said.details = spoken(devices)
+	l := t.lack(said)
 	for code := range codes {
 		if len(codes) == 1 {
 			l.code = code
 		}
 	}
-	if codes[session.CodeWaitDriver] && t.unread != "" {
-		l.said = append(l.said, spoken(plain(t.unread)))
-	}
 	return l
+}
+
+// needOf is what q asks of the devices, and how many there are.
+func (t *texts) needOf(q Request) (need session.Phrase) {
+	switch asked := q.GPU; {
+	case asked.Memory > 0:
+		need = count("vramOf", len(t.devices), as("amount", plain(asked.Memory.String())))
+	case asked.Devices > 0:
+		need = count("gpuOf", len(t.devices), as("amount", number(asked.Devices)))
+	case asked.Profile != "":
+		all := 0
+		for _, d := range t.devices {
+			for _, i := range d.view.Device.Instances {
+				if i.Profile == asked.Profile {
+					all++
+				}
+			}
+		}
+		need = count("instanceOf", all, as("amount", number(max(1, asked.Count))), as("profile", plain(asked.Profile)))
+	case asked.Shares > gpu.WholeDevice:
+		need = count("gpuOf", len(t.devices), as("amount", plain(asked.Shares.String())))
+	default:
+		need = count("gpuShareOf", len(t.devices), as("share", plain(asked.Shares.String())))
+	}
+	if q.kernels() > 1 {
+		return count("forEach", q.kernels(), as("what", need))
+	}
+	return need
 }
 
 // blocks returns what keeps q off a device, with its code: grants, other programs, or the kind of device.
@@ -396,11 +377,9 @@ func (p *planner) waitTurn(q Request) session.Wait {
 	needs, name, first := as("needs", q.needs()), as("name", p.headFor(q)), as("first", v.needs)
 	said := session.Say("turn", needs, name, first)
 	if v.at != nil {
-		said = session.Say("turnAt", needs, name, first, as("at", plain(v.at.UTC().Format("2006-01-02 15:04:05 UTC"))))
+		said = session.Say("turnAt", needs, name, first, v.latest)
 	}
-	w := waitFor(session.CodeWaitTurn, spoken(said))
-	w.Until = v.at
-	return w
+	return session.Wait{Code: session.CodeWaitTurn, Message: said.English(), Said: []session.Phrase{said}, Until: v.at}
 }
 
 func (p *planner) headFor(q Request) session.Phrase {
@@ -454,23 +433,4 @@ func number(n int) session.Phrase { return plain(strconv.Itoa(n)) }
 
 func list(join string, pieces []session.Phrase) session.Phrase {
 	return session.Phrase{Text: join, With: pieces}
-}
-
-// sentence is a phrase, alone in a list that many reasons share, and its English.
-type sentence struct {
-	said []session.Phrase
-	text string
-}
-
-func spoken(p session.Phrase) sentence { return sentence{[]session.Phrase{p}, p.English()} }
-
-func waitFor(code session.Code, sentences ...sentence) session.Wait {
-	if len(sentences) == 1 { // which shares its phrases
-		return session.Wait{Code: code, Message: sentences[0].text, Said: sentences[0].said}
-	}
-	texts, said := make([]string, 0, 4), make([]session.Phrase, 0, len(sentences)) // texts stays on the stack
-	for _, s := range sentences {
-		texts, said = append(texts, s.text), append(said, s.said...)
-	}
-	return session.Wait{Code: code, Message: strings.Join(texts, " "), Said: said}
 }

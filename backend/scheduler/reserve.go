@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -12,6 +13,8 @@ import (
 type reservation struct {
 	head    Request
 	at      *time.Time        // when enough is certainly free; nil: unknown
+	latest  session.Phrase    // the same in words, up to the next minute
+	freed   freed             // until then
 	after   *room             // what is left beside the head then; only where at is set
 	devices map[gpu.UUID]bool // that the head will have then; only where at is set
 	beside  *room             // what the head cannot use now; only where at is not set
@@ -20,22 +23,27 @@ type reservation struct {
 }
 
 type ending struct {
-	at   time.Time
-	free func(*room)
+	at      time.Time
+	free    func(*room)
+	promise *Promise // nil: a device settles
 }
 
 // reserve finds when the head can certainly start, and with what.
 func (p *planner) reserve(head Request) *reservation {
-	v := &reservation{head: head, needs: head.needs()}
+	v := &reservation{head: head, needs: head.needs(), freed: freed{lacks: p.room.lacks(head)}}
 	r := p.room.clone()
 	for _, e := range p.endings(r) {
 		e.free(r)
+		if e.promise != nil {
+			v.freed.add(*e.promise)
+		}
 		grants := r.find(head, nil)
 		if grants == nil || !r.take(head, grants, e.at) {
 			continue
 		}
 		at := e.at
 		v.at, v.after, v.devices = &at, r, map[gpu.UUID]bool{}
+		v.latest = session.Moment("at", at.Add(time.Minute-1).Truncate(time.Minute))
 		for _, k := range grants {
 			for _, g := range k.GPUs {
 				v.devices[g.Device] = true
@@ -51,12 +59,12 @@ func (p *planner) endings(r *room) []ending {
 	var list []ending
 	for _, promise := range r.promised {
 		if promise.Ends != nil {
-			list = append(list, ending{later(*promise.Ends, p.now), func(r *room) { r.release(promise) }})
+			list = append(list, ending{later(*promise.Ends, p.now), func(r *room) { r.release(promise) }, &promise})
 		}
 	}
 	for _, m := range r.machine.Measured {
 		if m.Returned > 0 {
-			list = append(list, ending{later(m.Settles, p.now), func(r *room) { r.settle(m) }})
+			list = append(list, ending{later(m.Settles, p.now), func(r *room) { r.settle(m) }, nil})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b ending) int { return a.at.Compare(b.at) })
@@ -200,10 +208,10 @@ func NewHistory(runs []Run) *History {
 }
 
 // Length estimates how long a session of some kinds runs that has run for so long already: the median of those that ran
-// longer, and how far four in five of them were from it. known is false for fewer than five.
-func (h *History) Length(kinds []string, already time.Duration) (length, margin time.Duration, known bool) {
+// longer, and how far four in five of them were from it. runs is how many those are, 0 for fewer than five.
+func (h *History) Length(kinds []string, already time.Duration) (length, margin time.Duration, runs int) {
 	if h == nil {
-		return 0, 0, false
+		return 0, 0, 0
 	}
 	for _, kind := range kinds {
 		lengths := h.lengths[kind]
@@ -218,15 +226,16 @@ func (h *History) Length(kinds []string, already time.Duration) (length, margin 
 			off[i] = (l - length).Abs()
 		}
 		slices.Sort(off)
-		return length, off[(len(off)*4-1)/5], true
+		return length, off[(len(off)*4-1)/5], len(rest)
 	}
-	return 0, 0, false
+	return 0, 0, 0
 }
 
 type foreseen struct {
 	promise Promise
 	at      time.Time
 	margin  time.Duration
+	runs    int
 }
 
 // estimate gives the first sessions in line an estimated start, if the history tells when enough ends.
@@ -242,7 +251,7 @@ func (p *planner) estimate(line []*Request) {
 			ends = append(ends, f)
 		}
 	}
-	now, margin, given := p.now, time.Duration(0), 0
+	now, margin, runs, given := p.now, time.Duration(0), math.MaxInt, 0
 	for _, request := range line {
 		q := *request
 		d := p.decisions[q.Session]
@@ -253,24 +262,33 @@ func (p *planner) estimate(line []*Request) {
 			return
 		}
 		grants := r.find(q, nil)
+		by := freed{}
+		if grants == nil {
+			by.lacks = r.lacks(q)
+		}
 		for ; grants == nil; grants = r.find(q, nil) {
 			if len(ends) == 0 {
 				return
 			}
 			slices.SortStableFunc(ends, func(a, b foreseen) int { return a.at.Compare(b.at) })
 			r.release(ends[0].promise)
-			now, margin = later(ends[0].at, now), max(margin, ends[0].margin)
+			by.add(ends[0].promise)
+			now, margin, runs = later(ends[0].at, now), max(margin, ends[0].margin), min(runs, ends[0].runs)
 			ends = ends[1:]
 		}
 		if !r.take(q, grants, now) {
 			return
 		}
-		if now.After(p.now) {
-			d.Wait.Start, d.Wait.Margin = new(now.Truncate(every)), session.Duration((margin + every/2).Truncate(every))
+		if now.After(p.now) && (q.Session != p.head.head.Session || p.head.at == nil || now.Before(*p.head.at)) {
+			w := d.Wait
+			w.Start, w.Margin = new(now.Truncate(every)), session.Duration((margin + every/2).Truncate(every))
+			at := session.Moment("at", *w.Start)
+			w.Estimate = new(count("estimateAbout", runs, at, as("margin", plain(lengthText(time.Duration(w.Margin))))))
+			p.room.tell(w, q, by, "freesAbout", at)
 			p.lookAgain(p.now.Add(every))
 		}
 		if f, known := p.foresee(r.promised[len(r.promised)-1], &now, now); known {
-			f.margin += margin
+			f.margin, f.runs = f.margin+margin, min(f.runs, runs)
 			ends = append(ends, f)
 		}
 	}
@@ -281,11 +299,11 @@ func (p *planner) foresee(promise Promise, since *time.Time, now time.Time) (for
 	if since != nil {
 		began = *since
 	}
-	length, margin, known := p.snapshot.History.Length(promise.Kinds, max(0, now.Sub(began)))
-	if !known {
+	length, margin, runs := p.snapshot.History.Length(promise.Kinds, max(0, now.Sub(began)))
+	if runs == 0 {
 		return foreseen{}, false
 	}
-	f := foreseen{promise: promise, at: began.Add(length), margin: margin}
+	f := foreseen{promise: promise, at: began.Add(length), margin: margin, runs: runs}
 	if promise.Ends != nil && promise.Ends.Before(f.at) {
 		f.at = *promise.Ends
 	}

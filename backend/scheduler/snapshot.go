@@ -35,6 +35,7 @@ type Snapshot struct {
 
 // Machine is what sessions may use.
 type Machine struct {
+	Name      string
 	CPUs      []int // numbers of the CPUs
 	Memory    gpu.Bytes
 	Busy      map[int]float64 // how busy each CPU is, 0 to 1, by number; absent: idle

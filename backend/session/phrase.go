@@ -7,12 +7,13 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 	"unicode"
 )
 
 // Phrase is a sentence, or a part of one, in any language: Say names the words, Count selects the singular or plural,
 // and With fills the holes. If Say is empty it is Text as it is, such as a name or an amount, or the parts in With with
-// Text between them.
+// Text between them. If Say is [SayMoment], Text is a time as of RFC 3339, which each reads in their own time zone.
 type Phrase struct {
 	Hole  string   `json:"hole,omitempty"` // that it fills
 	Say   string   `json:"say,omitempty"`
@@ -29,6 +30,67 @@ func Say(key string, holes ...Phrase) Phrase {
 // Fill fills a hole with a name or an amount, which is the same in every language.
 func Fill(hole, text string) Phrase { return Phrase{Hole: hole, Text: text} }
 
+// OnMachine is the hole for the name of the machine, which [Reader].Machine overrides.
+const OnMachine = "machine"
+
+// SayMoment says a moment.
+const SayMoment = "moment"
+
+// Moment is a moment, to the second.
+func Moment(hole string, at time.Time) Phrase {
+	return Phrase{Hole: hole, Say: SayMoment, Text: at.UTC().Format(time.RFC3339)}
+}
+
+// Reader is who reads a phrase: when, in the time zone of Now, and by which name they know the machine. Without Now,
+// moments are in UTC, and without Machine, the machine has the name by which it knows itself.
+type Reader struct {
+	Now     time.Time
+	Machine string
+}
+
+// Read returns phrases in English, as sentences.
+func (r Reader) Read(said ...Phrase) string {
+	all := Phrase{Text: " ", With: said}
+	return string(all.english(nil, englishWords(), &r))
+}
+
+// Wait returns why a session waits.
+func (r Reader) Wait(w Wait) string {
+	if len(w.Said) == 0 {
+		return w.Message
+	}
+	return r.Read(slices.Concat(w.Said, w.Details)...)
+}
+
+// Estimate returns when a session starts.
+func (r Reader) Estimate(w Wait) string {
+	if w.Estimate == nil {
+		return r.Read(Say("estimateUnknown"))
+	}
+	return r.Read(*w.Estimate)
+}
+
+// moment appends a time of day, with its date if it is not today.
+func (r *Reader) moment(text []byte, moment string) []byte {
+	if date, clock, ok := strings.Cut(strings.TrimSuffix(moment, "Z"), "T"); ok && r.Now.IsZero() {
+		text = append(append(text, date...), ' ')
+		return append(append(text, strings.TrimSuffix(clock, ":00")...), " UTC"...)
+	}
+	at, err := time.Parse(time.RFC3339, moment)
+	if err != nil {
+		return append(text, moment...)
+	}
+	at = at.In(r.Now.Location())
+	format := "15:04"
+	if at.Second() != 0 {
+		format = time.TimeOnly
+	}
+	if at.Format(time.DateOnly) != r.Now.Format(time.DateOnly) {
+		format = time.DateOnly + " " + format
+	}
+	return at.AppendFormat(text, format)
+}
+
 // phraseWords are the English texts of all phrases, as JSON, by [Phrase].Say, with _one or _other for a count. {{name}}
 // is a hole.
 //
@@ -38,21 +100,27 @@ var phraseWords []byte
 // English returns a phrase in English.
 func (p Phrase) English() string {
 	var room [512]byte
-	return string(p.english(room[:0], englishWords()))
+	return string(p.english(room[:0], englishWords(), &Reader{}))
 }
 
-func (p Phrase) english(text []byte, words map[string]wording) []byte {
+func (p *Phrase) english(text []byte, words map[string]wording, r *Reader) []byte {
 	if p.Say == "" {
-		if len(p.With) == 0 {
+		switch {
+		case r.Machine != "" && p.Hole == OnMachine:
+			return append(text, r.Machine...)
+		case len(p.With) == 0:
 			return append(text, p.Text...)
 		}
 		for i := range p.With {
 			if i > 0 {
 				text = append(text, p.Text...)
 			}
-			text = p.With[i].english(text, words)
+			text = p.With[i].english(text, words, r)
 		}
 		return text
+	}
+	if p.Say == SayMoment {
+		return r.moment(text, p.Text)
 	}
 	pieces := words[p.Say].many
 	if p.Count == 1 {
@@ -65,8 +133,11 @@ func (p Phrase) english(text []byte, words map[string]wording) []byte {
 		case piece == "count":
 			text = strconv.AppendInt(text, int64(p.Count), 10)
 		default:
-			if at := slices.IndexFunc(p.With, func(with Phrase) bool { return with.Hole == piece }); at >= 0 {
-				text = p.With[at].english(text, words)
+			for at := range p.With {
+				if p.With[at].Hole == piece {
+					text = p.With[at].english(text, words, r)
+					break
+				}
 			}
 		}
 	}

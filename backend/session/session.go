@@ -91,15 +91,18 @@ type Warning struct {
 	Device gpu.UUID  `json:"device,omitempty"` // the device, if any; each may have a warning of one code
 }
 
-// Wait explains in numbers why a PENDING session waits: "needs 4 CPUs, 1 of 8 is free; train-a holds 6".
+// Wait explains in numbers why a PENDING session waits: "Needs 4 of 8 CPUs on lab, 1 is free. train-a frees 6 CPUs at
+// 12:40 at the latest. CPUs: train-a has 6."
 type Wait struct {
 	Code     Code       `json:"code"`
 	Message  string     `json:"message"`
-	Said     []Phrase   `json:"said,omitempty"`   // the sentences of Message, for other languages
-	Position int        `json:"position"`         // 1 is the head of the queue
-	Until    *time.Time `json:"until,omitempty"`  // when a known moment ends the wait
-	Start    *time.Time `json:"start,omitempty"`  // estimated start, where history allows one
-	Margin   Duration   `json:"margin,omitempty"` // by how much the estimate was wrong before, either way
+	Said     []Phrase   `json:"said,omitempty"`     // the first sentences of Message, for other languages
+	Details  []Phrase   `json:"details,omitempty"`  // the rest of them: what each device or session holds
+	Position int        `json:"position"`           // in the queue of its machine, from 1
+	Until    *time.Time `json:"until,omitempty"`    // when a known moment ends the wait
+	Start    *time.Time `json:"start,omitempty"`    // estimated start, where history allows one
+	Margin   Duration   `json:"margin,omitempty"`   // by how much the estimate was wrong before, either way
+	Estimate *Phrase    `json:"estimate,omitempty"` // the start in words, after Start or else Until; nil: unknown
 }
 
 // Pull is the progress of an image pull.

@@ -48,7 +48,7 @@ var sessions = Tables{Fields: map[reflect.Type]Fields{
 	reflect.TypeFor[session.UsePolicy]():  {"CPU": percent, "Memory": percent, "GPU": percent, "VRAM": percent},
 	reflect.TypeFor[gpu.Request]():        {"Devices": Whole(0, mostDevices), "Profile": Line(128), "Count": count},
 	reflect.TypeFor[session.Warning]():    {"Title": title, "Text": Message, "Device": Maybe(uuid)},
-	reflect.TypeFor[session.Wait]():       {"Message": Message, "Said": said, "Position": count},
+	reflect.TypeFor[session.Wait]():       {"Message": Message, "Said": said, "Details": said, "Position": count},
 	reflect.TypeFor[session.Pull]():       {"LayersDone": count, "Layers": count},
 	reflect.TypeFor[session.Grants]():     {"CPUs": List(mostCPUs, cpu), "GPUs": List(mostDevices)},
 	reflect.TypeFor[gpu.Grant]():          {"Instance": Maybe(uuid)},

@@ -223,7 +223,7 @@ func WaitSteps(p session.Phase, w *session.Wait) []session.Step {
 		return session.Step{Step: name, Result: session.OutcomeSuccess, Message: message, StartedAt: p.UpdatedAt}
 	}
 	last := session.Step{Step: scheduler.StepChoose, Result: session.OutcomeNeedRetry, Code: w.Code, Message: w.Message,
-		StartedAt: p.UpdatedAt}
+		Said: slices.Concat(w.Said, w.Details), StartedAt: p.UpdatedAt}
 	switch w.Code {
 	case session.CodeWaitStart, session.CodeWaitDependency, session.CodeWaitMachine:
 		last.Step = scheduler.StepValidate
@@ -247,13 +247,13 @@ func (q *Queue) showWait(s session.Session, wait *session.Wait) {
 	}
 }
 
-// isNews reports whether a reason to wait differs from the one before. Said repeats the message.
+// isNews reports whether a reason to wait differs from the one before. Said and Details repeat the message.
 func isNews(before, now *session.Wait) bool {
 	if before == nil || now == nil {
 		return before != now
 	}
 	a, b := *before, *now
-	a.Said, b.Said = nil, nil
+	a.Said, a.Details, b.Said, b.Details = nil, nil, nil, nil
 	return !reflect.DeepEqual(a, b)
 }
 

@@ -17,7 +17,8 @@ func (q *Queue) snapshot(live []session.Session, books uint64) (scheduler.Snapsh
 	now := q.config.Clock.Now()
 	info := q.config.Health.State().Info
 	snapshot := scheduler.Snapshot{Revision: books, Ruler: q.config.Owner, Allowances: map[string]session.Allowance{},
-		Machine: scheduler.Machine{Memory: info.Memory, Busy: q.config.Busy(), Giving: q.config.Giving}}
+		Machine: scheduler.Machine{Name: q.config.Agent, Memory: info.Memory, Busy: q.config.Busy(),
+			Giving: q.config.Giving}}
 	for cpu := range info.CPUs {
 		snapshot.Machine.CPUs = append(snapshot.Machine.CPUs, cpu)
 	}

@@ -1643,7 +1643,7 @@ export interface Phase {
   updatedAt: Time;
 }
 
-/** Phrase is a sentence, or a part of one, in any language: Say names the words, Count selects the singular or plural, and With fills the holes. If Say is empty it is Text as it is, such as a name or an amount, or the parts in With with Text between them. */
+/** Phrase is a sentence, or a part of one, in any language: Say names the words, Count selects the singular or plural, and With fills the holes. If Say is empty it is Text as it is, such as a name or an amount, or the parts in With with Text between them. If Say is SayMoment, Text is a time as of RFC 3339, which each reads in their own time zone. */
 export interface Phrase {
   /** That it fills. */
   hole?: string;
@@ -2316,13 +2316,15 @@ export interface Version {
   arch: string;
 }
 
-/** Wait explains in numbers why a PENDING session waits: "needs 4 CPUs, 1 of 8 is free; train-a holds 6". */
+/** Wait explains in numbers why a PENDING session waits: "Needs 4 of 8 CPUs on lab, 1 is free. train-a frees 6 CPUs at 12:40 at the latest. CPUs: train-a has 6.". */
 export interface Wait {
   code: Code;
   message: string;
-  /** The sentences of Message, for other languages. */
+  /** The first sentences of Message, for other languages. */
   said?: Phrase[];
-  /** 1 is the head of the queue. */
+  /** The rest of them: what each device or session holds. */
+  details?: Phrase[];
+  /** In the queue of its machine, from 1. */
   position: number;
   /** When a known moment ends the wait. */
   until?: Time;
@@ -2330,6 +2332,8 @@ export interface Wait {
   start?: Time;
   /** By how much the estimate was wrong before, either way. */
   margin?: string;
+  /** The start in words, after Start or else Until; absent: unknown. */
+  estimate?: Phrase;
 }
 
 /** Warning is a lasting problem that does not end the session. */

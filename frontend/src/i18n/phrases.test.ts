@@ -12,22 +12,16 @@ const holds = (name: Phrase, amount: string): Phrase => ({
   ],
 })
 const lacks: Phrase = {
-  say: 'lacksCpu',
+  say: 'fewCpus',
   count: 1,
   with: [
-    { hole: 'what', say: 'cpu', count: 4 },
-    { hole: 'all', text: '8' },
-    { hole: 'holders', text: ', ', with: [holds({ text: 'train-a' }, '6'), holds({ say: 'anothers' }, '1')] },
+    { hole: 'what', say: 'cpuOf', count: 8, with: [{ hole: 'amount', text: '4' }] },
+    { hole: 'machine', text: 'gpu-1' },
   ],
 }
-const none: Phrase = {
-  say: 'lacksMemoryToo',
-  with: [
-    { hole: 'what', say: 'memory', with: [{ hole: 'amount', text: '4 GiB' }] },
-    { hole: 'free', text: '1 GiB' },
-    { hole: 'all', text: '8 GiB' },
-    { hole: 'holders', say: 'nobodyHolds' },
-  ],
+const holders: Phrase = {
+  say: 'cpuHolders',
+  with: [{ hole: 'holders', text: ', ', with: [holds({ text: 'train-a' }, '6'), holds({ say: 'anothers' }, '1')] }],
 }
 
 describe('hintText', () => {
@@ -57,13 +51,12 @@ describe('hintText', () => {
 
 describe('messageText', () => {
   it('says in the language of the page what an agent says in phrases', async () => {
-    expect(messageText({ message: 'As it came.', said: [lacks, none] })).toBe(
-      "Needs 4 CPUs, 1 of 8 is free; train-a has 6, another person's session has 1. It also needs 4 GiB of " +
-        'memory, 1 GiB of 8 GiB is free; no session uses it.',
+    expect(messageText({ message: 'As it came.', said: [lacks, holders] })).toBe(
+      "Needs 4 of 8 CPUs on gpu-1, 1 is free. CPUs: train-a has 6, another person's session has 1.",
     )
     await changeLanguage('ko')
-    expect(messageText({ message: 'As it came.', said: [lacks] })).toBe(
-      'CPU 4개 필요, 8개 중 1개 여유. train-a에 6 할당, 다른 사람의 세션에 1 할당.',
+    expect(messageText({ message: 'As it came.', said: [lacks, holders] })).toBe(
+      'gpu-1에서 CPU 8개 중 4개 필요, 1개 여유. CPU: train-a에 6 할당, 다른 사람의 세션에 1 할당.',
     )
   })
   it.each<[string, Phrase, string]>([
@@ -72,14 +65,13 @@ describe('messageText', () => {
     [
       'none',
       {
-        say: 'lacksCpu',
+        say: 'fewCpus',
         with: [
-          { hole: 'what', say: 'cpu', count: 1 },
-          { hole: 'all', text: '8' },
-          { hole: 'holders', say: 'nobodyHolds' },
+          { hole: 'what', say: 'cpuOf', count: 8, with: [{ hole: 'amount', text: '1' }] },
+          { hole: 'machine', text: 'lab' },
         ],
       },
-      'Needs 1 CPU, 0 of 8 are free; no session uses it.',
+      'Needs 1 of 8 CPUs on lab, 0 are free.',
     ],
     [
       'an empty hole',
@@ -104,7 +96,7 @@ describe('messageText', () => {
     expect(
       messageText({
         message: 'Needs a moon.',
-        said: [lacks, { say: 'devices', with: [{ hole: 'devices', with: [{ say: 'moon' }] }] }],
+        said: [lacks, { say: 'deviceHolders', with: [{ hole: 'devices', with: [{ say: 'moon' }] }] }],
       }),
     ).toBe('Needs a moon.')
   })
