@@ -45,7 +45,7 @@ func (p *program) connectOrStart(ctx context.Context, home place.Home, engine st
 	if c.Serving.Demo {
 		p.notice("DEMO: nothing of this is real.")
 		if s := c.Serving; s.Speed > 0 {
-			p.Now = pace.New(s.Speed, s.Real, s.Shown).Now
+			p.Now = pace.New(s.Speed, s.Real, s.Shown.Local()).Now
 		}
 	}
 	return &caller{c, p}, nil

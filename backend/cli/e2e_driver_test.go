@@ -110,7 +110,7 @@ func TestNothingIsGivenWhileTheDriverDoesNotAnswer(t *testing.T) {
 			board
 	})
 	p.half("next")
-	p.waits("next", `GPU 0: its driver does not report what is free; needs a share of 0\.5`)
+	p.waits("next", `Needs 0\.5 of the GPU on \S+\. GPU 0: its driver does not report what is free\.`)
 	p.kill()
 	p.waits("next", `.`) // nor does another life of the program give what it knows less of
 	if s := p.session("show", "holder"); s.Status != session.Running || len(s.Warnings) > 0 {

@@ -408,12 +408,13 @@ func limited(ctx context.Context, timeout time.Duration, what string) (context.C
 // a terminal.
 type progress struct {
 	statusLine
-	last string
+	program *program
+	last    string
 }
 
 func (g *progress) show(s api.Session) {
 	oneLine, text := g.terminal, s.Name+": "+string(s.Status)
-	if detail := stateDetail(s); detail != "" && !ended(s) && (oneLine || s.Status == session.Pending) {
+	if detail := g.program.stateDetail(s); detail != "" && !ended(s) && (oneLine || s.Status == session.Pending) {
 		text += ", " + detail
 	}
 	if text = inLine(text); oneLine {
@@ -425,7 +426,7 @@ func (g *progress) show(s api.Session) {
 }
 
 // stateDetail returns the reason for the status of a session in a few words.
-func stateDetail(s api.Session) string {
+func (p *program) stateDetail(s api.Session) string {
 	switch {
 	case ended(s) && s.Error != nil && s.Status == "ERROR":
 		return s.Error.Message
@@ -435,7 +436,7 @@ func stateDetail(s api.Session) string {
 		}
 		return string(s.Reason)
 	case s.Wait != nil:
-		return s.Wait.Message
+		return p.reader(s.Agent).Wait(*s.Wait)
 	case s.Pull != nil && s.Pull.Total > 0:
 		text := percent(s.Pull.Current, s.Pull.Total) + " of " + size(s.Pull.Total)
 		if s.Pull.Rate > 0 {

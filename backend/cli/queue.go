@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,31 +30,28 @@ func (p sessionCommands) queueTable(w io.Writer, waiting []api.Session) {
 		fmt.Fprintln(w, "No session waits.")
 		return
 	}
-	table(w, " TURN,AGENT,ID,NAME, PRIORITY,NEEDS, WAITED,START,WHY", waiting, func(s api.Session) []string {
-		turn, why, start := "-", "not planned yet", "-"
+	table(w, "TURN,ID,NAME, PRIORITY,NEEDS, WAITED,START,WHY", waiting, func(s api.Session) []string {
+		wait, why := cmp.Or(s.Wait, &session.Wait{}), "not planned yet"
+		reader := p.reader(s.Agent)
 		if s.Wait != nil {
-			why, start = s.Wait.Message, p.startText(*s.Wait)
-			if s.Wait.Position > 0 {
-				turn = strconv.Itoa(s.Wait.Position)
-			}
+			why = reader.Wait(*wait)
 		}
-		return []string{turn, s.Agent, string(s.ID), s.Name, strconv.Itoa(s.Priority), needs(s.Spec),
-			span(p.Now().Sub(s.CreatedAt)), start, why}
+		return []string{turnText(*wait, s.Agent), string(s.ID), s.Name, strconv.Itoa(s.Priority), needs(s.Spec),
+			span(p.Now().Sub(s.CreatedAt)), reader.Estimate(*wait), why}
 	})
 }
 
-// startText formats when a waiting session will start: a known moment, or an estimate with its margin.
-func (p sessionCommands) startText(wait session.Wait) string {
-	in := func(at time.Time) string { return "in " + span(at.Sub(p.Now())) }
-	switch {
-	case wait.Until != nil && wait.Until.After(p.Now()):
-		return in(*wait.Until)
-	case wait.Start == nil:
-		return "-"
-	case wait.Margin != 0:
-		return "about " + in(*wait.Start) + " ±" + wait.Margin.String()
+// reader is the person at the terminal, who knows a machine by this name.
+func (p *program) reader(machine string) session.Reader {
+	return session.Reader{Now: p.Now(), Machine: machine}
+}
+
+// turnText formats the position in the queue of an agent: "#1 on lab".
+func turnText(wait session.Wait, agent string) string {
+	if wait.Position == 0 {
+		return "on " + agent
 	}
-	return "about " + in(*wait.Start)
+	return fmt.Sprintf("#%d on %s", wait.Position, agent)
 }
 
 // needs formats the requested resources in one line: "2 CPUs, 4 GiB, 0.5 GPU".

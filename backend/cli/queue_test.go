@@ -102,14 +102,25 @@ func sampleQueue() []api.Session {
 	waiting.Priority = 50
 	waiting.Spec.Accelerator, waiting.Spec.Cluster = gpu.Request{Shares: 500}, 2
 	waiting.Wait = &session.Wait{Code: "session_schedule_no-gpu",
-		Message: "GPU 0: 11.2 GiB used by pid 4312 (python, another user), not a session; needs 16 GiB", Position: 1,
-		Start: pointer(noon.Add(12 * time.Minute)), Margin: session.Duration(5 * time.Minute)}
+		Message: "Needs 16 GiB on gpu-1. train-b frees 24 GiB at about 2026-05-01 12:12 UTC.", Position: 1,
+		Said: []session.Phrase{
+			session.Say("fewDevices", session.Fill("what", "16 GiB of the memory of one of 2 GPUs"),
+				session.Fill(session.OnMachine, "gpu-1")),
+			session.Say("freesAbout", session.Fill("name", "train-b"), session.Fill("amount", "24 GiB of GPU memory"),
+				session.Moment("at", noon.Add(12*time.Minute)))},
+		Details: []session.Phrase{{Text: "GPU 0: train-b has 1 (24 GiB)."}},
+		Start:   pointer(noon.Add(12 * time.Minute)), Margin: session.Duration(5 * time.Minute),
+		Until: pointer(noon.Add(10 * time.Hour)),
+		Estimate: &session.Phrase{Say: "estimateAbout", Count: 6, With: []session.Phrase{
+			session.Moment("at", noon.Add(12*time.Minute)), session.Fill("margin", "5 min")}}}
 	later := waiting
 	later.ID, later.Name, later.Spec.Accelerator, later.Spec.Cluster, later.Priority = "abc9late0000", "night-run",
 		gpu.Request{},
 		0, 10
-	later.Wait = &session.Wait{Message: "not before 2026-05-01 23:00", Position: 2,
-		Until: pointer(noon.Add(11 * time.Hour))}
+	tomorrow := session.Moment("at", noon.Add(13*time.Hour))
+	later.Wait = &session.Wait{Message: "Starts at 2026-05-02 01:00 UTC or later.", Position: 2,
+		Said:  []session.Phrase{session.Say("notBefore", tomorrow)},
+		Until: pointer(noon.Add(13 * time.Hour)), Estimate: new(session.Say("estimateEarliest", tomorrow))}
 	unplanned := later
 	unplanned.ID, unplanned.Name, unplanned.Wait = "abc8new00000", "brand-new", nil
 	return []api.Session{waiting, later, unplanned}
@@ -169,6 +180,21 @@ func TestQueueTablesSayWhatAPersonNeeds(t *testing.T) {
 			golden(t, name, got.stdout)
 		})
 	}
+	t.Run("and a wait reads the same in show and ps", func(t *testing.T) {
+		waits := newPlane(t)
+		waits.sessions = sampleQueue()[:1]
+		shown, listed := waits.run(t, "show", "waiting-one").stdout, waits.run(t, "ps").stdout
+		why := "Needs 16 GiB of the memory of one of 2 GPUs on local. train-b frees 24 GiB of GPU memory at about " +
+			"12:12. GPU 0: train-b has 1 (24 GiB)."
+		for _, want := range []string{why, "#1 on local", "about 12:12 (± 5 min, from 6 earlier runs)"} {
+			if !strings.Contains(shown, want) {
+				t.Errorf("show says\n%s, not %q", shown, want)
+			}
+		}
+		if !strings.Contains(listed, why) {
+			t.Errorf("ps says\n%s, not %q", listed, why)
+		}
+	})
 	t.Run("and what there is none of", func(t *testing.T) {
 		empty := newPlane(t)
 		empty.sessions = sampleSessions()

@@ -180,7 +180,9 @@ func (p runCommands) checkRecipe(ctx context.Context, c *caller, spec session.Sp
 		}
 		switch {
 		case preview.Wait != nil:
-			fmt.Fprintf(w, "It would wait on %s: %s\n", preview.Agent, preview.Wait.Message)
+			reader := p.reader(preview.Agent)
+			fmt.Fprintf(w, "It would wait on %s: %s\nStart: %s\n", preview.Agent, reader.Wait(*preview.Wait),
+				reader.Estimate(*preview.Wait))
 		case preview.Image == nil:
 			fmt.Fprintf(w, "It would pull its image and start on %s.\n", preview.Agent)
 		default:

@@ -331,7 +331,7 @@ func (p runCommands) waitRunning(ctx context.Context, c *caller, s api.Session,
 	timeout time.Duration) (api.Session, error) {
 	ctx, cancel := limited(ctx, timeout, "The start of "+s.Name)
 	defer cancel()
-	progress := progress{statusLine: p.newStatusLine()}
+	progress := progress{statusLine: p.newStatusLine(), program: p.program}
 	err := c.follow(ctx, s.ID, func(now api.Session) bool {
 		s = now
 		progress.show(now)
@@ -352,7 +352,7 @@ func (p runCommands) waitRunning(ctx context.Context, c *caller, s api.Session,
 func (p runCommands) runBatch(ctx context.Context, c *caller, s api.Session, opts runOptions) error {
 	ctx, cancel := limited(ctx, opts.timeout, "The end of "+s.Name)
 	defer cancel()
-	progress := progress{statusLine: p.newStatusLine()}
+	progress := progress{statusLine: p.newStatusLine(), program: p.program}
 	logs := make(chan error, 1)
 	showing := false
 	err := c.follow(ctx, s.ID, func(now api.Session) bool {

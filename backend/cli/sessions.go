@@ -72,7 +72,7 @@ func (p sessionCommands) sessionTable(w io.Writer, sessions []api.Session, all b
 
 // heardDetail returns the reason for the status of a session, with its age if the agent is not reached.
 func (p sessionCommands) heardDetail(s api.Session) string {
-	detail := stateDetail(s)
+	detail := p.stateDetail(s)
 	if s.LastHeard == nil {
 		return detail
 	}
@@ -123,8 +123,8 @@ func (p sessionCommands) sessionFields(w io.Writer, s api.Session) {
 	if s.Status == "PENDING" {
 		pairs = append(pairs, "Priority", strconv.Itoa(s.Priority))
 	}
-	if s.Wait != nil && (s.Wait.Start != nil || s.Wait.Until != nil) {
-		pairs = append(pairs, "Start", p.startText(*s.Wait))
+	if s.Wait != nil && s.Status == "PENDING" {
+		pairs = append(pairs, "Turn", turnText(*s.Wait, s.Agent), "Start", p.reader(s.Agent).Estimate(*s.Wait))
 	}
 	if s.KeepUntil != nil && s.KeepUntil.After(p.Now()) && !ended(s) {
 		pairs = append(pairs, "Kept until", p.moment(s.KeepUntil))
