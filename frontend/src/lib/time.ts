@@ -51,6 +51,13 @@ export function dayWords(at: string | number, now: number = clock()): string {
     : day.format('YYYY-MM-DD')
 }
 
+/** A moment that matters to the minute: the time of day, with the date if it is not today. */
+export function formatMoment(at: string | number, now: number = clock()): string {
+  const moment = dayjs(at)
+  const time = moment.second() ? 'HH:mm:ss' : 'HH:mm'
+  return moment.format(moment.isSame(now, 'day') ? time : `YYYY-MM-DD ${time}`)
+}
+
 /** The time of day with seconds, for lines of a log and chart legends. */
 export function formatClock(at: string | number): string {
   return dayjs(at).format('HH:mm:ss')

@@ -5,7 +5,7 @@ import css from './States.module.css'
 interface EmptyStateProps {
   icon: LucideIcon
   title: string
-  text?: string
+  text?: ReactNode
   /** The next step, usually one button. */
   children?: ReactNode
 }

@@ -2,7 +2,7 @@ import { useTranslation } from 'react-i18next'
 import { formatBytes, formatRate } from '@/lib/bytes'
 import { isLive } from '@/lib/status'
 import { formatSpan } from '@/lib/time'
-import { messageText, type Told } from '@/lib/phrases'
+import { messageText, waitTexts, type Told, type Waits } from '@/lib/phrases'
 
 /** The part of a session that explains its status. An api Session fits. */
 export interface StatusSubject {
@@ -11,7 +11,9 @@ export interface StatusSubject {
   type: string
   exitCode: number | null
   error?: Told
-  wait?: Told & { position: number }
+  wait?: Waits
+  /** The machine that it is on. */
+  agent?: string
   pull?: PullSubject
   /** Made of it as it ends. */
   endImage?: { state: string; name: string; kept: boolean }
@@ -59,7 +61,7 @@ export function useWhy(): (subject: StatusSubject) => string {
   const { t } = useTranslation()
   const pullTexts = usePullTexts()
   return (subject) => {
-    if (subject.status === 'PENDING' && subject.wait) return messageText(subject.wait)
+    if (subject.status === 'PENDING' && subject.wait) return waitTexts(subject.wait, subject.agent).lead
     if (subject.status === 'PULLING' && subject.pull) return pullTexts(subject.pull).slice(0, 3).join(' · ')
     if (subject.status === 'TERMINATING' && subject.endImage?.state === 'running')
       return t('endImage.making', { name: subject.endImage.name })

@@ -15,6 +15,7 @@ import { useMachines } from '@/api/hooks'
 import type { LaunchForecast, Wait } from '@/api/types.gen'
 import { formatBytes } from '@/lib/bytes'
 import { hintText, messageText } from '@/lib/phrases'
+import { WaitReason } from '@/ui/WaitReason'
 import css from './launcher.module.css'
 import type { ImageState } from './images'
 import type { Issues } from './issueText'
@@ -116,7 +117,7 @@ function Group({ group, count }: { group: Alike; count: number }) {
     return (
       <Line icon={Hourglass} kind="slow" title={several ? t('outlook.manyWait', number) : t('outlook.waits')}>
         {several && agent ? `${t('outlook.on', { agent })} ` : ''}
-        {messageText(group.wait)}
+        <WaitReason wait={group.wait} machine={group.agent} />
       </Line>
     )
   }

@@ -66,7 +66,9 @@ describe('a draft', () => {
     expect(await screen.findByText('2 start at once', {}, { timeout: 3000 })).toBeInTheDocument()
     expect(screen.getByText('On local, GPU 1, GPU 0.')).toBeInTheDocument()
     expect(screen.getByText('3 will wait')).toBeInTheDocument()
-    expect(screen.getByText('On lab. Needs 16 GiB.')).toBeInTheDocument()
+    expect(screen.getByText('On lab.')).toBeInTheDocument()
+    expect(screen.getByText('Needs 16 GiB.')).toBeInTheDocument()
+    expect(screen.getByText('Start: unknown')).toBeInTheDocument()
     expect(screen.getByText('Outcome of 1 more unavailable')).toBeInTheDocument()
   })
 

@@ -40,6 +40,16 @@ describe('the cards of sessions', () => {
     expect(actions.openApps).toHaveBeenCalledWith('n')
     expect(screen.getByRole('button', { name: 'Notifications, 1 unread' })).toBeInTheDocument()
   })
+  it('say why a session waits and when it starts', async () => {
+    const { tell } = open()
+    const wait = { code: 'scheduler_wait_resources' as const, message: 'Needs 2 of 8 GPUs on lab.', position: 1 }
+    tell({ ...fresh, wait })
+    expect(await screen.findByText('Needs 2 of 8 GPUs on lab.')).toBeInTheDocument()
+    expect(screen.getByText('Start: unknown')).toBeInTheDocument()
+    const latest = { say: 'estimateLatest', with: [{ hole: 'at', say: 'moment', text: '2026-01-02T03:04:00' }] }
+    tell({ ...fresh, wait: { ...wait, estimate: latest } })
+    expect(await screen.findByText('Start: at the latest 2026-01-02 03:04')).toBeInTheDocument()
+  })
   it('close by themselves after the end', async () => {
     vi.useFakeTimers()
     const { tell } = open()

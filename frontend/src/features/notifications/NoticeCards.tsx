@@ -6,7 +6,7 @@ import { useSessionBook } from '@/api/hooks'
 import { useOpenings } from '@/api/openings'
 import type { Session } from '@/api/types.gen'
 import { useSessionActions } from '@/lib/actions'
-import { messageText } from '@/lib/phrases'
+import { estimateText, messageText } from '@/lib/phrases'
 import { isLive } from '@/lib/status'
 import { useNow } from '@/lib/useNow'
 import { PullBar } from '@/ui/PullBar'
@@ -108,6 +108,9 @@ function Card({ notice, session }: { notice: Notice; session: Session }) {
             </div>
           ) : null}
           {text ? <div className={css.text}>{text}</div> : null}
+          {session.status === 'PENDING' && session.wait ? (
+            <div className={css.text}>{t('common:wait.start', { estimate: estimateText(session.wait) })}</div>
+          ) : null}
           <Buttons session={session} />
         </>
       )}

@@ -1,7 +1,7 @@
 import { Button } from 'antd'
 import { CircleX, Clock, Download, FileCode, GitCompareArrows, TriangleAlert, Unplug } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
-import type { Session, Wait } from '@/api/types.gen'
+import type { Session } from '@/api/types.gen'
 import { useSessionActions } from '@/lib/actions'
 import { isLive } from '@/lib/status'
 import { formatExact, formatRelative, past } from '@/lib/time'
@@ -10,6 +10,7 @@ import { hintText, messageText } from '@/lib/phrases'
 import { CopyButton } from '@/ui/CopyButton'
 import { PullBar } from '@/ui/PullBar'
 import { usePullTexts } from '@/ui/useWhy'
+import { WaitReason } from '@/ui/WaitReason'
 import { AccountsSection } from './AccountsSection'
 import { cliLines } from './cliLines'
 import { Dependencies } from './Dependencies'
@@ -53,10 +54,13 @@ function Notices({ session }: { session: Session }) {
         <div className={`${css.notice} ${css.noticeWarn}`}>
           <Clock size={16} aria-hidden />
           <div className={css.noticeBody}>
-            <div className={css.noticeTitle}>{t('session:waiting', { position: session.wait.position })}</div>
+            <div className={css.noticeTitle}>
+              {t('session:waiting', {
+                place: t('common:wait.place', { position: session.wait.position, machine: session.agent }),
+              })}
+            </div>
             <div className={css.noticeText}>
-              {messageText(session.wait)}
-              <WaitTimes wait={session.wait} />
+              <WaitReason wait={session.wait} machine={session.agent} />
             </div>
           </div>
         </div>
@@ -130,20 +134,6 @@ function RecipeSection({ session }: { session: Session }) {
       <div className={css.dim}>{t('sectionText')}</div>
     </section>
   )
-}
-
-/** When a session that waits may start, and how long it waits at most. */
-function WaitTimes({ wait }: { wait: Wait }) {
-  const { t } = useTranslation('session')
-  const { start, until, margin } = wait
-  const latest = wait.code === 'scheduler_wait_resources' ? 'waitingLatest' : 'waitingUntil'
-  const parts = [
-    start
-      ? t('mayStart', { when: formatRelative(start), at: formatExact(start), margin: margin ? ` ± ${margin}` : '' })
-      : '',
-    until ? t(latest, { when: formatRelative(until) }) : '',
-  ]
-  return parts.map((part) => (part ? ` ${part}` : '')).join('')
 }
 
 export function Overview({ session }: { session: Session }) {

@@ -35,8 +35,9 @@ function open(session = pending) {
 describe('SessionDrawer', () => {
   it('says why a session waits, with its place in the queue', () => {
     open()
-    expect(screen.getByText('Waiting, #2 in the queue')).toBeInTheDocument()
+    expect(screen.getByText('Waiting, #2 on local')).toBeInTheDocument()
     expect(screen.getByText('needs 12 CPUs, 3 of 16 are free')).toBeInTheDocument()
+    expect(screen.getByText('Start: unknown')).toBeInTheDocument()
     expect(screen.getByRole('button', { name: 'Apps' })).toBeDisabled()
   })
   it('names every container with its host name, state and id, and leads to its log', async () => {

@@ -34,6 +34,8 @@ describe('SessionsPage', () => {
     renderView(<SessionsPage openId={undefined} />, { known })
     expect(screen.getByText('train-a')).toBeInTheDocument()
     expect(screen.getByText('needs 12 CPUs, 3 of 16 are free')).toBeInTheDocument()
+    expect(screen.getByText('#1 on local')).toBeInTheDocument()
+    expect(screen.getByText('Start: unknown')).toBeInTheDocument()
     expect(screen.queryByText('old-c')).not.toBeInTheDocument()
   })
   it('shows that a running session is in trouble, in words of the language', () => {

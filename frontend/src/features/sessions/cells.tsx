@@ -13,7 +13,7 @@ import { ResourceBar } from '@/ui/ResourceBar'
 import { StatusBadge } from '@/ui/StatusBadge'
 import { formatExact, formatShortRelative, past } from '@/lib/time'
 import { useNow } from '@/lib/useNow'
-import { messageText } from '@/lib/phrases'
+import { estimateText, messageText, waitTexts } from '@/lib/phrases'
 import { Elapsed } from '@/ui/Times'
 import { useWhy } from '@/ui/useWhy'
 import { kernelsOf } from './amounts'
@@ -70,24 +70,18 @@ function Unheard({ session, at }: { session: Session; at: string }) {
   )
 }
 
-/** The place in the queue, the whole reason behind it and, where history allows one, when it may start. */
+/** The place in the queue of its machine, when it starts, and the whole reason behind it. */
 function Waiting({ session, wait }: { session: Session; wait: Wait }) {
-  const { t } = useTranslation('sessions')
-  const now = useNow(wait.start !== undefined || wait.until !== undefined)
-  const at = wait.start ?? wait.until
-  const start = at
-    ? t(wait.start ? 'start' : 'notBefore', { when: formatShortRelative(Math.max(Date.parse(at), now), now) })
-    : ''
+  const { t } = useTranslation()
+  const place = t('wait.place', { position: wait.position, machine: session.agent })
+  const start = t('wait.start', { estimate: estimateText(wait) })
+  const { lead, details } = waitTexts(wait, session.agent)
   const tip = (
     <div className={css.tip}>
-      <b>{t('position', { position: wait.position })}</b>
-      <div>{messageText(wait)}</div>
-      {wait.start ? (
-        <div>
-          {start} ({formatExact(wait.start)}
-          {wait.margin ? `, ± ${wait.margin}` : ''})
-        </div>
-      ) : null}
+      <b>{place}</b>
+      <div>{lead}</div>
+      <div>{start}</div>
+      {details ? <div>{details}</div> : null}
     </div>
   )
   return (
@@ -95,11 +89,11 @@ function Waiting({ session, wait }: { session: Session; wait: Wait }) {
       <div className={css.waiting}>
         <span className={css.waitingHead}>
           <StatusBadge status={session.status} />
-          {wait.position > 0 ? <span className={`${css.place} num`}>#{wait.position}</span> : null}
+          {wait.position > 0 ? <span className={`${css.place} num`}>{place}</span> : null}
           <ClusterRing session={session} />
-          {start ? <span className={css.start}>{start}</span> : null}
+          <span className={css.start}>{start}</span>
         </span>
-        <span className={css.whyBelow}>{messageText(wait)}</span>
+        <span className={css.whyBelow}>{lead}</span>
       </div>
     </Tooltip>
   )

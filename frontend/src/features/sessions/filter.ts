@@ -1,7 +1,7 @@
 import type { Session } from '@/api/types.gen'
 import { requestText } from '@/lib/accelerator'
 import { nearest } from '@/lib/nearest'
-import { messageText } from '@/lib/phrases'
+import { waitTexts } from '@/lib/phrases'
 import { statuses } from '@/lib/status'
 import { dayWords } from '@/lib/time'
 import { foldersOf } from './order'
@@ -40,7 +40,7 @@ const properties: Record<string, Read> = {
   folder: (s) => foldersOf(s),
   created: (s) => dayWords(s.createdAt),
   ended: (s) => (s.terminatedAt ? dayWords(s.terminatedAt) : ''),
-  waits: (s) => (s.wait ? `${s.wait.message} ${messageText(s.wait)}` : ''),
+  waits: (s) => (s.wait ? `${s.wait.message} ${Object.values(waitTexts(s.wait, s.agent)).join(' ')}` : ''),
 }
 
 export const filterProperties = Object.keys(properties)

@@ -10,11 +10,11 @@ import type { Session } from '@/api/types.gen'
 import { useStartOperation } from '@/api/useOperation'
 import { useSessionActions } from '@/lib/actions'
 import { isLive } from '@/lib/status'
-import { messageText } from '@/lib/phrases'
 import { EmptyState } from '@/ui/EmptyState'
 import { ErrorState } from '@/ui/ErrorState'
 import { StatusBadge } from '@/ui/StatusBadge'
 import { RelativeTime } from '@/ui/Times'
+import { WaitReason } from '@/ui/WaitReason'
 import css from './terminal.module.css'
 import { Shells } from './Shells'
 
@@ -127,7 +127,7 @@ function Body({ session }: { session: Session }) {
           <EmptyState
             icon={SquareTerminal}
             title={t('waitingTitle')}
-            text={session.wait ? messageText(session.wait) : t('waitingText')}
+            text={session.wait ? <WaitReason wait={session.wait} machine={session.agent} /> : t('waitingText')}
           />
         ) : (
           <EmptyState icon={SquareTerminal} title={t('endedTitle')} text={t('endedText')}>
