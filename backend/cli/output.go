@@ -102,7 +102,7 @@ func (p *program) printObject(value any) error {
 	case outputYAML:
 		return writeYAML(p.Stdout, value)
 	case outputName:
-		return p.printNames(value)
+		return writeNames(p.Stdout, value)
 	}
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -128,14 +128,14 @@ func writeYAML(w io.Writer, value any) error {
 	return err
 }
 
-// printNames writes the names of the objects in a value, one a line.
-func (p *program) printNames(value any) error {
-	data, err := json.Marshal(value)
-	if err != nil {
-		return err
-	}
+// writeNames writes the names of the objects in a value, one a line.
+func writeNames(w io.Writer, value any) error {
 	var object any
-	if err := json.Unmarshal(data, &object); err != nil {
+	data, err := json.Marshal(value)
+	if err == nil {
+		err = json.Unmarshal(data, &object)
+	}
+	if err != nil {
 		return err
 	}
 	names := namesIn(object)
@@ -143,7 +143,7 @@ func (p *program) printNames(value any) error {
 		return usagef("-o name: nothing here has a name; use -o json or yaml")
 	}
 	for _, name := range names {
-		fmt.Fprintln(p.Stdout, inLine(name))
+		fmt.Fprintln(w, inLine(name))
 	}
 	return nil
 }

@@ -111,9 +111,9 @@ func (o *runOptions) takeImage(flags *pflag.FlagSet) error {
 
 // onDefaultMachine sets the agent of a launch that names neither an agent nor a group to the default machine.
 func (p runCommands) onDefaultMachine(spec *session.Spec) error {
-	settings, err := p.cliSettings()
+	machine, err := defaultMachine(p.Env)
 	if err == nil && spec.Agent == "" && spec.Group == "" {
-		spec.Agent = settings.Machine
+		spec.Agent = machine
 	}
 	return err
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,53 +15,39 @@ import (
 	"slipway/backend/place"
 )
 
-// cliSettings are the settings of the command line on this computer.
-type cliSettings struct {
-	Machine string `json:"machine,omitempty"` // its agent; empty: no default
+// machineFile is the file with the name of the default machine of the command line on this computer.
+func machineFile(env func(string) string) (string, error) {
+	home, err := place.FindHome(env)
+	return home.Join("default-machine"), err
 }
 
-func cliSettingsFile(home place.Home) string { return home.Join("cli.json") }
-
-// cliSettings returns the settings, which are empty if there is no file.
-func (p *program) cliSettings() (settings cliSettings, err error) {
-	home, err := place.FindHome(p.Env)
+// defaultMachine returns the default machine, or nothing if there is none.
+func defaultMachine(env func(string) string) (string, error) {
+	file, err := machineFile(env)
 	if err != nil {
-		return settings, err
+		return "", err
 	}
-	data, err := os.ReadFile(cliSettingsFile(home))
+	name, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return settings, nil
+		err = nil
 	}
-	if err == nil {
-		err = json.Unmarshal(data, &settings)
-	}
-	if err != nil {
-		err = fmt.Errorf("the command line's settings in %s cannot be read: %w", cliSettingsFile(home), err)
-	}
-	return settings, err
+	return string(name), err
 }
 
-func (p *program) saveCLISettings(settings cliSettings) error {
-	home, err := place.FindHome(p.Env)
-	if err == nil {
-		err = home.Make()
-	}
+func setDefaultMachine(env func(string) string, name string) error {
+	file, err := machineFile(env)
 	if err != nil {
 		return err
 	}
-	data, err := json.Marshal(settings)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(cliSettingsFile(home), data, 0o600)
+	return os.WriteFile(file, []byte(name), 0o600)
 }
 
-// defaultMachine marks flags --on whose default slipway use sets.
-const defaultMachine = "slipway-default-machine"
+// hasDefault marks flags --on whose default slipway use sets.
+const hasDefault = "slipway-default-machine"
 
 // usesMachine makes slipway use set the default of the flag --on of a command that lists or launches.
 func usesMachine(cmd *cobra.Command) *cobra.Command {
-	_ = cmd.Flags().SetAnnotation("on", defaultMachine, nil) // fails only for a flag that is not there
+	_ = cmd.Flags().SetAnnotation("on", hasDefault, nil) // fails only for a flag that is not there
 	return cmd
 }
 
@@ -72,17 +57,17 @@ func (p *program) useMachine(cmd *cobra.Command) error {
 	if flag == nil || flag.Changed {
 		return nil
 	}
-	if _, marked := flag.Annotations[defaultMachine]; !marked {
+	if _, marked := flag.Annotations[hasDefault]; !marked {
 		return nil
 	}
-	settings, err := p.cliSettings()
-	if err != nil || settings.Machine == "" {
+	machine, err := defaultMachine(p.Env)
+	if err != nil || machine == "" {
 		return err
 	}
 	if p.output == outputTable {
-		p.notice("Only %s, the default machine of slipway use. --on= lists all machines.", settings.Machine)
+		p.notice("Only %s, the default machine of slipway use. --on= lists all machines.", machine)
 	}
-	return flag.Value.Set(settings.Machine)
+	return flag.Value.Set(machine)
 }
 
 func (p planeCommands) useCommand() *cobra.Command {
@@ -102,12 +87,12 @@ It applies only to the command line on this computer, and only to launches and l
 		case clear && len(args) > 0:
 			return usagef("use either AGENT or --clear")
 		case clear:
-			return p.saveCLISettings(cliSettings{})
+			return setDefaultMachine(p.Env, "")
 		case len(args) > 0:
 			return p.command(func(ctx context.Context, c *caller, args []string) error {
 				a, err := route.Agent.At(args[0]).Ask(ctx, c)
 				if err == nil {
-					err = p.saveCLISettings(cliSettings{Machine: a.Name})
+					err = setDefaultMachine(p.Env, a.Name)
 				}
 				if err != nil {
 					return err
@@ -115,12 +100,12 @@ It applies only to the command line on this computer, and only to launches and l
 				return p.print(a, func(w io.Writer) { fmt.Fprintf(w, "%s is the default machine.\n", a.Name) })
 			})(cmd, args)
 		}
-		settings, err := p.cliSettings()
+		machine, err := defaultMachine(p.Env)
 		if err != nil {
 			return err
 		}
-		return p.print(map[string]string{"name": settings.Machine}, func(w io.Writer) {
-			fmt.Fprintln(w, cmp.Or(settings.Machine, "No default machine."))
+		return p.print(map[string]string{"name": machine}, func(w io.Writer) {
+			fmt.Fprintln(w, cmp.Or(machine, "No default machine."))
 		})
 	})
 }
