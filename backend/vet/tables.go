@@ -81,7 +81,7 @@ var sessions = Tables{Fields: map[reflect.Type]Fields{
 		"GPUs": List(mostDevices * session.MaxCluster), "Further": List(session.MostLaunches - 1),
 	},
 	reflect.TypeFor[session.Forecast](): {"GPUs": List(mostDevices * session.MaxCluster)},
-	reflect.TypeFor[gpu.Rounding](): {"Why": Message},
+	reflect.TypeFor[gpu.Rounding]():     {"Why": Message},
 	reflect.TypeFor[session.Event](): {
 		"Epoch": Maybe(Mark), "Seq": Free, "Owner": Maybe(Owner), "Usage": List(MostSessions),
 	},
