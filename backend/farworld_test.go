@@ -185,7 +185,7 @@ func (w *farWorld) listen() {
 		"ListenAddress " + w.address, "Port 22", "HostKey " + at("host"), "PidFile none", "UsePAM no", "StrictModes no",
 		"PasswordAuthentication no", "KbdInteractiveAuthentication no", "AuthorizedKeysFile " + at("authorized"),
 		"PermitRootLogin yes",
-		"PrintMotd no", "SetEnv DOCKER_HOST=" + w.dockerHost + " SLIPWAY_HOME=" + w.home,
+		"PrintMotd no", "SetEnv SHLVL=2 DOCKER_HOST=" + w.dockerHost + " SLIPWAY_HOME=" + w.home, // as in sshstdio
 	}, "\n")+"\n")
 	w.client = at("ssh_config")
 	w.write("ssh_config", fmt.Sprintf("Host lab\n  HostName %s\nHost *\n  User root\n  UserKnownHostsFile %s\n  "+

@@ -203,7 +203,7 @@ describe('the record of scheduling', () => {
     const page = await browser.page(program, path(waiting))
     await shows(page, 'Schedule')
     await phase(page, 'Schedule').getByText('In progress').waitFor()
-    const why = /^Needs 1 of 16 CPUs on \S+, 0 are free\. CPUs: holds-all has 16\.$/
+    const why = /^Needs 1 of 16 CPUs on \S+, 0 are free\./
     await page.getByRole('dialog').getByText(why).first().waitFor()
     await program.call('POST', `/sessions/${running.id}/terminate`, { forced: true })
     await program.status(waiting.id, 'RUNNING')

@@ -128,7 +128,7 @@ func TestUploads(t *testing.T) {
 		onlyFile(t)
 	})
 	t.Run("are checked where there is no program for hashes", func(t *testing.T) {
-		bare := startServer(t, p, "SetEnv PATH="+bareTools(t))
+		bare := startServer(t, p, "SetEnv SHLVL=2 PATH="+bareTools(t))
 		p.trust(t, bare)
 		r := p.remote(t, bare.address(), nil)
 		if err := r.Upload(soon(t), bytes.NewReader(content), path, 0o700, sum); err != nil {
