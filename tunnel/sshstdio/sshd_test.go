@@ -120,7 +120,8 @@ func startServer(t *testing.T, p *place, settings ...string) *sshServer {
 		"PidFile none", "UsePAM no", "StrictModes no", "PasswordAuthentication no", "KbdInteractiveAuthentication no",
 		"AuthorizedKeysFile " + s.authorized, "PermitRootLogin yes", "LogLevel VERBOSE", "PrintMotd no",
 		"MaxStartups 100",
-		// A shell below another one reads no ~/.bashrc, which is the developer's own and may leave a lock when it is killed.
+		// A shell below another one reads no ~/.bashrc, which is the developer's own and may leave a lock when it is
+		// killed.
 		"SetEnv SHLVL=2",
 	}
 	config := filepath.Join(dir, "sshd_config")
