@@ -88,10 +88,16 @@ func TestSpecComesBackAsItWasAsked(t *testing.T) {
 	if s.Priority != 0 || !reflect.DeepEqual(s.DependsOn, []session.ID{"aaaaaaaaaaaa"}) {
 		t.Errorf("session %+v", s)
 	}
-	var first api.Session
-	w.call(t, "GET", "/api/v1/sessions/aaaaaaaaaaaa", "", &first)
-	if !reflect.DeepEqual(first.Dependents, []session.ID{s.ID}) {
-		t.Errorf("dependents %v, want %s", first.Dependents, s.ID)
+	// The hub learns of the session by an event, which may come after the answer.
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		var first api.Session
+		w.call(t, "GET", "/api/v1/sessions/aaaaaaaaaaaa", "", &first)
+		if reflect.DeepEqual(first.Dependents, []session.ID{s.ID}) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("dependents %v, want %s", first.Dependents, s.ID)
+		}
 	}
 }
 
