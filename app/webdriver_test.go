@@ -100,8 +100,8 @@ func (d *driver) close() {
 	waitFor(d.t, "the window to be gone", func() bool { return syscall.Kill(pid, 0) != nil })
 }
 
-// startDisplay starts an X server on a display of its own choosing. Without -noreset it would begin anew, and turn away
-// whoever connects then, each time that its last client leaves.
+// startDisplay starts an X server on a display of its own choosing. Without -noreset it would begin anew, and refuse
+// connections meanwhile, each time that its last client leaves.
 func startDisplay(t testing.TB, dir string) string {
 	t.Helper()
 	read, write, err := os.Pipe()

@@ -97,14 +97,15 @@ func (r *running) header() http.Header {
 	return http.Header{"Authorization": {"Bearer " + r.token}}
 }
 
-func (r *running) call(t *testing.T, method, path, body string, out any) int {
+// answer sends a request and returns the status and the body of what comes.
+func answer(t *testing.T, client *http.Client, method, address, body string, header http.Header) (int, []byte) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, r.URL+path, strings.NewReader(body))
+	request, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	request.Header = r.header()
-	response, err := http.DefaultClient.Do(request)
+	request.Header = header
+	response, err := client.Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,12 +114,18 @@ func (r *running) call(t *testing.T, method, path, body string, out any) int {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return response.StatusCode, data
+}
+
+func (r *running) call(t *testing.T, method, path, body string, out any) int {
+	t.Helper()
+	status, data := answer(t, http.DefaultClient, method, r.URL+path, body, r.header())
 	if out != nil {
 		if err := json.Unmarshal(data, out); err != nil {
 			t.Fatalf("%s %s answered %s", method, path, data)
 		}
 	}
-	return response.StatusCode
+	return status
 }
 
 // until polls a session until it has the status, across processes' borders.

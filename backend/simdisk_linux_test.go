@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -75,23 +74,10 @@ type guarded struct {
 }
 
 // get returns the status and body of an answer.
-func (g guarded) get(t *testing.T, method, path, body string) (status int, answer string) {
+func (g guarded) get(t *testing.T, method, path, body string) (int, string) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, g.URL+"/api/v1"+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header = g.header()
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	data, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return response.StatusCode, string(data)
+	status, data := answer(t, http.DefaultClient, method, g.URL+"/api/v1"+path, body, g.header())
+	return status, string(data)
 }
 
 // refused fails if a call succeeds or tells the secret.
@@ -199,20 +185,8 @@ func (g guarded) checkFiles(t *testing.T, agent string) {
 	fetch(t, client, "GET", opened.URL, "", nil)
 	origin := strings.TrimSuffix(opened.App.URL, "/")
 	ask := func(method, path, body string) (int, string) {
-		request, err := http.NewRequestWithContext(t.Context(), method, origin+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		response, err := client.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer response.Body.Close()
-		data, err := io.ReadAll(response.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return response.StatusCode, string(data)
+		status, data := answer(t, client, method, origin+path, body, http.Header{})
+		return status, string(data)
 	}
 	for name, target := range map[string]string{"link": g.canary.dir,
 		"up": "../../../../../../../../.." + g.canary.dir} {

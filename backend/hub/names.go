@@ -94,7 +94,7 @@ func (l *launches) Rename(ctx context.Context, id session.ID, name string) (sess
 // mostPeople is how many names a hint lists.
 const mostPeople = 20
 
-// checkPerson fails if a machine has nobody of that name. If its people cannot be listed, its agent decides.
+// checkPerson fails if a machine has no person of that name. If its people cannot be listed, its agent decides.
 func (l *launches) checkPerson(ctx context.Context, m *member, owner string) error {
 	people := l.peopleIn(m)
 	if people[owner] {

@@ -56,7 +56,8 @@ func (l *launches) previewAt(ctx context.Context, m *member, owner string, spec 
 		if err != nil {
 			return Preview{}, err
 		}
-		p := Preview{Preview: best(offers).Preview, Agent: best(offers).member.Name()}
+		first := best(offers)
+		p := Preview{Preview: first.Preview, Agent: first.member.Name()}
 		for range count {
 			o := best(offers)
 			if len(o.forecasts) == 0 { // an older agent tells of the first session only

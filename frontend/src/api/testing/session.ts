@@ -1,4 +1,4 @@
-import type { Agent, DeviceBoard, DeviceState, Machine, Session, Settings } from '../types.gen'
+import type { Account, Agent, DeviceBoard, DeviceState, Machine, Session, Settings } from '../types.gen'
 
 /** A running session for tests, changed as asked for. */
 export function makeSession(change: Partial<Session> = {}): Session {
@@ -125,4 +125,24 @@ export const testSettings: Settings = {
   notifications: true,
   zoom: 100,
   autostart: false,
+}
+
+/** An account without any use for tests, changed as asked for. */
+export function makeAccount(change: Partial<Account>): Account {
+  return {
+    start: '2026-01-02T00:00:00Z',
+    kind: 'session',
+    cpuMs: 0,
+    allocCpuMs: 0,
+    allocGpuMs: 0,
+    busyGpuMs: 0,
+    vramMiBMs: 0,
+    vramPeak: 0,
+    energyDynamic: 0,
+    energyIdle: 0,
+    coveredMs: 0,
+    estimatedMs: 0,
+    gapMs: 0,
+    ...change,
+  }
 }

@@ -120,7 +120,7 @@ export interface Offer {
   /** The largest share that is free on one device, and on all of one machine, in devices. */
   freeOnOne: number
   freeShares: number
-  /** The most devices of one machine that nobody holds a part of. */
+  /** The most devices of one machine that are wholly free. */
   freeWhole: number
   profiles: { profile: string; count: number; memory: number }[]
   /** The most memory of one device, and the most that is free on one. */

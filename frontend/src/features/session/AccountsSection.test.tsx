@@ -2,27 +2,12 @@ import { screen } from '@testing-library/react'
 import { expect, it } from 'vitest'
 import { renderView, serve } from '@/api/testing/render'
 import { makeSession } from '@/api/testing/session'
+import { makeAccount } from '@/api/testing/session'
 import type { Account } from '@/api/types.gen'
 import { AccountsSection } from './AccountsSection'
 
 const hour = 3_600_000
-const account = (change: Partial<Account>): Account => ({
-  start: '2026-01-02T00:00:00Z',
-  kind: 'session',
-  session: 's',
-  cpuMs: 0,
-  allocCpuMs: 0,
-  allocGpuMs: 0,
-  busyGpuMs: 0,
-  vramMiBMs: 0,
-  vramPeak: 0,
-  energyDynamic: 0,
-  energyIdle: 0,
-  coveredMs: hour,
-  estimatedMs: 0,
-  gapMs: 0,
-  ...change,
-})
+const account = (change: Partial<Account>) => makeAccount({ session: 's', coveredMs: hour, ...change })
 
 it('shows no more busy than allocated, what a share used on top apart from it, and devices in order', async () => {
   const gpu = (index: number, busy: number): Account =>

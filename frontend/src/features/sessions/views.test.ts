@@ -26,7 +26,7 @@ describe('the usual views', () => {
   })
 })
 
-describe("views of one's own", () => {
+describe('own views', () => {
   it('replace the one of their name, and the oldest where there are too many', () => {
     const names = (views: readonly View[]) => views.map((view) => view.name)
     const one = withView(withView([], 'a', state), 'b', state)

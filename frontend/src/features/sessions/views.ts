@@ -15,7 +15,7 @@ export const usualViews = [
   { key: 'failedToday', state: { ...plain, state: 'finished', query: 'result:failure ended:today' } },
 ] as const satisfies readonly { key: string; state: ListState }[]
 
-/** Most views of one's own, and most letters of a name. */
+/** Most own views, and most letters of a name. */
 export const mostViews = 20
 export const longestName = 32
 

@@ -3,27 +3,13 @@ import userEvent from '@testing-library/user-event'
 import dayjs from 'dayjs'
 import { describe, expect, it, vi } from 'vitest'
 import { refusal, renderView, serve } from '@/api/testing/render'
+import { makeAccount } from '@/api/testing/session'
 import type { Account, UsageReport } from '@/api/types.gen'
 import * as save from '@/lib/save'
 import { UsagePage } from './UsagePage'
 
 const hour = 3_600_000
-const row = (change: Partial<Account>): Account => ({
-  start: dayjs().startOf('day').format(),
-  kind: 'session',
-  cpuMs: 0,
-  allocCpuMs: 0,
-  allocGpuMs: 0,
-  busyGpuMs: 0,
-  vramMiBMs: 0,
-  vramPeak: 0,
-  energyDynamic: 0,
-  energyIdle: 0,
-  coveredMs: 0,
-  estimatedMs: 0,
-  gapMs: 0,
-  ...change,
-})
+const row = (change: Partial<Account>) => makeAccount({ start: dayjs().startOf('day').format(), ...change })
 const train = row({
   session: 's1',
   name: 'train-a',

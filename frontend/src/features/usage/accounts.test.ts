@@ -1,24 +1,10 @@
 import { describe, expect, it } from 'vitest'
+import { makeAccount } from '@/api/testing/session'
 import type { Account } from '@/api/types.gen'
 import { amountOf, daysBetween, groupRows, honesty, stacks, sumUp } from './accounts'
 
 const hour = 3_600_000
-const row = (change: Partial<Account>): Account => ({
-  start: '2026-03-01T00:00:00',
-  kind: 'session',
-  cpuMs: 0,
-  allocCpuMs: 0,
-  allocGpuMs: 0,
-  busyGpuMs: 0,
-  vramMiBMs: 0,
-  vramPeak: 0,
-  energyDynamic: 0,
-  energyIdle: 0,
-  coveredMs: 0,
-  estimatedMs: 0,
-  gapMs: 0,
-  ...change,
-})
+const row = (change: Partial<Account>) => makeAccount({ start: '2026-03-01T00:00:00', ...change })
 const rows = [
   row({
     session: 'a',
