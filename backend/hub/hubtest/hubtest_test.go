@@ -27,11 +27,11 @@ func move(ctx context.Context, a *hubtest.Agent) {
 		session.Preparing: session.Prepared, session.Prepared: session.Creating, session.Creating: session.Running}
 	ends := map[session.Status]session.Status{session.Running: session.Terminating,
 		session.Terminating: session.Terminated}
-	_ = a.Watch(ctx, session.Cursor{}, func(e session.Event) error { // it ends with ctx
-		if e.Session == nil || e.Session.Status.Terminal() {
-			return nil
+	step := func(known session.Session) {
+		if known.Status.Terminal() {
+			return
 		}
-		a.Change(e.Session.ID, func(s *session.Session) {
+		a.Change(known.ID, func(s *session.Session) {
 			if to, ok := next[s.Status]; ok {
 				s.Status = to
 			} else if to, ok := ends[s.Status]; ok && s.Spec.Type == session.Batch {
@@ -41,6 +41,16 @@ func move(ctx context.Context, a *hubtest.Agent) {
 				}
 			}
 		})
+	}
+	_ = a.Watch(ctx, session.Cursor{}, func(e session.Event) error { // it ends with ctx
+		switch {
+		case e.Session != nil:
+			step(*e.Session)
+		case e.Reset != nil: // what was launched before the watch began
+			for _, s := range e.Reset.Sessions {
+				step(s)
+			}
+		}
 		return nil
 	})
 }
