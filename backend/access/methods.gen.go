@@ -147,6 +147,11 @@ func (v *view) SimulateIdle(ctx context.Context,
 		func() (session.IdleSimulation, error) { return v.agent.SimulateIdle(ctx, id, policy) })
 }
 
+func (v *view) Release(ctx context.Context, id session.ID) (session.Session, error) {
+	return asked(ctx, v, "Release", session.Place{Session: id}, "",
+		func() (session.Session, error) { return v.agent.Release(ctx, id) })
+}
+
 func (v *view) Doctor(ctx context.Context) ([]session.Check, error) { return v.agent.Doctor(ctx) }
 
 func (v *view) ListFiles(ctx context.Context,

@@ -82,7 +82,20 @@ func (v person) refused(spec session.Spec) []session.FieldError {
 }
 
 // Launch implements [session.Sessions]. An admin may launch for another owner.
-func (v *view) Launch(ctx context.Context, req session.LaunchRequest) (s session.Session, err error) {
+func (v *view) Launch(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
+	return v.launch(ctx, "Launch", req, v.agent.Launch)
+}
+
+// Accept implements [session.Queue] under the rules of a launch.
+func (v *view) Accept(ctx context.Context, from session.ID, req session.LaunchRequest) (session.Session, error) {
+	return v.launch(ctx, "Accept", req,
+		func(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
+			return v.agent.Accept(ctx, from, req)
+		})
+}
+
+func (v *view) launch(ctx context.Context, method string, req session.LaunchRequest,
+	launch func(context.Context, session.LaunchRequest) (session.Session, error)) (s session.Session, err error) {
 	if req.Owner == "" || !v.all {
 		req.Owner = v.who.Owner
 	}
@@ -97,10 +110,23 @@ func (v *view) Launch(ctx context.Context, req session.LaunchRequest) (s session
 	case len(wrong) > 0:
 		err = session.Refused(session.CodeInvalid, wrong...)
 	default:
-		s, err = v.agent.Launch(ctx, req)
+		s, err = launch(ctx, req)
 	}
-	v.note("Launch", s.ID, when(req.Owner != v.who.Owner, "for "+req.Owner), err)
+	v.note(method, s.ID, when(req.Owner != v.who.Owner, "for "+req.Owner), err)
 	return s, err
+}
+
+// Yield implements [session.Queue]. A session that has been moved already is not there any more: only who knows both
+// ids learns that it was.
+func (v *view) Yield(ctx context.Context, id, to session.ID) error {
+	s, err := v.agent.Get(ctx, id)
+	if err == nil && v.anothers(s) {
+		err = session.NoSession(id)
+	} else {
+		err = v.agent.Yield(ctx, id, to)
+	}
+	v.note("Yield", id, string(to), err)
+	return err
 }
 
 func (v *view) List(ctx context.Context, filter session.Filter) ([]session.Session, error) {

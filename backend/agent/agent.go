@@ -307,16 +307,17 @@ func (a *Agent) openLaunch(h host.Host) (err error) {
 	a.queue = queue.New(queue.Config{Host: h, Giving: c.Devices.Giving, Others: a.others, Launch: a.launch,
 		People: a.People, Devices: a.devices, Attached: a.attached, Busy: a.meter.Busy,
 		Purge: func() error { return a.Purge() }})
-	a.Queue = struct {
-		*queue.Queue
-		*reclaim.Watch
-	}{a.queue, a.reclaim}
 	a.Sessions = sessions.New(sessions.Config{Host: h, KeepFinished: c.Sessions.KeepFinished, NewID: c.Sessions.NewID,
 		Folders: a.folders, Queue: a.queue, Images: a.images, Launch: a.launch, People: a.People, Idle: a.reclaim,
 		Removed: func(s session.Session) {
 			a.logs.Remove(s.ID)
 			a.news.Publish(session.Event{Removed: &s.ID, Owner: s.Owner})
 		}})
+	a.Queue = struct {
+		*queue.Queue
+		*reclaim.Watch
+		sessions.Handovers
+	}{a.queue, a.reclaim, sessions.Handovers{Of: a.Sessions}}
 	return err
 }
 

@@ -587,6 +587,53 @@ func (c *Client) SimulateIdle(ctx context.Context,
 	return methodSimulateIdle.call(ctx, c, simulateIdleArgs{ID: id, Policy: policy})
 }
 
+type acceptArgs struct {
+	From session.ID `json:"from"`
+	session.LaunchRequest
+}
+
+var methodAccept = plain[acceptArgs, session.Session]{
+	spec{"accept", tunnel.Control, again, short},
+	func(ctx context.Context, a session.Agent, r acceptArgs) (session.Session, error) {
+		return a.Accept(ctx, r.From, r.LaunchRequest)
+	}}
+
+func (c *Client) Accept(ctx context.Context,
+	from session.ID, req session.LaunchRequest) (session.Session, error) {
+	return methodAccept.call(ctx, c, acceptArgs{From: from, LaunchRequest: req})
+}
+
+type yieldArgs struct {
+	ID session.ID `json:"id"`
+	To session.ID `json:"to"`
+}
+
+var methodYield = plain[yieldArgs, none]{
+	spec{"yield", tunnel.Control, again, short},
+	func(ctx context.Context, a session.Agent, r yieldArgs) (none, error) {
+		return none{}, a.Yield(ctx, r.ID, r.To)
+	}}
+
+func (c *Client) Yield(ctx context.Context,
+	id session.ID, to session.ID) error {
+	_, err := methodYield.call(ctx, c, yieldArgs{ID: id, To: to})
+	return err
+}
+
+type releaseArgs struct {
+	ID session.ID `json:"id"`
+}
+
+var methodRelease = plain[releaseArgs, session.Session]{
+	spec{"release", tunnel.Control, again, short},
+	func(ctx context.Context, a session.Agent, r releaseArgs) (session.Session, error) {
+		return a.Release(ctx, r.ID)
+	}}
+
+func (c *Client) Release(ctx context.Context, id session.ID) (session.Session, error) {
+	return methodRelease.call(ctx, c, releaseArgs{ID: id}, ofSession(id))
+}
+
 var methodMachine = plain[none, session.Machine]{
 	spec{"machine", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, _ none) (session.Machine, error) {
@@ -1017,6 +1064,9 @@ var table = []served{
 	methodSetPriority,
 	methodKeep,
 	methodSimulateIdle,
+	methodAccept,
+	methodYield,
+	methodRelease,
 	methodMachine,
 	methodDoctor,
 	methodListDirectories,

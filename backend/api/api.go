@@ -71,6 +71,11 @@ type KeepRequest struct {
 	For string `json:"for"` // a whole number with s, m, h, d or w, such as 4h; at most 1w
 }
 
+// MoveRequest moves a waiting session to another machine.
+type MoveRequest struct {
+	Agent string `json:"agent"` // the agent of that machine
+}
+
 // TerminateRequest terminates a session.
 type TerminateRequest struct {
 	Forced bool `json:"forced,omitempty"`

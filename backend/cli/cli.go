@@ -150,7 +150,7 @@ Refer to a session by its ID, a unique prefix of it, or its name.
 		sessions.stopCommand(), sessions.renameCommand(), data.cpCommand(), data.folderCommand(),
 		terminals.appsCommand(), terminals.openCommand(), sessions.historyCommand(), data.imageCommand(),
 		data.commitCommand(), data.environmentCommand(), sessions.queueCommand(), sessions.priorityCommand(),
-		sessions.keepCommand(), sessions.idleCommand(), sessions.gpuCommand(), sessions.usageCommand(),
+		sessions.moveCommand(), sessions.keepCommand(), sessions.idleCommand(), sessions.gpuCommand(), sessions.usageCommand(),
 		launch.presetCommand(), launch.recipeCommand(), sessions.tagCommand())
 	addTo(root, groupPlane, plane.serveCommand(), plane.demoCommand(), agentCommands{p}.agentCommand(),
 		plane.loginCommand(), terminals.openLinkCommand(), plane.shutdownCommand(), plane.doctorCommand(),

@@ -94,6 +94,15 @@ func (p sessionCommands) priorityCommand() *cobra.Command {
 		func(w io.Writer, s api.Session) { fmt.Fprintf(w, "%s has priority %d.\n", s.Name, s.Priority) })
 }
 
+func (p sessionCommands) moveCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "move SESSION MACHINE", Short: "Move a waiting session to another machine",
+		Long: `Move lets a waiting session wait and run on another machine. A session that was launched
+without --on moves by itself as soon as another machine of its resource group has room.`}
+	return changes(p.program, cmd, route.Move,
+		func(machine string) api.MoveRequest { return api.MoveRequest{Agent: machine} },
+		func(w io.Writer, s api.Session) { fmt.Fprintf(w, "%s is on %s now.\n", s.Name, s.Agent) })
+}
+
 func (p sessionCommands) keepCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "keep SESSION TIME", Short: "Keep an idle session, for example for 4h"}
 	return changes(p.program, cmd, route.Keep,

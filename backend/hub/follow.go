@@ -174,6 +174,9 @@ func (f *follower) apply(m *member, e session.Event) {
 		if f.claims(m, *e.Removed) {
 			f.drop(*e.Removed)
 			f.stream.publish(Event{Removed: string(*e.Removed)})
+			for _, k := range f.successors(*e.Removed) {
+				f.publishSession(k.member, k.session)
+			}
 		}
 	case e.Machine != nil:
 		m.machine = *e.Machine

@@ -66,7 +66,7 @@ type Hub struct {
 	*follower
 	*directory
 	*machines
-	*launches
+	*moves
 	*images
 	*folders
 	*transfers
@@ -88,7 +88,7 @@ func Open(config Config) (*Hub, error) {
 		directory: &directory{state: state, operations: operations, person: person, follower: follower,
 			connector: config.Connector},
 		machines: &machines{state: state}, images: images, folders: folders,
-		launches:  &launches{finder: finder, person: person, images: images},
+		moves:     &moves{launches: &launches{finder: finder, person: person, images: images}},
 		transfers: &transfers{finder: finder, folders: folders, uploads: make(chan struct{}, uploadsAtOnce)},
 	}
 	person.load()
@@ -105,6 +105,7 @@ func (h *Hub) Run(ctx context.Context) {
 	group.Go(func() { h.saveMemoriesOften(ctx) })
 	group.Go(func() { h.followSettings(ctx) })
 	group.Go(func() { h.followNotices(ctx) })
+	group.Go(func() { h.followQueues(ctx) })
 	group.Wait()
 	h.operations.close()
 	h.follower.wait()

@@ -43,6 +43,10 @@ func (l *launches) Launch(ctx context.Context, req LaunchRequest) (session.Sessi
 }
 
 func (l *launches) launch(ctx context.Context, req LaunchRequest) (session.Session, error) {
+	if id := locked(l.shared, func() session.ID { return l.keys.movedTo(req.Key) }); id != "" {
+		s, _, err := l.Get(ctx, string(id))
+		return s, err
+	}
 	m, err := l.agentFor(ctx, req)
 	if err != nil {
 		return session.Session{}, err
@@ -57,10 +61,15 @@ func (l *launches) launch(ctx context.Context, req LaunchRequest) (session.Sessi
 	}
 	defer release()
 	// an agent on another machine decides ByAdmin itself
-	s, err := m.Agent.Launch(ctx, session.LaunchRequest{Key: req.Key, Owner: owner, Spec: req.Spec, ByAdmin: true})
+	launch := session.LaunchRequest{Key: req.Key, Owner: owner, Spec: req.Spec, ByAdmin: true}
+	if req.Spec.Agent == "" {
+		launch.Floats = &session.Floats{Group: req.Spec.Group}
+	}
+	s, err := m.Agent.Launch(ctx, launch)
 	if err != nil {
 		return session.Session{}, err
 	}
+	locked(l.shared, func() bool { return l.keys.launched(req.Key, s.ID) })
 	if !l.settle(s.ID, m) {
 		return session.Session{}, strange(m, "session")
 	}

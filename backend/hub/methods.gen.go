@@ -41,6 +41,10 @@ func (r *renamed) Keep(ctx context.Context,
 	return r.session(r.Agent.Keep(ctx, id, length))
 }
 
+func (r *renamed) Release(ctx context.Context, id session.ID) (session.Session, error) {
+	return r.session(r.Agent.Release(ctx, id))
+}
+
 func (r *renamed) ListFolders(ctx context.Context, filter session.FolderFilter) ([]session.Folder, error) {
 	return r.folders(r.Agent.ListFolders(ctx, filter))
 }

@@ -308,6 +308,8 @@ type turn struct {
 	key     string
 	decided chan struct{}
 	member  *member
+	session session.ID // that was launched; empty: none yet
+	moved   bool       // it has another id since it was moved to another agent
 }
 
 const keysKept = 512
@@ -329,6 +331,30 @@ func (k *keyring) settle(t *turn, m *member) {
 	if m == nil {
 		k.forget(nil)
 	}
+}
+
+// launched records the session of a key.
+func (k *keyring) launched(key string, id session.ID) bool {
+	return k.change(func(t *turn) bool { return t.key == key }, func(t *turn) { t.session = id })
+}
+
+// moved gives the key of a session to the one that took its place at another agent.
+func (k *keyring) moved(from, to session.ID) bool {
+	return k.change(func(t *turn) bool { return t.session == from }, func(t *turn) { t.session, t.moved = to, true })
+}
+
+func (k *keyring) change(which func(*turn) bool, change func(*turn)) bool {
+	i := slices.IndexFunc(*k, which)
+	if i >= 0 {
+		change((*k)[i])
+	}
+	return i >= 0
+}
+
+// movedTo returns the session of a key if it was moved to another agent, which does not know the key.
+func (k *keyring) movedTo(key string) (id session.ID) {
+	k.change(func(t *turn) bool { return t.key == key && t.moved }, func(t *turn) { id = t.session })
+	return id
 }
 
 // forget drops the decided turns of an agent.

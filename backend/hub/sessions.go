@@ -25,6 +25,9 @@ func (f *finder) Find(ctx context.Context, ref string) (session.Agent, session.I
 func (f *finder) find(ctx context.Context, ref string) (*member, session.ID, error) {
 	var trouble error
 	if session.ValidID(ref) {
+		if next := f.successor(session.ID(ref)); next != "" {
+			return f.find(ctx, string(next))
+		}
 		m, err := f.home(ctx, session.ID(ref))
 		if m != nil {
 			return m, session.ID(ref), nil
@@ -40,7 +43,7 @@ func (f *finder) find(ctx context.Context, ref string) (*member, session.ID, err
 	for i, live := range lists {
 		trouble = cmp.Or(errs[i], trouble)
 		for _, s := range live {
-			if s.Name != ref {
+			if s.Name != ref || f.hidden(s) {
 				continue
 			}
 			found = append(found, reported{s, members[i]})
@@ -67,6 +70,21 @@ func (f *finder) find(ctx context.Context, ref string) (*member, session.ID, err
 	}
 	return nil, "", session.WrapError(trouble, session.CodeSessionNotFound, fmt.Sprintf("There is no session %q.", ref),
 		"List sessions with: slipway ps -a")
+}
+
+// successor returns the session that took the place of one that has left its agent, or "".
+func (f *finder) successor(id session.ID) session.ID {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.homes[id] != nil {
+		return ""
+	}
+	for _, k := range f.successors(id) {
+		if !k.session.Held {
+			return k.session.ID
+		}
+	}
+	return ""
 }
 
 // Get returns a session by id or live name, and when it was last heard of if its agent is not reached.
@@ -249,10 +267,9 @@ func position(s session.Session) int {
 }
 
 func (f *finder) own(m *member, sessions []session.Session) []session.Session {
-	if m.remote == nil {
-		return sessions
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.DeleteFunc(sessions, func(s session.Session) bool { return !f.claims(m, s.ID) })
+	return slices.DeleteFunc(sessions, func(s session.Session) bool {
+		return m.remote != nil && !f.claims(m, s.ID) || f.hidden(s)
+	})
 }

@@ -184,8 +184,26 @@ func (st *state) publishLive(m *member) {
 	}
 }
 
+// hidden reports whether a session is only the held copy of one that is known. The caller holds mu.
+func (st *state) hidden(s session.Session) bool { return s.Held && st.sessions[s.From] != nil }
+
+// successors returns the sessions that took the place of a session of another agent. Only one of them is ever not held.
+// The caller holds mu.
+func (st *state) successors(id session.ID) []*reported {
+	var found []*reported
+	for _, k := range st.sessions {
+		if k.session.From == id {
+			found = append(found, k)
+		}
+	}
+	return found
+}
+
 // publishSession is called with mu held.
 func (st *state) publishSession(m *member, s session.Session) {
+	if st.hidden(s) {
+		return
+	}
 	view := st.sessionView(s, m.stale())
 	view.Usage = nil // published separately
 	st.stream.publish(Event{Session: &view})

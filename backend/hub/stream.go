@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"crypto/rand"
+	"slices"
 	"time"
 
 	"slipway/backend/notify"
@@ -273,9 +274,8 @@ func (wa *watching) OpenWindow(window Window) bool {
 // snapshot is called with mu held.
 func (wa *watching) snapshot() *Snapshot {
 	return &Snapshot{
-		Sessions: each(newest(wa.sorted(), session.ResetFinished), func(s session.Session) Session {
-			return wa.sessionView(s, wa.sessions[s.ID].member.stale())
-		}),
+		Sessions: each(newest(slices.DeleteFunc(wa.sorted(), wa.hidden), session.ResetFinished),
+			func(s session.Session) Session { return wa.sessionView(s, wa.sessions[s.ID].member.stale()) }),
 		Machines: each(wa.members, (*member).view), Devices: wa.boards(), Presets: wa.person.allPresets(),
 		Recents: append([]Recent{}, wa.person.recents...), Settings: wa.person.settings, Version: wa.version,
 		Agents: each(wa.members, wa.agentView), Operations: wa.operations.views(),

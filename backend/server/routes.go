@@ -143,7 +143,13 @@ func inSession[Out any](h *hub.Hub,
 		if err != nil {
 			return out, err
 		}
-		return handle(r, agent, id)
+		out, err = handle(r, agent, id)
+		if session.CodeOf(err) == session.CodeSessionNotFound { // it may have moved to another agent meanwhile
+			if agent, moved, lost := h.Find(r.Context(), r.PathValue("id")); lost == nil && moved != id {
+				return handle(r, agent, moved)
+			}
+		}
+		return out, err
 	}
 }
 

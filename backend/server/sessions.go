@@ -58,6 +58,12 @@ func (s sessionRoutes) mount(m *mounts) {
 		func(r *http.Request, agent session.Agent, id session.ID, req api.TerminateRequest) (api.Session, error) {
 			return as(s.hub.View)(agent.Terminate(r.Context(), id, req.Forced))
 		}))
+	answer(m, route.MoveOffers, func(r *http.Request) ([]hub.MoveOffer, error) {
+		return s.hub.MoveOffers(r.Context(), r.PathValue("id"))
+	})
+	take(m, route.Move, func(r *http.Request, req api.MoveRequest) (api.Session, error) {
+		return as(s.hub.View)(s.hub.Move(r.Context(), r.PathValue("id"), req.Agent))
+	})
 	answer(m, route.History, inSession(s.hub, s.history))
 	answer(m, route.Usage, inSession(s.hub,
 		func(r *http.Request, agent session.Agent, id session.ID) ([]session.Usage, error) {

@@ -112,7 +112,9 @@ type LaunchRequest struct {
 	Owner string `json:"owner"`
 	Spec  Spec   `json:"spec"`
 	// ByAdmin opens every image and the agent's registry logins to the session. The gate sets it for admins.
-	ByAdmin bool `json:"byAdmin,omitempty"`
+	ByAdmin bool     `json:"byAdmin,omitempty"`
+	Floats  *Floats  `json:"floats,omitempty"` // as in [Move]
+	Tags    []string `json:"tags,omitempty"`
 }
 
 // Filter selects sessions. The zero filter selects all of them.

@@ -33,6 +33,7 @@ type Session struct {
 	End
 	CreatedAt time.Time `json:"createdAt"`
 	Times
+	Move
 	Tags     []string `json:"tags"`     // set by a person, sorted; also of one that has ended
 	Revision uint64   `json:"revision"` // grows with every stored change of this session
 }
@@ -80,6 +81,19 @@ type Times struct {
 	ScheduledAt  *time.Time `json:"scheduledAt,omitempty"`
 	StartedAt    *time.Time `json:"startedAt,omitempty"` // entered RUNNING
 	TerminatedAt *time.Time `json:"terminatedAt,omitempty"`
+}
+
+// Move is what a session has to do with other machines: whether the hub may move it to one of them while it waits, and
+// the session that it took the place of. See [Handover].
+type Move struct {
+	Floats *Floats `json:"floats,omitempty"` // nil: the launch named its machine, on which it stays
+	From   ID      `json:"from,omitempty"`   // the session of another agent in whose place it is; empty: none
+	Held   bool    `json:"held,omitempty"`   // it does not start, since the other agent may still have that one
+}
+
+// Floats says where a session may wait and run that the launch bound to no machine.
+type Floats struct {
+	Group string `json:"group,omitempty"` // only on machines of this resource group, as the hub names it; empty: any
 }
 
 // Warning is a lasting problem that does not end the session.

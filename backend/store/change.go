@@ -140,7 +140,7 @@ func (t *Tx) Put(s *session.Session) error {
 // movesBooks reports whether a change alters the queue or the grants.
 func movesBooks(old, s session.Session) bool {
 	return old.Status.Live() != s.Status.Live() || (old.Status == session.Pending) != (s.Status == session.Pending) ||
-		!old.Grants.Equal(s.Grants) || old.Priority != s.Priority
+		!old.Grants.Equal(s.Grants) || old.Priority != s.Priority || old.Held != s.Held
 }
 
 func (t *Tx) finish(r record, old session.Session) error {

@@ -130,7 +130,8 @@ func prepare(db *bolt.DB, migrations []migration) error {
 	current := uint64(len(migrations) + 1)
 	done, err := view(db, func(t *Tx) (bool, error) {
 		meta := t.tx.Bucket(bucketMeta)
-		return meta != nil && number(meta.Get(metaSchema)) == current && t.tx.Bucket(bucketFolders) != nil, nil
+		return meta != nil && number(meta.Get(metaSchema)) == current && t.tx.Bucket(bucketFolders) != nil &&
+			t.tx.Bucket(bucketMoved) != nil, nil
 	})
 	if done || err != nil {
 		return err
@@ -151,8 +152,7 @@ func prepare(db *bolt.DB, migrations []migration) error {
 				return fmt.Errorf("migrate from schema %d: %w", schema, err)
 			}
 		}
-		// A file of the current schema lacks it where no folder was ever made.
-		if _, err := tx.CreateBucketIfNotExists(bucketFolders); err != nil {
+		if err := addLateBuckets(tx); err != nil {
 			return err
 		}
 		return meta.Put(metaSchema, numberKey(current))

@@ -115,6 +115,11 @@ func (q *Queue) place(ctx context.Context) (next time.Time, err error) {
 		return next, err
 	}
 	q.forgetWaits(live)
+	for _, s := range live {
+		if s.Held {
+			q.showWait(s, waitHeld())
+		}
+	}
 	watched := q.config.Others.Look(ctx, live)
 	snapshot, err := q.snapshot(live, books)
 	if err != nil || len(snapshot.Queue) == 0 {
@@ -247,6 +252,12 @@ func (q *Queue) showWait(s session.Session, wait *session.Wait) {
 	}
 }
 
+// waitHeld is why a held session waits.
+func waitHeld() *session.Wait {
+	said := session.Say("handover")
+	return &session.Wait{Code: session.CodeWaitDependency, Message: said.English(), Said: []session.Phrase{said}}
+}
+
 // isNews reports whether a reason to wait differs from the one before. Said and Details repeat the message.
 func isNews(before, now *session.Wait) bool {
 	if before == nil || now == nil {
@@ -265,7 +276,7 @@ func (q *Queue) allWait(live []session.Session, ended []scheduler.Decision) {
 	}
 	position := 0
 	for _, s := range live {
-		if s.Status != session.Pending || over[s.ID] {
+		if s.Status != session.Pending || s.Held || over[s.ID] {
 			continue
 		}
 		position++

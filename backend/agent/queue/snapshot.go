@@ -27,6 +27,9 @@ func (q *Queue) snapshot(live []session.Session, books uint64) (scheduler.Snapsh
 			snapshot.Promised = append(snapshot.Promised, promiseOf(s, now))
 			continue
 		}
+		if s.Held {
+			continue
+		}
 		asks, err := q.request(s)
 		if err != nil {
 			return snapshot, err

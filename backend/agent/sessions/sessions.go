@@ -128,6 +128,15 @@ func advise(spec session.Spec) []session.FieldError {
 }
 
 func (m *Sessions) Launch(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
+	return m.launch(ctx, "", req)
+}
+
+// launch stores a launch. The session is held if it is launched in place of another agent's.
+func (m *Sessions) launch(ctx context.Context, from session.ID, req session.LaunchRequest) (session.Session, error) {
+	tags, err := session.CleanTags(req.Tags)
+	if err != nil {
+		return session.Session{}, err
+	}
 	req.Owner = cmp.Or(req.Owner, m.config.Owner)
 	spec, mounted, missing, err := m.config.Folders.Find(req.Owner, req.Spec)
 	if err != nil {
@@ -143,7 +152,8 @@ func (m *Sessions) Launch(ctx context.Context, req session.LaunchRequest) (sessi
 	named := req.Spec.Name != ""
 	for try := 0; ; try++ {
 		s := m.newSession(req)
-		s.DependsOn, s.Folders = depends, mounted
+		s.DependsOn, s.Folders, s.Tags = depends, mounted, tags
+		s.Move = session.Move{Floats: req.Floats, From: from, Held: from != ""}
 		stored, err := m.create(s, req.Key)
 		if session.CodeOf(err) == session.CodeNameTaken && !named && try < 20 {
 			continue // a random name that is in use
@@ -190,6 +200,11 @@ func (m *Sessions) create(s session.Session, key string) (session.Session, error
 		}
 		if err := folders.StillThere(tx, s); err != nil {
 			return err
+		}
+		for _, id := range s.DependsOn { // one that was moved away meanwhile
+			if _, err := tx.Get(id); err != nil {
+				return err
+			}
 		}
 		return records.Create(tx, &s, key)
 	})

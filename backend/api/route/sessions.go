@@ -38,6 +38,11 @@ var (
 		"Show what an idle policy would have done with a session. Nothing is changed.")
 	Terminate = at[api.TerminateRequest, api.Session]("terminate", "POST /sessions/{id}/terminate",
 		"Terminate a session.").answers(http.StatusAccepted)
+	MoveOffers = at[None, []hub.MoveOffer]("move-offers", "GET /sessions/{id}/moves", "List the other machines to "+
+		"which a waiting session could be moved, and whether it would start there at once. The list is empty for a "+
+		"session that cannot be moved.")
+	Move = at[api.MoveRequest, api.Session]("move", "POST /sessions/{id}/move", "Move a waiting session to another "+
+		"machine. It gets another id there; the old one leads to it.")
 	History = at[None, []session.Phase]("history", "GET /sessions/{id}/history", "Show the phases and steps a "+
 		"session went through. All filters must match; each may have several values, separated by commas.",
 		Param{"id", "only this phase's record"}, Param{"phase", "schedule, prepare, start or terminate"},

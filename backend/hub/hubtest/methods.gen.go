@@ -341,6 +341,23 @@ func (a *Agent) SimulateIdle(ctx context.Context,
 	return
 }
 
+func (unanswered) Accept(ctx context.Context,
+	from session.ID, req session.LaunchRequest) (result session.Session, err error) {
+	err = unsupported("Accept")
+	return
+}
+
+func (unanswered) Yield(ctx context.Context,
+	id session.ID, to session.ID) (err error) {
+	err = unsupported("Yield")
+	return
+}
+
+func (unanswered) Release(ctx context.Context, id session.ID) (result session.Session, err error) {
+	err = unsupported("Release")
+	return
+}
+
 func (a *Agent) Doctor(ctx context.Context) (result []session.Check, err error) {
 	if err = a.enter(ctx); err == nil {
 		defer a.mu.Unlock()
