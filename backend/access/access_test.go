@@ -68,7 +68,8 @@ func launch(t *testing.T, a session.Agent, req session.LaunchRequest) session.Se
 // open are the methods without a session that everybody may call, each with a
 // test or a rule of its own: what they return is made fit for who asks.
 var open = []string{
-	"Machine", "Preview", "Launch", "List", "Watch", "ListImages", "Devices", "DeviceHistory", "Accounts", "Doctor",
+	"Machine", "Preview", "Launch", "Accept",
+	"List", "Watch", "ListImages", "Devices", "DeviceHistory", "Accounts", "Doctor",
 	"ListDirectories",
 	"ListFolders", "CreateFolder",
 	"DescribeImage", "SendImage", "ExpectImage", "ReceiveImage", "InstallImage", "ForgetImage",

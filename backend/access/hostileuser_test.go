@@ -46,6 +46,7 @@ var special = map[string]about{
 	"RemoveImage": ofImage, "DescribeImage": ofImage, "SendImage": ofImage,
 	"ReceiveImage": ofTransfer, "InstallImage": ofTransfer, "ForgetImage": ofTransfer,
 	"Machine": ofMachine, "Preview": ofMachine, "Launch": ofMachine, "List": ofMachine, "Watch": ofMachine,
+	"Accept":     ofMachine,
 	"ListImages": ofMachine, "ImageDisk": ofMachine, "PullImage": ofMachine, "ExpectImage": ofMachine,
 	"Devices": ofMachine, "DeviceHistory": ofMachine, "Accounts": ofMachine, "Doctor": ofMachine,
 	"ListDirectories": ofMachine, "ListFolders": ofMachine, "CreateFolder": ofMachine,

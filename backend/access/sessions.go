@@ -87,11 +87,8 @@ func (v *view) Launch(ctx context.Context, req session.LaunchRequest) (session.S
 }
 
 // Accept implements [session.Queue] under the rules of a launch.
-func (v *view) Accept(ctx context.Context, from session.ID, req session.LaunchRequest) (session.Session, error) {
-	return v.launch(ctx, "Accept", req,
-		func(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
-			return v.agent.Accept(ctx, from, req)
-		})
+func (v *view) Accept(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
+	return v.launch(ctx, "Accept", req, v.agent.Accept)
 }
 
 func (v *view) launch(ctx context.Context, method string, req session.LaunchRequest,

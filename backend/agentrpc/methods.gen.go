@@ -587,20 +587,14 @@ func (c *Client) SimulateIdle(ctx context.Context,
 	return methodSimulateIdle.call(ctx, c, simulateIdleArgs{ID: id, Policy: policy})
 }
 
-type acceptArgs struct {
-	From session.ID `json:"from"`
-	session.LaunchRequest
-}
-
-var methodAccept = plain[acceptArgs, session.Session]{
+var methodAccept = plain[session.LaunchRequest, session.Session]{
 	spec{"accept", tunnel.Control, again, short},
-	func(ctx context.Context, a session.Agent, r acceptArgs) (session.Session, error) {
-		return a.Accept(ctx, r.From, r.LaunchRequest)
+	func(ctx context.Context, a session.Agent, r session.LaunchRequest) (session.Session, error) {
+		return a.Accept(ctx, r)
 	}}
 
-func (c *Client) Accept(ctx context.Context,
-	from session.ID, req session.LaunchRequest) (session.Session, error) {
-	return methodAccept.call(ctx, c, acceptArgs{From: from, LaunchRequest: req})
+func (c *Client) Accept(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
+	return methodAccept.call(ctx, c, req)
 }
 
 type yieldArgs struct {

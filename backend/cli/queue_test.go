@@ -432,6 +432,8 @@ func TestPriorityKeepAndPresetsAreAskedFor(t *testing.T) {
 	f.handle("POST /api/v1/sessions/{id}/keep",
 		note(api.Session{Session: session.Session{Name: "train-a",
 			Progress: session.Progress{KeepUntil: pointer(noon.Add(4 * time.Hour))}}}))
+	f.handle("POST /api/v1/sessions/{id}/move",
+		note(api.Session{Session: session.Session{Name: "waiting-one", Agent: "lab"}}))
 	f.handle("POST /api/v1/presets", note(hub.Preset{PresetContent: hub.PresetContent{Name: "Mine"}}))
 	f.handle("PATCH /api/v1/presets/{id}", note(hub.Preset{PresetContent: hub.PresetContent{Name: "Third"}}))
 	f.handle("DELETE /api/v1/presets/{id}", note(nil))
@@ -441,6 +443,8 @@ func TestPriorityKeepAndPresetsAreAskedFor(t *testing.T) {
 	}{
 		{[]string{"priority", "waiting-one", "90"}, `PATCH /api/v1/sessions/abc1wait0000 {"priority":90}`,
 			"waiting-one has priority 90.\n"},
+		{[]string{"move", "waiting-one", "lab"}, `POST /api/v1/sessions/abc1wait0000/move {"agent":"lab"}`,
+			"waiting-one is on lab now.\n"},
 		{[]string{"keep", "train-a", "4h"}, `POST /api/v1/sessions/def3run00000/keep {"for":"4h"}`,
 			"train-a is kept until 2026-05-01 16:00:00 (in 4h 0m).\n"},
 		{[]string{"preset", "save", "Mine", "--cpu", "2", "--mem", "8g", "--gpu", "1"},
@@ -455,6 +459,7 @@ func TestPriorityKeepAndPresetsAreAskedFor(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{{"priority", "waiting-one"}, {"priority", "waiting-one", "high"},
+		{"move", "waiting-one"},
 		{"keep", "train-a"}, {"preset", "save"}, {"preset", "frame"}, {"queue", "x"}, {"gpu", "x"},
 		{"gpu", "history"}} {
 		if got := f.run(t, args...); got.code != ExitUsage {

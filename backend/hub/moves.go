@@ -20,10 +20,13 @@ import (
 type moves struct {
 	*launches
 	turn sync.Mutex // makes moves one at a time
+	next int        // of the floating sessions, where the next round begins; used by followQueues
 }
 
-// moveEvery is how often floating sessions are offered to other machines.
-const moveEvery = 2 * time.Second
+const (
+	moveEvery = 2 * time.Second // how often floating sessions are offered to other machines
+	mostAsked = 50              // questions of one round; the next one continues
+)
 
 // followQueues moves floating sessions until ctx ends.
 func (mv *moves) followQueues(ctx context.Context) {
@@ -36,10 +39,15 @@ func (mv *moves) followQueues(ctx context.Context) {
 // spread moves every floating session that another machine would start at once.
 func (mv *moves) spread(ctx context.Context) {
 	full := map[string]bool{} // machines and requests for which there was no room in this round
-	for _, w := range mv.floating() {
-		if ctx.Err() != nil {
+	waiting, asked := mv.floating(), 0
+	if mv.next >= len(waiting) {
+		mv.next = 0
+	}
+	for _, w := range waiting[mv.next:] {
+		if ctx.Err() != nil || asked >= mostAsked {
 			return
 		}
+		mv.next++
 		var offers []*offer
 		asks, err := json.Marshal([]any{w.session.Spec.Image, w.session.Spec.Resources, w.session.Spec.Accelerator,
 			w.session.Spec.Cluster})
@@ -48,6 +56,7 @@ func (mv *moves) spread(ctx context.Context) {
 			if err != nil || full[m.Name()] || full[turned] {
 				continue
 			}
+			asked++
 			o, err := mv.offerFor(ctx, w, m)
 			switch {
 			case err != nil:
@@ -141,7 +150,7 @@ func (mv *moves) move(ctx context.Context, w reported, to *member) (session.Sess
 	if err != nil {
 		return session.Session{}, err
 	}
-	held, err := to.Agent.Accept(ctx, s.ID, session.LaunchRequest{Key: "move/" + newID(),
+	held, err := to.Agent.Accept(ctx, session.LaunchRequest{From: s.ID, Key: "move/" + newID(),
 		Owner: locked(mv.shared, func() string { return mv.ownName(to) }), Spec: elsewhere(s), Floats: s.Floats,
 		Tags: s.Tags, ByAdmin: true})
 	if err != nil {

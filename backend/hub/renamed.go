@@ -70,9 +70,9 @@ func (r *renamed) Launch(ctx context.Context, req session.LaunchRequest) (sessio
 	return r.session(r.Agent.Launch(ctx, req))
 }
 
-func (r *renamed) Accept(ctx context.Context, from session.ID, req session.LaunchRequest) (session.Session, error) {
+func (r *renamed) Accept(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
 	req.Spec = there(req.Spec)
-	return r.session(r.Agent.Accept(ctx, from, req))
+	return r.session(r.Agent.Accept(ctx, req))
 }
 
 func (r *renamed) Watch(ctx context.Context, after session.Cursor, fn func(session.Event) error) error {

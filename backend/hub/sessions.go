@@ -79,12 +79,13 @@ func (f *finder) successor(id session.ID) session.ID {
 	if f.homes[id] != nil {
 		return ""
 	}
+	next := session.ID("")
 	for _, k := range f.successors(id) {
-		if !k.session.Held {
-			return k.session.ID
+		if next == "" || !k.session.Held {
+			next = k.session.ID
 		}
 	}
-	return ""
+	return next
 }
 
 // Get returns a session by id or live name, and when it was last heard of if its agent is not reached.

@@ -220,8 +220,8 @@ type lineQueue struct {
 	*line
 }
 
-func (l lineQueue) Accept(ctx context.Context, from session.ID, r session.LaunchRequest) (session.Session, error) {
-	return over(l.line, func(a session.Agent) (session.Session, error) { return a.Accept(ctx, from, r) })
+func (l lineQueue) Accept(ctx context.Context, r session.LaunchRequest) (session.Session, error) {
+	return over(l.line, func(a session.Agent) (session.Session, error) { return a.Accept(ctx, r) })
 }
 func (l lineQueue) Yield(ctx context.Context, id, to session.ID) error {
 	_, err := over(l.line, func(a session.Agent) (int, error) { return 0, a.Yield(ctx, id, to) })
@@ -340,7 +340,7 @@ func float(t *testing.T, seed uint64) {
 	asked, deaths, moved, idle := 0, 0, 0, 0
 	longest := 0
 	var refused error // of the last launch
-	whole := 0 // seconds since everything was last reborn
+	whole := 0        // seconds since everything was last reborn
 	for second := 0; ; second++ {
 		if second > 20_000 {
 			t.Fatalf("%d of %d sessions have ended after %d s; the last launch failed with %v", ended(t, yards), asked,

@@ -115,6 +115,7 @@ type LaunchRequest struct {
 	ByAdmin bool     `json:"byAdmin,omitempty"`
 	Floats  *Floats  `json:"floats,omitempty"` // as in [Move]
 	Tags    []string `json:"tags,omitempty"`
+	From    ID       `json:"from,omitempty"` // of [Queue].Accept: the session in whose place it is
 }
 
 // Filter selects sessions. The zero filter selects all of them.

@@ -43,11 +43,11 @@ type Queue interface {
 	//
 	//rpc:method name=idle.simulate effect=read who=owner
 	SimulateIdle(ctx context.Context, id ID, policy IdlePolicy) (IdleSimulation, error)
-	// Accept stores a launch like [Sessions].Launch, in place of the session from of another agent. It is held: it does
-	// not start before Release.
+	// Accept stores a launch like [Sessions].Launch, in place of the session req.From of another agent. It is held: it
+	// does not start before Release.
 	//
-	//rpc:method name=accept effect=again args=from,+ who=custom
-	Accept(ctx context.Context, from ID, req LaunchRequest) (Session, error)
+	//rpc:method name=accept effect=again who=custom
+	Accept(ctx context.Context, req LaunchRequest) (Session, error)
 	// Yield removes a PENDING session that was never placed and that no other waits for, because the session to of
 	// another agent takes its place. It succeeds again for the same to; session_update_conflict otherwise.
 	//

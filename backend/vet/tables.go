@@ -24,6 +24,8 @@ var sessions = Tables{Fields: map[reflect.Type]Fields{
 		"Priority": Whole(-mostCount, mostCount), "DependsOn": List(64), "Pinned": Maybe(reference),
 	},
 	reflect.TypeFor[session.Progress](): {"Attempt": count, "Warnings": List(mostWarnings), "Idle": List(16)},
+	reflect.TypeFor[session.Move]():     {"From": Maybe(id)},
+	reflect.TypeFor[session.Floats]():   {"Group": Line(64)},
 	reflect.TypeFor[session.Allocation](): {
 		"Kernels": List(64), "Folders": List(session.MaxFolders), "Processes": count,
 	},

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Folder } from '@/api/types.gen'
+import type { Folder, ResourceSummary, Session } from '@/api/types.gen'
 import { appsOf, inSession, openedBy, tile } from './appsPage'
 import { Browser, picture } from './browser'
 import { stage } from './hooks'
@@ -89,6 +89,47 @@ describe('the demo', () => {
     await page.getByText('The lid is closed.').waitFor({ state: 'hidden' })
     await eventually('the lab is reached again', async () => (await lab())?.connection.state === 'connected')
     await row(page, 'llm-pretrain').getByText('Running').waitFor()
+  })
+
+  it('moves a waiting session to the machine that has room, by itself or by a button', async () => {
+    const GIB = 1024 ** 3
+    const fill = async (agent: string) => {
+      const machine = (await program.call<ResourceSummary[]>('GET', '/resources')).find((one) => one.agent === agent)
+      return program.running({
+        name: `all-of-${agent}`,
+        image: 'python:3.12',
+        agent,
+        resources: { cpu: machine?.free.cpu ?? 0, memory: GIB },
+      })
+    }
+    const waiter = { image: 'python:3.12', resources: { cpu: 2, memory: GIB } }
+    const machines = (await program.agents()).map(({ name }) => name)
+    const full = new Map<string, Session>()
+    for (const machine of machines) full.set(machine, await fill(machine))
+
+    const floats = await program.launch({ ...waiter, name: 'anywhere' })
+    const elsewhere = machines.find((name) => name !== floats.agent) ?? ''
+    const page = await browser.page(program, `/sessions/${floats.id}`)
+    const drawer = page.getByRole('dialog', { name: 'anywhere' })
+    await drawer.getByText('moves to any machine that has room while it waits').waitFor()
+    await picture(page, 'session-floats')
+    const fixed = await program.launch({ ...waiter, name: 'here', agent: floats.agent })
+    await program.call('POST', `/sessions/${full.get(elsewhere)?.id ?? ''}/terminate`, { forced: true })
+    const moved = await program.status(floats.id, 'RUNNING') // the old id leads to it
+    expect([moved.agent, moved.from, moved.id === floats.id]).toEqual([elsewhere, floats.id, false])
+    await page.waitForURL(`**/sessions/${moved.id}*`)
+    await drawer.getByText('Running', { exact: true }).waitFor()
+
+    await page.goto(`${program.url}/sessions/${fixed.id}`)
+    const button = page.getByRole('button', { name: `Move to ${elsewhere}: starts now` })
+    await button.waitFor()
+    await picture(page, 'session-move')
+    await button.click()
+    await eventually('it runs there', async () => {
+      const here = (await program.sessions()).find(({ name, status }) => name === 'here' && status === 'RUNNING')
+      return here?.agent === elsewhere
+    })
+    await page.getByRole('dialog', { name: 'here' }).getByText('Running', { exact: true }).waitFor()
   })
 
   it('is shown around, each word beside its control', async () => {

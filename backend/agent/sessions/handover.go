@@ -11,8 +11,12 @@ import (
 // Handovers moves waiting sessions between this machine and others; see [session.Queue].
 type Handovers struct{ Of *Sessions }
 
-func (h Handovers) Accept(ctx context.Context, from session.ID, req session.LaunchRequest) (session.Session, error) {
-	return h.Of.launch(ctx, from, req)
+func (h Handovers) Accept(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
+	if !session.ValidID(string(req.From)) {
+		return session.Session{}, session.Refused(session.CodeInvalid, session.FieldError{Field: "from",
+			Kind: session.KindInvalid, Message: "The session to take over is missing."})
+	}
+	return h.Of.launch(ctx, req)
 }
 
 func (h Handovers) Yield(_ context.Context, id, to session.ID) error {

@@ -128,11 +128,12 @@ func advise(spec session.Spec) []session.FieldError {
 }
 
 func (m *Sessions) Launch(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
-	return m.launch(ctx, "", req)
+	req.From = ""
+	return m.launch(ctx, req)
 }
 
 // launch stores a launch. The session is held if it is launched in place of another agent's.
-func (m *Sessions) launch(ctx context.Context, from session.ID, req session.LaunchRequest) (session.Session, error) {
+func (m *Sessions) launch(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
 	tags, err := session.CleanTags(req.Tags)
 	if err != nil {
 		return session.Session{}, err
@@ -153,7 +154,7 @@ func (m *Sessions) launch(ctx context.Context, from session.ID, req session.Laun
 	for try := 0; ; try++ {
 		s := m.newSession(req)
 		s.DependsOn, s.Folders, s.Tags = depends, mounted, tags
-		s.Move = session.Move{Floats: req.Floats, From: from, Held: from != ""}
+		s.Move = session.Move{Floats: req.Floats, From: req.From, Held: req.From != ""}
 		stored, err := m.create(s, req.Key)
 		if session.CodeOf(err) == session.CodeNameTaken && !named && try < 20 {
 			continue // a random name that is in use

@@ -52,7 +52,8 @@ type base struct {
 func New(name string) *Agent {
 	b := &base{Name: name, epoch: "epoch-1", changed: make(chan struct{})}
 	machine, folders := &machine{base: b}, &folders{agent: name}
-	sessions := &sessions{base: b, machine: machine, keys: map[string]session.ID{}, refused: map[string]error{}}
+	sessions := &sessions{base: b, machine: machine, keys: map[string]session.ID{}, refused: map[string]error{},
+		moved: map[session.ID]session.ID{}}
 	return &Agent{base: b, sessions: sessions, machine: machine,
 		inside: &inside{sessions: sessions, apps: map[session.ID][]session.App{}},
 		Files:  unanswered{}, Uploads: unanswered{}, ImageTransfers: unanswered{},

@@ -28,7 +28,7 @@ func move(ctx context.Context, a *hubtest.Agent) {
 	ends := map[session.Status]session.Status{session.Running: session.Terminating,
 		session.Terminating: session.Terminated}
 	step := func(known session.Session) {
-		if known.Status.Terminal() {
+		if known.Status.Terminal() || known.Held {
 			return
 		}
 		a.Change(known.ID, func(s *session.Session) {

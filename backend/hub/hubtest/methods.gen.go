@@ -341,20 +341,28 @@ func (a *Agent) SimulateIdle(ctx context.Context,
 	return
 }
 
-func (unanswered) Accept(ctx context.Context,
-	from session.ID, req session.LaunchRequest) (result session.Session, err error) {
-	err = unsupported("Accept")
+func (a *Agent) Accept(ctx context.Context, req session.LaunchRequest) (result session.Session, err error) {
+	if err = a.enter(ctx); err == nil {
+		defer a.mu.Unlock()
+		result, err = a.accept(ctx, req)
+	}
 	return
 }
 
-func (unanswered) Yield(ctx context.Context,
+func (a *Agent) Yield(ctx context.Context,
 	id session.ID, to session.ID) (err error) {
-	err = unsupported("Yield")
+	if err = a.enter(ctx); err == nil {
+		defer a.mu.Unlock()
+		err = a.yield(ctx, id, to)
+	}
 	return
 }
 
-func (unanswered) Release(ctx context.Context, id session.ID) (result session.Session, err error) {
-	err = unsupported("Release")
+func (a *Agent) Release(ctx context.Context, id session.ID) (result session.Session, err error) {
+	if err = a.enter(ctx); err == nil {
+		defer a.mu.Unlock()
+		result, err = a.release(ctx, id)
+	}
 	return
 }
 

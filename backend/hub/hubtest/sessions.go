@@ -20,6 +20,7 @@ type sessions struct {
 
 	all      []session.Session // guarded by mu, like the fields below
 	keys     map[string]session.ID
+	moved    map[session.ID]session.ID
 	phases   []session.Phase
 	refused  map[string]error // by the name of the session
 	launches int
@@ -108,7 +109,8 @@ func (a *sessions) launch(ctx context.Context, req session.LaunchRequest) (sessi
 	}
 	s := session.Session{ID: session.NewID(), Name: cmp.Or(req.Spec.Name, session.RandomName()), Owner: req.Owner,
 		Spec: p.Spec, Status: session.Pending, End: session.End{Result: session.ResultUndefined}, CreatedAt: time.Now(),
-		Resolved: session.Resolved{Priority: session.DefaultPriority}}
+		Resolved: session.Resolved{Priority: session.DefaultPriority}, Move: session.Move{Floats: req.Floats},
+		Tags: req.Tags}
 	if req.Spec.Priority != nil {
 		s.Priority = *req.Spec.Priority
 	}
@@ -122,6 +124,38 @@ func (a *sessions) launch(ctx context.Context, req session.LaunchRequest) (sessi
 	}
 	a.launches++
 	return a.put(s), nil
+}
+
+func (a *sessions) accept(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
+	s, err := a.launch(ctx, req)
+	if err == nil && s.From == "" {
+		s.From, s.Held = req.From, true
+		s = a.put(s)
+	}
+	return s, err
+}
+
+func (a *sessions) yield(_ context.Context, id, to session.ID) error {
+	if before, ok := a.moved[id]; ok {
+		if before != to {
+			return session.NewError(session.CodeSessionConflict, "The session has been moved already.", "")
+		}
+		return nil
+	}
+	i := a.index(id)
+	if i < 0 {
+		return session.NoSession(id)
+	}
+	if a.all[i].Status != session.Pending {
+		return session.NewError(session.CodeSessionConflict, "The session does not wait any more.", "")
+	}
+	a.all, a.moved[id] = slices.Delete(a.all, i, i+1), to
+	a.tell(session.Event{Removed: &id})
+	return nil
+}
+
+func (a *sessions) release(ctx context.Context, id session.ID) (session.Session, error) {
+	return a.change(ctx, id, func(s *session.Session) { s.Held = false })
 }
 
 func (a *sessions) get(_ context.Context, id session.ID) (session.Session, error) {

@@ -277,6 +277,36 @@ func casePriority(s *suite) {
 	}
 }
 
+func caseHandover(s *suite) {
+	later := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
+	waits := session.Spec{Type: session.Batch, Command: "true", Schedule: session.Schedule{NotBefore: &later}}
+	mine := must(s, with(s.agent.Launch, session.LaunchRequest{Key: rand.Text(), Spec: s.spec(waits)}))
+	theirs, others := session.NewID(), session.NewID() // of another agent
+	must(s, func(ctx context.Context) (int, error) { return 0, s.agent.Yield(ctx, mine.ID, theirs) })
+	must(s, func(ctx context.Context) (int, error) { return 0, s.agent.Yield(ctx, mine.ID, theirs) })
+	refused(s, "yielding to two", session.CodeSessionConflict,
+		func(ctx context.Context) (int, error) { return 0, s.agent.Yield(ctx, mine.ID, others) })
+	refused(s, "what was handed over", session.CodeSessionNotFound, with(s.agent.Get, mine.ID))
+
+	waits.NotBefore = nil
+	held := must(s, with(s.agent.Accept, session.LaunchRequest{From: theirs, Key: rand.Text(), Spec: s.spec(waits),
+		Floats: &session.Floats{Group: "lab"}, Tags: []string{"a"}}))
+	s.note(held.ID)
+	if !held.Held || held.From != theirs || held.Status != session.Pending || held.Floats == nil ||
+		held.Floats.Group != "lab" || !slices.Equal(held.Tags, []string{"a"}) {
+		s.Errorf("it was accepted as %+v", held)
+	}
+	if again := must(s, with(s.agent.Get, held.ID)); again.Status != session.Pending || !again.Held {
+		s.Errorf("while it is held it is %+v", again)
+	}
+	for range 2 {
+		if released := must(s, with(s.agent.Release, held.ID)); released.Held {
+			s.Errorf("it was released as %+v", released)
+		}
+	}
+	s.terminate(held.ID, true)
+}
+
 func caseKeep(s *suite) {
 	id := s.running()
 	refused(s, "the priority of what runs", session.CodeSessionConflict, with2(s.agent.SetPriority, id, 3))

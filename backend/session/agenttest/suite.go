@@ -75,6 +75,7 @@ var cases = []struct {
 	{"tags are kept, also of what has ended", caseTags, true},
 	{"ending what has ended does no harm", caseTerminateTwice, true},
 	{"the queue's order is changed while a session waits", casePriority, false},
+	{"a session that waits is handed over once", caseHandover, true},
 	{"keeping and simulating touch running sessions only", caseKeep, false},
 	{"watching begins with everything and misses nothing", caseWatch, true},
 	{"watching resumes after any event", caseWatchResumes, true},

@@ -6,6 +6,7 @@ export const keys = {
   usage: (id: string) => ['usage', id] as const, // live once fetched
   history: (id: string) => ['history', id] as const,
   session: (id: string) => ['session', id] as const, // one that the book does not hold
+  moveOffers: (id: string) => ['move-offers', id] as const, // asked for again every few seconds
   machines: ['machines'] as const, // live
   agents: ['agents'] as const, // live
   operations: ['operations'] as const, // live, newest first

@@ -1049,6 +1049,12 @@ export interface FinishRequest {
   mode?: string;
 }
 
+/** Floats says where a session may wait and run that the launch bound to no machine. */
+export interface Floats {
+  /** Only on machines of this resource group, as the hub names it; empty: any. */
+  group?: string;
+}
+
 /** Folder is a data folder, which outlives sessions. These fields are a contract for scripts: id, name, agent, owner, permission and state keep their names and meanings. */
 export interface Folder {
   id: string;
@@ -1482,6 +1488,21 @@ export interface Mount {
   /** Empty: Folder or base name of Source; relative: under /home/work. */
   target?: string;
   readOnly?: boolean;
+}
+
+/** MoveOffer is a machine to which a waiting session could be moved. */
+export interface MoveOffer {
+  agent: string;
+  /** For what it would wait there; absent: it would start at once. */
+  wait?: Wait;
+  /** Its image would be pulled first. */
+  pulls: boolean;
+}
+
+/** MoveRequest moves a waiting session to another machine. */
+export interface MoveRequest {
+  /** The agent of that machine. */
+  agent: string;
 }
 
 /** Notice is a notification in the user's language: a batch session has ended, one that waited runs, or an idle one is about to be reclaimed. */
@@ -2010,6 +2031,12 @@ export interface Session {
   /** Entered RUNNING. */
   startedAt?: Time;
   terminatedAt?: Time;
+  /** Absent: the launch named its machine, on which it stays. */
+  floats?: Floats;
+  /** The session of another agent in whose place it is; empty: none. */
+  from?: string;
+  /** It does not start, since the other agent may still have that one. */
+  held?: boolean;
   /** Set by a person, sorted; also of one that has ended. */
   tags: string[];
   /** Grows with every stored change of this session. */
@@ -2479,6 +2506,10 @@ export const routes = {
   "session-update": { method: "PATCH", path: "/api/v1/sessions/{id}" },
   /** Protect a session from being reclaimed as idle for some time. */
   "keep": { method: "POST", path: "/api/v1/sessions/{id}/keep" },
+  /** List the other machines to which a waiting session could be moved, and whether it would start there at once. The list is empty for a session that cannot be moved. */
+  "move-offers": { method: "GET", path: "/api/v1/sessions/{id}/moves" },
+  /** Move a waiting session to another machine. It gets another id there; the old one leads to it. */
+  "move": { method: "POST", path: "/api/v1/sessions/{id}/move" },
   /** Show what an idle policy would have done with a session. Nothing is changed. */
   "idle-simulation": { method: "POST", path: "/api/v1/sessions/{id}/idle-simulation" },
   /** Terminate a session. */
@@ -2686,6 +2717,8 @@ export interface RouteTypes {
   "session": { request: undefined; response: Session };
   "session-update": { request: SessionUpdate; response: Session };
   "keep": { request: KeepRequest; response: Session };
+  "move-offers": { request: undefined; response: MoveOffer[] };
+  "move": { request: MoveRequest; response: Session };
   "idle-simulation": { request: IdlePolicy; response: IdleSimulation };
   "terminate": { request: TerminateRequest; response: Session };
   "history": { request: undefined; response: Phase[] };

@@ -89,6 +89,7 @@ export function Facts({ session }: { session: Session }) {
   const environment = environmentTitle(useEnvironments().data ?? [], session.image)
   const mounts = mountsOf(session)
   const agent = useAgents().data?.find(({ name }) => name === session.agent)
+  const floats = session.status === 'PENDING' ? session.floats : undefined
   const anothers = Boolean(agent?.owner) && agent?.owner !== session.owner
   return (
     <dl className={css.facts}>
@@ -149,7 +150,15 @@ export function Facts({ session }: { session: Session }) {
           <RelativeTime at={session.terminatedAt} />
         </Fact>
       ) : null}
-      <Fact name={t('session:fact.agent')}>{session.agent}</Fact>
+      <Fact name={t('session:fact.agent')} wide={floats !== undefined}>
+        {session.agent}
+        {floats ? (
+          <span className={css.dim}>
+            {' · '}
+            {floats.group ? t('session:fact.floatsIn', { group: floats.group }) : t('session:fact.floats')}
+          </span>
+        ) : null}
+      </Fact>
       {anothers ? <Fact name={t('session:fact.owner')}>{session.owner}</Fact> : null}
       {session.type === 'batch' && !isLive(session.status) ? (
         <Fact name={t('session:fact.result')}>{t(`common:result.${session.result}`)}</Fact>

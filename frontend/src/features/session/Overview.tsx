@@ -19,6 +19,7 @@ import { Facts } from './Facts'
 import { IdleSection } from './IdleSection'
 import { Kernels } from './Kernels'
 import { LiveCharts } from './LiveCharts'
+import { MoveButtons } from './MoveButtons'
 import css from './SessionDrawer.module.css'
 
 /** What a person must know first: why it waits, what is pulled, what went wrong. */
@@ -62,6 +63,7 @@ function Notices({ session }: { session: Session }) {
             <div className={css.noticeText}>
               <WaitReason wait={session.wait} machine={session.agent} />
             </div>
+            <MoveButtons session={session} />
           </div>
         </div>
       ) : null}

@@ -10,7 +10,7 @@ import {
   SquareTerminal,
   X,
 } from 'lucide-react'
-import { lazy, Suspense } from 'react'
+import { lazy, Suspense, useEffect } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useSearchParams } from 'react-router'
 import { asProblem } from '@/api/client'
@@ -182,6 +182,11 @@ export interface SessionDrawerProps {
 export function SessionDrawer({ id, onClose, onAgain }: SessionDrawerProps) {
   const { t } = useTranslation(['session', 'common'])
   const { session, query } = useSession(id)
+  const actions = useSessionActions()
+  const movedTo = session && session.id !== id ? session.id : undefined
+  useEffect(() => {
+    if (movedTo) actions.showDetail(movedTo)
+  }, [movedTo, actions])
   return (
     <Drawer
       open

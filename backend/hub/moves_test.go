@@ -1,0 +1,93 @@
+package hub_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"slipway/backend/hub"
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// yards is a hub over two machines that have the image.
+func yards(t *testing.T) world {
+	w := open(t, "local", "lab")
+	for _, a := range w.agents {
+		a.SetImages(session.Image{Refs: []string{"python:3.12"}})
+	}
+	w.run(t)
+	return w
+}
+
+// waitingAt launches a session at the first agent, where it then waits.
+func waitingAt(t *testing.T, w world, spec session.Spec, on string) session.Session {
+	t.Helper()
+	spec.Image, spec.Agent = "python:3.12", on
+	spec.Resources = session.Resources{CPU: 1, Memory: gpu.GiB}
+	s, err := w.Launch(t.Context(), hub.LaunchRequest{Key: spec.Name, Spec: spec})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range w.agents {
+		a.Change(s.ID, func(s *session.Session) {
+			s.Wait = &session.Wait{Code: session.CodeWaitResources, Message: "Needs 1 of 8 CPUs."}
+		})
+	}
+	synctest.Wait()
+	return s
+}
+
+func TestASessionOnAutomaticMovesAndIsFollowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := yards(t)
+		s := waitingAt(t, w, session.Spec{Name: "anywhere"}, "")
+		fixed := waitingAt(t, w, session.Spec{Name: "here"}, s.Agent)
+		time.Sleep(5 * time.Second)
+		now, _, err := w.Get(t.Context(), string(s.ID))
+		if err != nil || now.ID == s.ID || now.Agent == s.Agent || now.Name != "anywhere" || now.Held || now.From != s.ID {
+			t.Fatalf("it is %+v, %v", now, err)
+		}
+		if still, _, err := w.Get(t.Context(), string(fixed.ID)); err != nil || still.Agent != s.Agent {
+			t.Errorf("one that named its machine is %+v, %v", still, err)
+		}
+		again, err := w.Launch(t.Context(), hub.LaunchRequest{Key: "anywhere",
+			Spec: session.Spec{Name: "anywhere", Image: "python:3.12"}})
+		if err != nil || again.ID != now.ID {
+			t.Errorf("a repeated launch answers %s, %v", again.ID, err)
+		}
+		if recents := w.Recents(); len(recents) == 0 || recents[0].Session != now.ID {
+			t.Errorf("the recent launches are %+v", recents)
+		}
+		all, err := w.List(t.Context(), "", session.Filter{Live: true})
+		if err != nil || len(all) != 2 {
+			t.Errorf("%d sessions are live, %v", len(all), err)
+		}
+	})
+}
+
+func TestAPersonMovesWhatNamedItsMachine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := yards(t)
+		s := waitingAt(t, w, session.Spec{Name: "here"}, "local")
+		offers, err := w.MoveOffers(t.Context(), "here")
+		if err != nil || len(offers) != 1 || offers[0].Agent != "lab" || offers[0].Wait != nil {
+			t.Fatalf("offers %+v, %v", offers, err)
+		}
+		if _, err := w.Move(t.Context(), "here", "local"); session.CodeOf(err) != session.CodeSessionConflict {
+			t.Errorf("moved to where it is: %v", err)
+		}
+		moved, err := w.Move(t.Context(), "here", "lab")
+		if err != nil || moved.Agent != "lab" || moved.From != s.ID || moved.Floats != nil {
+			t.Errorf("moved %+v, %v", moved, err)
+		}
+		w.agents[1].Change(moved.ID, func(s *session.Session) { s.Status = session.Running })
+		synctest.Wait()
+		if offers, err := w.MoveOffers(t.Context(), "here"); err != nil || len(offers) != 0 {
+			t.Errorf("offers for what runs: %+v, %v", offers, err)
+		}
+		if _, err := w.Move(t.Context(), "here", "local"); session.CodeOf(err) != session.CodeSessionConflict {
+			t.Errorf("moved what runs: %v", err)
+		}
+	})
+}

@@ -1,0 +1,67 @@
+package store
+
+import (
+	"testing"
+	"time"
+
+	"slipway/backend/session"
+)
+
+func TestASessionIsMovedOnceAndRemembered(t *testing.T) {
+	s := fresh(t)
+	create(t, s, pending("aaaaaaaaaaaa"), "key")
+	create(t, s, pending("bbbbbbbbbbbb"), "")
+	move := func(id, to session.ID, at time.Time) (gone session.Session, err error) {
+		err = s.Update(func(tx *Tx) (err error) {
+			gone, err = tx.Move(id, to, at)
+			return err
+		})
+		return gone, err
+	}
+	if gone, err := move("aaaaaaaaaaaa", "cccccccccccc", now); err != nil || gone.ID != "aaaaaaaaaaaa" {
+		t.Fatalf("moved %+v, %v", gone, err)
+	}
+	if gone, err := move("aaaaaaaaaaaa", "cccccccccccc", now); err != nil || gone.ID != "" {
+		t.Errorf("moved again: %+v, %v", gone, err)
+	}
+	if _, err := move("aaaaaaaaaaaa", "dddddddddddd", now); session.CodeOf(err) != session.CodeSessionConflict {
+		t.Errorf("moved to two: %v", err)
+	}
+	if _, err := s.Get("aaaaaaaaaaaa"); session.CodeOf(err) != session.CodeSessionNotFound {
+		t.Errorf("it is still there: %v", err)
+	}
+	live, _, err := s.Live()
+	if err != nil || len(live) != 1 {
+		t.Errorf("%d sessions are live, %v", len(live), err)
+	}
+	sound(t, s)
+	again := pending("eeeeeeeeeeee")
+	again.Name = "name-aaaaaaaaaaaa" // whose name is free
+	create(t, s, again, "key")
+	if _, err := move("eeeeeeeeeeee", "cccccccccccc", now.Add(movesKept+time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := move("aaaaaaaaaaaa", "cccccccccccc", now); session.CodeOf(err) != session.CodeSessionNotFound {
+		t.Errorf("an old move is remembered: %v", err)
+	}
+}
+
+func TestWhatCannotBeMovedStays(t *testing.T) {
+	s := fresh(t)
+	create(t, s, pending("aaaaaaaaaaaa"), "")
+	dependent := pending("bbbbbbbbbbbb")
+	dependent.DependsOn = []session.ID{"aaaaaaaaaaaa"}
+	create(t, s, dependent, "")
+	create(t, s, pending("cccccccccccc"), "")
+	move(t, s, "cccccccccccc", session.Scheduled)
+	for _, id := range []session.ID{"aaaaaaaaaaaa", "cccccccccccc"} {
+		err := s.Update(func(tx *Tx) error {
+			_, err := tx.Move(id, "dddddddddddd", now)
+			return err
+		})
+		if session.CodeOf(err) != session.CodeSessionConflict {
+			t.Errorf("%s was moved: %v", id, err)
+		}
+	}
+	sound(t, s)
+}
