@@ -118,7 +118,7 @@ describe('the demo', () => {
     const moved = await program.status(floats.id, 'RUNNING') // the old id leads to it
     expect([moved.agent, moved.from, moved.id === floats.id]).toEqual([elsewhere, floats.id, false])
     await page.waitForURL(`**/sessions/${moved.id}*`)
-    await drawer.getByText('Running', { exact: true }).waitFor()
+    await drawer.getByText('Running', { exact: true }).first().waitFor()
 
     await page.goto(`${program.url}/sessions/${fixed.id}`)
     const button = page.getByRole('button', { name: `Move to ${elsewhere}: starts now` })
@@ -129,7 +129,7 @@ describe('the demo', () => {
       const here = (await program.sessions()).find(({ name, status }) => name === 'here' && status === 'RUNNING')
       return here?.agent === elsewhere
     })
-    await page.getByRole('dialog', { name: 'here' }).getByText('Running', { exact: true }).waitFor()
+    await page.getByRole('dialog', { name: 'here' }).getByText('Running', { exact: true }).first().waitFor()
   })
 
   it('is shown around, each word beside its control', async () => {
