@@ -260,8 +260,10 @@ every session, in the home directory. slipway cp copies to and from folder:NAME/
 			route.FolderUpdate, func(permission string) session.FolderChange {
 				return session.FolderChange{Permission: (*session.FolderPermission)(&permission)}
 			}, folderName),
-		p.folderStateCommand("rm", "Move a folder to the trash", "trashed", route.FolderTrash),
-		p.folderStateCommand("restore", "Restore a folder from the trash", "restored", route.FolderRestore),
+		folderStateCommand(p, "keep", "Keep the home of a session for good", "kept for good",
+			route.FolderUpdate.Body(session.FolderChange{Keep: true})),
+		folderStateCommand(p, "rm", "Move a folder to the trash", "trashed", route.FolderTrash),
+		folderStateCommand(p, "restore", "Restore a folder from the trash", "restored", route.FolderRestore),
 		p.folderPurgeCommand())
 	return parent
 }
@@ -281,19 +283,24 @@ func (p dataCommands) folderListCommand() *cobra.Command {
 		folders = slices.DeleteFunc(folders, func(f api.Folder) bool {
 			return trash == (f.State == session.FolderReady)
 		})
-		return p.print(folders, func(w io.Writer) { folderTable(w, folders) })
+		return p.print(folders, func(w io.Writer) { p.folderTable(w, folders) })
 	}))
 }
 
-func folderTable(w io.Writer, folders []api.Folder) {
+func (p dataCommands) folderTable(w io.Writer, folders []api.Folder) {
 	table(w, "NAME,ID,PERMISSION, SIZE, FILES,OWNER,AGENT,STATE,USED BY", folders, func(f api.Folder) []string {
 		bytes, files := "-", "-"
 		if f.Usage != nil {
 			bytes, files = size(f.Usage.Bytes), fmt.Sprint(f.Usage.Files)
 		}
 		state := string(f.State)
-		if f.Missing {
+		switch home := f.Home; {
+		case f.Missing:
 			state = "missing"
+		case home != nil && home.Until != nil && f.State == session.FolderReady:
+			state = "kept home, deleted on " + home.Until.In(p.Now().Location()).Format(time.DateOnly)
+		case home != nil && f.State == session.FolderReady:
+			state = "kept home"
 		}
 		return []string{f.Name, string(f.ID), string(f.Permission), bytes, files, f.Owner, f.Agent, state,
 			named(f.UsedBy, func(u session.FolderUser) string { return u.Name })}
@@ -333,9 +340,9 @@ they are, even if you delete the folder permanently.`,
 
 func folderName(w io.Writer, f api.Folder) { fmt.Fprintln(w, f.Name) }
 
-// folderStateCommand returns a command that moves a folder into the trash or out of it.
-func (p dataCommands) folderStateCommand(name, short, done string,
-	at route.Route[route.None, api.Folder]) *cobra.Command {
+// folderStateCommand returns a command that changes the state of a folder.
+func folderStateCommand[In any](p dataCommands, name, short, done string,
+	at route.Route[In, api.Folder]) *cobra.Command {
 	return &cobra.Command{Use: name + " FOLDER", Short: short,
 		RunE: p.command(func(ctx context.Context, c *caller, args []string) error {
 			f, err := c.anyFolder(ctx, args[0])

@@ -279,7 +279,7 @@ func TestQueueFlagsMakeTheSpec(t *testing.T) {
 	last := f.launching(t, pending)
 	got := f.run(t, "run", "--image", "i", "--type", "batch", "--gpu", "mig:1g.10gb", "--uncooperative", "--mps",
 		"--cluster", "2", "--priority", "0", "--after", "train-a", "--after", "abc2",
-		"--pending-timeout", "2h", "--label", "vision", "--commit-on-end", "3", "--at", "18:30", "--timeout", "5m",
+		"--pending-timeout", "2h", "--label", "vision", "--commit-on-end", "3", "--keep-home=7d", "--at", "18:30", "--timeout", "5m",
 		"--idle-lifetime", "2d", "--idle-network", "1h", "--idle-window", "30m", "--idle-grace", "5m", "--idle-any",
 		"--idle-cpu", "0.5", "--idle-memory", "1", "--idle-gpu", "5", "--idle-vram", "7", "--", "true")
 	if got.code != ExitOK {
@@ -294,6 +294,7 @@ func TestQueueFlagsMakeTheSpec(t *testing.T) {
 		}, Lifetime: session.Lifetime{
 			Timeout:     session.Duration(5 * time.Minute),
 			CommitOnEnd: 3,
+			KeepHome:    pointer(session.Duration(7 * 24 * time.Hour)),
 			Idle: &session.IdlePolicy{Lifetime: session.Duration(2 * 24 * time.Hour),
 				Network: session.Duration(1 * time.Hour),
 				Use: session.UsePolicy{Window: session.Duration(30 * time.Minute),
@@ -327,6 +328,7 @@ func TestWrongQueueFlagsLaunchNothing(t *testing.T) {
 	}{
 		"no kernel":                        {[]string{"--cluster", "0"}, ExitUsage, "--cluster 0"},
 		"no image to keep":                 {[]string{"--commit-on-end", "0"}, ExitUsage, "--commit-on-end 0"},
+		"a home that is kept in words":     {[]string{"--keep-home=long"}, ExitInvalid, "\"long\" is not a length of time"},
 		"a cluster in words":               {[]string{"--cluster", "two"}, ExitUsage, "two"},
 		"a priority in words":              {[]string{"--priority", "high"}, ExitUsage, "high"},
 		"after nothing":                    {[]string{"--after", ""}, ExitUsage, "--after"},
@@ -508,5 +510,21 @@ func TestKernelsAreChosen(t *testing.T) {
 	if got := f.run(t, "exec", "--kernel", "sub1", "train-a", "--", "true"); got.code != ExitOK ||
 		asked.Kernel != "sub1" {
 		t.Errorf("%+v, asked %+v", got, asked)
+	}
+}
+
+func TestAHomeIsKeptOnlyIfAsked(t *testing.T) {
+	f := newPlane(t)
+	f.serveSamples()
+	last := f.launching(t, pending)
+	none, month := session.Duration(0), session.Duration(30*24*time.Hour)
+	for flag, want := range map[string]*session.Duration{"": nil, "--keep-home": &month, "--keep-home=0": &none} {
+		args := []string{"run", "-d", "--image", "i"}
+		if flag != "" {
+			args = append(args, flag)
+		}
+		if got := f.run(t, args...); got.code != ExitOK || !reflect.DeepEqual(last.Load().Spec.KeepHome, want) {
+			t.Errorf("%q keeps it for %v, want %v: %+v", flag, last.Load().Spec.KeepHome, want, got)
+		}
 	}
 }

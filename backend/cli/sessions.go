@@ -272,9 +272,10 @@ func (p sessionCommands) stopCommand() *cobra.Command {
 	var force, wait bool
 	var timeout time.Duration
 	cmd := &cobra.Command{Use: "stop [--force] [--wait] [--yes] SESSION…",
-		Short: "Terminate sessions; their home directories are deleted",
+		Short: "Terminate sessions; their home directories are deleted unless they are kept",
 		Long: `Stop terminates sessions. On a terminal it asks first if that deletes files: those in the home
-directory outside of mounted folders. Use --yes to skip the question.`}
+directory outside of mounted folders. Use --yes to skip the question. slipway run --keep-home
+keeps the home directory as a folder.`}
 	p.yesFlag(cmd)
 	cmd.Flags().BoolVarP(&force, "force", "f", false, "remove the containers at once")
 	cmd.Flags().BoolVarP(&wait, "wait", "w", false, "wait until the sessions have ended")
@@ -328,7 +329,7 @@ func (p sessionCommands) stop(ctx context.Context, c *caller, ref string, reques
 // confirmLoss asks on a terminal before a session ends whose home directory has files. Files of the session's programs,
 // whose names begin with a dot, and mounted folders do not count.
 func (p sessionCommands) confirmLoss(ctx context.Context, c *caller, s api.Session) error {
-	if p.yes || s.Status != session.Running || !terminalCommands(p).hasTerminal() {
+	if p.yes || s.Status != session.Running || s.HomeFolder() != nil || !terminalCommands(p).hasTerminal() {
 		return nil
 	}
 	kept := map[string]bool{}

@@ -24,6 +24,7 @@ type specFlag struct {
 	kind         string // of its value, for the help
 	name, letter string
 	usage        string
+	usual        string // value of the flag without one; empty: it needs one
 	read         func(spec *session.Spec, text string) error
 	given        []string // its values
 }
@@ -70,6 +71,7 @@ type specFlags []*specFlag
 func (f specFlags) add(cmd *cobra.Command) {
 	for _, flag := range f {
 		added := cmd.Flags().VarPF(flag, flag.name, flag.letter, flag.usage)
+		added.NoOptDefVal = flag.usual
 		if flag.kind == "bool" {
 			added.NoOptDefVal = "true"
 		}
@@ -137,6 +139,9 @@ func (p runCommands) runFlags() specFlags {
 		field("bool", "no-ssh", "noSSH", "turn off SSH access to the session"),
 		field("int", "commit-on-end", "commitOnEnd",
 			"save an image when it ends, and keep this many of the newest with its name (default: none)"),
+		{kind: "string", name: "keep-home", usual: "30d", read: addKeepHome,
+			usage: "keep the home directory as a folder until it is unused for this long; 0: delete it with the " +
+				"session (default: the setting keepHome)"},
 		field("string", "label", "label", "project label for usage"),
 	}
 }
@@ -361,4 +366,12 @@ func shellWord(word string) string {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// addKeepHome sets how long the home is kept. Unlike other lengths, 0 is not the same as none.
+func addKeepHome(spec *session.Spec, text string) error {
+	if text == "0" {
+		text = "0s"
+	}
+	return recipe.Set(spec, "keepHome", text)
 }

@@ -39,6 +39,7 @@ func TestStopAsksBeforeItDeletesFiles(t *testing.T) {
 		says   string
 		args   []string
 		pipe   bool // there is no terminal
+		keeps  bool // its home is a folder
 		stops  bool
 	}{
 		"yes": {ref: "train-a", files: listing("a.txt", "b"), answer: "yes",
@@ -50,10 +51,16 @@ func TestStopAsksBeforeItDeletesFiles(t *testing.T) {
 		"without question": {ref: "train-a", files: listing("a.txt"), args: []string{"-y"}, stops: true},
 		"without terminal": {ref: "train-a", files: listing("a.txt"), pipe: true, stops: true},
 		"not running":      {ref: "waiting-one", files: lost, stops: true},
+		"kept":             {ref: "train-a", files: listing("a.txt"), keeps: true, stops: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newPlane(t)
 			f.sessions = sampleSessions()
+			for i := range f.sessions {
+				if c.keeps {
+					f.sessions[i].Folders = []session.FolderMount{{Folder: "home", Name: "home", Target: session.Home}}
+				}
+			}
 			f.handle("GET /api/v1/sessions/{id}/files", c.files)
 			var stopped atomic.Bool
 			f.handle("POST /api/v1/sessions/{id}/terminate", func(w http.ResponseWriter, r *http.Request) {

@@ -49,9 +49,9 @@ type Host interface {
 
 // Containers creates, runs and removes containers.
 type Containers interface {
-	// Create makes a container without starting it, adds the guest and prepares its home volume. A container with the
-	// same name and labels is returned as it is. Fails with engine_image_not-found, engine_call_conflict,
-	// engine_call_invalid, disk_write_no-space.
+	// Create makes a container without starting it, adds the guest and, unless a mount is the home, a volume as the
+	// home. A container with the same name and labels is returned as it is. Fails with engine_image_not-found,
+	// engine_call_conflict, engine_call_invalid, disk_write_no-space.
 	Create(ctx context.Context, c Container) (id string, err error)
 	// Start starts a created container and returns when its init runs. A running container stays; engine_start_failed.
 	Start(ctx context.Context, id string) error

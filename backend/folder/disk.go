@@ -4,6 +4,7 @@
 package folder
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -215,6 +216,60 @@ func (d Disk) Find(f session.Folder, sub string) (Source, error) {
 		join = d.Machine.Join
 	}
 	return Source{Path: join(d.Path(f), at), Device: device, Inode: inode}, nil
+}
+
+// MakeDirectory makes a directory in a folder, with those around it. It fails if something else is there, also a link.
+func (d Disk) MakeDirectory(f session.Folder, sub string) error {
+	tree, err := d.Open(f)
+	if err != nil {
+		return err
+	}
+	defer tree.Close()
+	at := "."
+	for part := range strings.SplitSeq(sub, "/") {
+		at = filepath.Join(at, part)
+		info, err := tree.root.Lstat(at)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			if err := tree.FS.Mkdir(at); err != nil {
+				return diskError(at, err)
+			}
+		case err != nil:
+			return diskError(at, err)
+		case !info.IsDir():
+			return session.NewError(session.CodeFolderConflict,
+				fmt.Sprintf("%q in the folder %s is not a directory, so nothing can be mounted there.", at, f.Name),
+				"Remove it or choose another path.")
+		}
+	}
+	return nil
+}
+
+// Empty reports whether a managed folder holds no files but those that every new home of its image has, or was not made
+// yet.
+func (d Disk) Empty(ctx context.Context, f session.Folder) (bool, error) {
+	if _, err := os.Lstat(d.Path(f)); errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	tree, err := d.Open(f)
+	if err != nil {
+		return false, err
+	}
+	defer tree.Close()
+	empty := true
+	err = fs.WalkDir(tree.root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() {
+			return ctx.Err()
+		}
+		if err == nil {
+			if info, err := entry.Info(); err == nil && isStartFile(tree.root, name, info) {
+				return nil
+			}
+		}
+		empty = false // also if it is unknown
+		return cmp.Or(ctx.Err(), fs.SkipAll)
+	})
+	return empty, err
 }
 
 // Remove removes the directory of a managed folder and its content; a linked one stays. It calls gone for everything

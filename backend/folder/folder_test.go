@@ -278,7 +278,7 @@ func TestAFolderIsRemovedWithAllThatIsInIt(t *testing.T) {
 		t.Errorf("there is still %v, %v", entries, err)
 	}
 	w.unharmed()
-	linked := session.Folder{ID: "abc", FolderLink: session.FolderLink{Path: w.outside}}
+	linked := session.Folder{ID: "abc", FolderOrigin: session.FolderOrigin{Path: w.outside}}
 	w.must(w.disk.Remove(t.Context(), linked, untold))
 	w.must(w.disk.PutBack(linked))
 	w.unharmed()
@@ -359,7 +359,7 @@ func TestALinkedFolderIsTheDirectoryThatWasLinked(t *testing.T) {
 			dir, err := filepath.EvalSymlinks(t.TempDir())
 			w.must(err)
 			linked := session.Folder{ID: "abc", Name: "linked",
-				FolderLink: session.FolderLink{Path: filepath.Join(dir, "linked")}}
+				FolderOrigin: session.FolderOrigin{Path: filepath.Join(dir, "linked")}}
 			w.must(errors.Join(os.MkdirAll(filepath.Join(linked.Path, filepath.Base(w.outside)), 0o755),
 				os.Mkdir(filepath.Join(dir, "another"), 0o755)))
 			info, err := os.Lstat(linked.Path)

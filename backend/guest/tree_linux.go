@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"slipway/backend/mountinfo"
+	"slipway/backend/session"
 )
 
 // tree is how the guest, which is root, accesses the container's file system. The image is not trusted, and folders of
@@ -230,6 +231,19 @@ func (p *place) names(most int) ([]string, error) {
 	return names, err
 }
 
+// bare reports whether a directory holds nothing but mounts.
+func (p *place) bare() bool {
+	names, err := p.names(-1)
+	return err == nil && !slices.ContainsFunc(names, func(name string) bool {
+		entry, err := p.step(name)
+		if err != nil {
+			return true
+		}
+		defer entry.close()
+		return entry.mount == p.mount
+	})
+}
+
 // add creates a file. It fails with fs.ErrExist if the name exists.
 func (p *place) add(name string, content []byte, mode fs.FileMode, uid, gid int) error {
 	file, err := openAt(p.fd(), name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW)
@@ -242,6 +256,19 @@ func (p *place) add(name string, content []byte, mode fs.FileMode, uid, gid int)
 		_ = unix.Unlinkat(p.fd(), name, 0)
 	}
 	return err
+}
+
+// markStartFile marks a file that was just added to a home. Without the mark it counts as the person's.
+func (p *place) markStartFile(name string) {
+	file, err := openAt(p.fd(), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK)
+	if err != nil {
+		return
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err == nil {
+		at := strconv.FormatInt(info.ModTime().UnixNano(), 10)
+		_ = unix.Fsetxattr(int(file.Fd()), session.StartFileMark, []byte(at), 0)
+	}
 }
 
 // replace atomically replaces an entry by a file that belongs to root.

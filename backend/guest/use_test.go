@@ -4,6 +4,8 @@ package guest_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"slipway/backend/guest/link"
 	"slipway/backend/session"
@@ -58,6 +62,32 @@ func TestUserIsKnownInImagesThatHaveOthers(t *testing.T) {
 	s := open(t, client, session.TerminalRequest{Cols: 80, Rows: 24})
 	s.typeLine("echo skel=$FROM_SKEL")
 	s.expect("skel=1")
+}
+
+func TestAFolderAsTheHomeGetsStartFilesOnce(t *testing.T) {
+	for _, used := range []bool{false, true} {
+		b := newBox(t, true)
+		home := t.TempDir()
+		must(t, errors.Join(os.Chown(home, 1234, 1234), os.Mkdir(filepath.Join(home, "data"), 0o755)))
+		b.binds = append(b.binds, home+":/home/work", t.TempDir()+":/home/work/data")
+		b.write("etc/skel/.bashrc", "true\n")
+		if used {
+			must(t, os.WriteFile(filepath.Join(home, "notes"), nil, 0o600))
+		}
+		run(t, b.start().connect(), "true")
+		file, err := os.Stat(filepath.Join(home, ".bashrc"))
+		if used != (err != nil) {
+			t.Errorf("used before: %t: the start file is %v", used, err)
+		}
+		if used {
+			continue
+		}
+		value := make([]byte, 32)
+		n, err := unix.Getxattr(filepath.Join(home, ".bashrc"), session.StartFileMark, value)
+		if err != nil || string(value[:n]) != fmt.Sprint(file.ModTime().UnixNano()) {
+			t.Errorf("its mark is %q, %v", value[:max(n, 0)], err)
+		}
+	}
 }
 
 func TestMountsInTheHomeAreLeftAlone(t *testing.T) {

@@ -78,12 +78,17 @@ func editFile(dir *place, name string, mode fs.FileMode, edit func([]string) []s
 	return dir.replace(name, content, mode)
 }
 
-// prepareHome makes a new home and its content the work user's, except for mounts in it.
+// prepareHome makes a new home and its content the work user's, except for mounts in it. A home that is the work user's
+// is a folder, or was prepared before.
 func (c *container) prepareHome() error {
-	if int(c.held.home.stat.Uid) == c.uid && c.uid != 0 {
-		return nil // it was prepared before
+	home := c.held.home
+	switch {
+	case int(home.stat.Uid) != c.uid || c.uid == 0:
+		return errors.Join(home.give(c.uid, c.gid), c.copySkeleton())
+	case home.bare():
+		return c.copySkeleton()
 	}
-	return errors.Join(c.held.home.give(c.uid, c.gid), c.copySkeleton())
+	return nil
 }
 
 // copySkeleton copies the image's start files, if it has any, to a new home, as useradd does, but only plain files.
@@ -102,7 +107,10 @@ func (c *container) copySkeleton() error {
 		if err != nil {
 			continue
 		}
-		if err := c.held.home.add(name, data, 0o644, c.uid, c.gid); err != nil && !errors.Is(err, fs.ErrExist) {
+		switch err := c.held.home.add(name, data, 0o644, c.uid, c.gid); {
+		case err == nil:
+			c.held.home.markStartFile(name)
+		case !errors.Is(err, fs.ErrExist):
 			return err
 		}
 	}

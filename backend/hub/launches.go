@@ -47,6 +47,7 @@ func (l *launches) launch(ctx context.Context, req LaunchRequest) (session.Sessi
 		s, _, err := l.Get(ctx, string(id))
 		return s, err
 	}
+	req.Spec = l.withSettings(req.Spec)
 	m, err := l.agentFor(ctx, req)
 	if err != nil {
 		return session.Session{}, err
@@ -75,6 +76,15 @@ func (l *launches) launch(ctx context.Context, req LaunchRequest) (session.Sessi
 	}
 	l.learn(m, s)
 	return s, nil
+}
+
+// withSettings fills in what the person's settings choose.
+func (l *launches) withSettings(spec session.Spec) session.Spec {
+	keep, err := session.ParseDuration(l.person.Settings().KeepHome)
+	if spec.KeepHome == nil && err == nil && keep > 0 {
+		spec.KeepHome = &keep
+	}
+	return spec
 }
 
 // learn stores a session that an agent has returned, since its name counts before its event arrives, and the connection

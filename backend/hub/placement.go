@@ -26,6 +26,7 @@ type Forecast struct {
 // Preview returns what a launch of count sessions for an owner would do; an empty owner is the user. It fails only if
 // no agent answers.
 func (l *launches) Preview(ctx context.Context, owner string, spec session.Spec, count int) (Preview, error) {
+	spec = l.withSettings(spec)
 	m, candidates, wrong := l.named(spec)
 	if len(candidates) == 0 {
 		return Preview{}, firstError(nil)

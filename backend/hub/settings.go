@@ -27,6 +27,8 @@ type Settings struct {
 	Notifications  bool   `json:"notifications"`  // by the desktop or the browser
 	Zoom           int    `json:"zoom"`           // window zoom on Linux, in percent
 	Autostart      bool   `json:"autostart"`      // in the background, at login
+	// how long the home of a session is kept unused after its end, for example 30d; 0: it is deleted with the session
+	KeepHome string `json:"keepHome"`
 }
 
 const settingsKey = "hub.settings"

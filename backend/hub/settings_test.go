@@ -34,7 +34,7 @@ func TestSettings(t *testing.T) {
 	h := openWith(t, &hubtest.Shelf{}, file)
 	want := hub.Settings{Theme: "dark", Density: "compact", Language: "ko", CloseKeeps: "keep", TerminalFont: 16,
 		TerminalFamily: "Fira Code", TerminalTheme: "contrast", TerminalBell: "sound", TerminalPaste: "several",
-		TerminalReader: true, Notifications: true, Zoom: 150}
+		TerminalReader: true, Notifications: true, Zoom: 150, KeepHome: "30d"}
 	if err := h.SaveSettings(want); err != nil {
 		t.Fatal(err)
 	}
@@ -44,9 +44,9 @@ func TestSettings(t *testing.T) {
 	t.Run("every wrong value is named and nothing is saved", func(t *testing.T) {
 		err := h.SaveSettings(hub.Settings{Theme: "pink", Density: "x", Language: "xx", CloseKeeps: "x",
 			TerminalFont: 99, TerminalFamily: "x', y", TerminalTheme: "pink", TerminalBell: "x", TerminalPaste: "x",
-			Zoom: 201})
+			Zoom: 201, KeepHome: "long"})
 		var e *session.Error
-		if !errors.As(err, &e) || len(e.Fields) != 10 || h.Settings() != want {
+		if !errors.As(err, &e) || len(e.Fields) != 11 || h.Settings() != want {
 			t.Fatalf("error %+v, settings %+v", err, h.Settings())
 		}
 	})
@@ -145,5 +145,28 @@ func TestWhatStartsSlipwayAtLoginFollowsTheSetting(t *testing.T) {
 	at.fault = nil
 	if err := save(nil); err != nil || at.on {
 		t.Fatalf("turned off: %v, %+v", err, at)
+	}
+}
+
+func TestTheSettingKeepsTheHomesOfLaunchesThatSayNothing(t *testing.T) {
+	w := open(t, "local")
+	w.run(t)
+	if _, err := w.SaveSetting(map[string]any{"keepHome": "7d"}); err != nil {
+		t.Fatal(err)
+	}
+	none, week, year := session.Duration(0), session.Duration(7*24*time.Hour), session.Duration(365*24*time.Hour)
+	for _, c := range []struct{ asked, want *session.Duration }{{nil, &week}, {&none, &none}, {&year, &year}} {
+		asked := session.Spec{Image: "a:1", Lifetime: session.Lifetime{KeepHome: c.asked}}
+		s, err := w.Launch(t.Context(), hub.LaunchRequest{Spec: asked})
+		if err != nil || *s.Spec.KeepHome != *c.want {
+			t.Errorf("asked for %v it keeps the home for %v, %v", c.asked, s.Spec.KeepHome, err)
+		}
+		p, err := w.Preview(t.Context(), "", asked, 1)
+		if err != nil || *p.Spec.KeepHome != *c.want {
+			t.Errorf("asked for %v the preview keeps the home for %v, %v", c.asked, p.Spec.KeepHome, err)
+		}
+	}
+	if recent := w.Recents()[2].Spec; recent.KeepHome != nil {
+		t.Errorf("the setting of today is kept for later: %v", recent.KeepHome)
 	}
 }

@@ -118,6 +118,9 @@ func (l *shellLine) queue(spec session.Spec) {
 	l.some("--pending-timeout", lengthOut(spec.PendingTimeout))
 	l.some("--label", spec.Label)
 	l.number("--commit-on-end", spec.CommitOnEnd)
+	if spec.KeepHome != nil {
+		*l = append(*l, "--keep-home="+spec.KeepHome.String())
+	}
 	if spec.Idle == nil {
 		return
 	}

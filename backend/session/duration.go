@@ -95,6 +95,7 @@ type unit struct {
 var units = map[string]unit{
 	"timeout": {KindInvalid, "A timeout", "Write for example 30m, or leave it empty.",
 		"Leave it empty for no timeout."},
+	"keepHome": {KindRange, "", "Write for example 30d, or 0 to delete the home with the session.", ""},
 	"pendingTimeout": {KindRange, "The longest wait", "Write for example 2h, or leave it empty to wait without limit.",
 		""},
 	"resources.memory": {KindRange, "", "Write for example 2g.", ""},
@@ -122,7 +123,7 @@ func ReadUnit(field, text string, into encoding.TextUnmarshaler) *FieldError {
 		}
 		return fault
 	}
-	if length, ok := into.(*Duration); ok && *length == 0 {
+	if length, ok := into.(*Duration); ok && *length == 0 && rule.what != "" {
 		fault.Message = rule.what + " is at least 1 s."
 		if rule.none != "" {
 			fault.Hint = rule.none

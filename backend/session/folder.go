@@ -66,7 +66,7 @@ type Folder struct {
 	Permission FolderPermission `json:"permission"`
 	Mode       FolderMode       `json:"mode"`
 	State      FolderState      `json:"state"`
-	FolderLink
+	FolderOrigin
 	Problem   string         `json:"problem,omitempty"` // why it is not deleted yet, in a sentence
 	CreatedAt time.Time      `json:"createdAt"`
 	TrashedAt *time.Time     `json:"trashedAt,omitempty"`
@@ -76,11 +76,21 @@ type Folder struct {
 	Removed   *FolderRemoval `json:"removed,omitempty"`  // what is deleted of it permanently; nil: nothing
 }
 
-// FolderLink is the directory that a folder links.
-type FolderLink struct {
+// FolderOrigin is where the content of a folder comes from: the agent's own data, or a directory that it links.
+type FolderOrigin struct {
 	Path    string `json:"path,omitempty"`    // empty: it lies in the agent's own data
 	Inode   uint64 `json:"inode,omitempty"`   // 0: it was linked before this was kept
 	Missing bool   `json:"missing,omitempty"` // it is not there
+	// it is the home of a session, kept for a time; nil: it is not, or is kept for good
+	Home *FolderHome `json:"home,omitempty"`
+}
+
+// FolderHome is what is special about a folder that is the kept home of a session ([Spec.KeepHome]).
+type FolderHome struct {
+	Session ID         `json:"session"`
+	Name    string     `json:"name"`            // of the session, when the folder was made
+	Keep    Duration   `json:"keep"`            // time without use after which it is deleted
+	Until   *time.Time `json:"until,omitempty"` // when it is deleted; nil: a session uses it
 }
 
 // Auto reports whether the folder is mounted into every session of its owner.
@@ -138,6 +148,7 @@ type FolderUser struct {
 	Session ID     `json:"session"`
 	Name    string `json:"name"`
 	Owner   string `json:"owner,omitempty"`
+	Home    bool   `json:"home,omitempty"` // it is the home of the session
 }
 
 // FolderFilter selects folders. The zero filter selects all of them.
@@ -159,6 +170,7 @@ type FolderChange struct {
 	Name       *string           `json:"name,omitempty"`
 	Permission *FolderPermission `json:"permission,omitempty"`
 	Mode       *FolderMode       `json:"mode,omitempty"`
+	Keep       bool              `json:"keep,omitempty"` // keep the home of a session for good
 }
 
 // FolderMount is a folder as it is mounted into one session.

@@ -13,6 +13,10 @@ import (
 // Home is the home and working directory of every session.
 const Home = "/home/work"
 
+// StartFileMark is the extended attribute of a file that the guest copied from the image into a new home. It has the time
+// of its last change in nanoseconds since 1970, so that a file that was changed since is not taken for one.
+const StartFileMark = "user.slipway.start-file"
+
 // MountTarget returns where m appears in the session: an absolute, clean path. An empty target is the name of the
 // folder or the base name of the source, a relative one is under [Home].
 func MountTarget(m Mount) string {
@@ -62,7 +66,7 @@ func (s Spec) validateMounts(f *findings) {
 		}
 		target := MountTarget(m)
 		for _, other := range targets {
-			if code, said := checkOverlap(target, other); said.Say != "" {
+			if code, said := checkOverlap(target, other); said.Say != "" && !inHome(target, other) {
 				f.say(field+".target", code, said)
 				break
 			}
@@ -104,8 +108,10 @@ func checkTarget(m Mount) (Kind, Phrase) {
 		return KindInvalid, Say("targetCharacters")
 	case slices.Contains(strings.Split(m.Target, "/"), ".."):
 		return KindInvalid, Say("targetUp")
-	case target == Home:
+	case target == Home && m.Folder == "":
 		return KindReserved, Say("targetHome")
+	case target == Home && m.ReadOnly:
+		return KindConflict, Say("targetHomeReadOnly")
 	case reservedTarget(target):
 		return KindReserved, Say("targetSystem", Fill("target", Clip(target)))
 	}
@@ -135,6 +141,9 @@ func checkOverlap(target, other string) (Kind, Phrase) {
 	}
 	return "", Phrase{}
 }
+
+// inHome reports whether one of two targets is the home and the other lies in it, where the agent makes mount points.
+func inHome(a, b string) bool { return a != b && (a == Home || b == Home) && Overlap(a, b) }
 
 // Overlap reports whether two absolute, clean targets are one, or one lies in the other.
 func Overlap(a, b string) bool { return within(a, b) || within(b, a) }

@@ -196,6 +196,37 @@ func (s Session) Kernel(name string) (Kernel, bool) {
 	return Kernel{}, false
 }
 
+// Succeeded reports whether a session has ended well: a batch session in success, another one without an error.
+func (s Session) Succeeded() bool {
+	if s.Spec.Type == Batch {
+		return s.Result == ResultSuccess
+	}
+	return s.Status == Terminated && s.Error == nil
+}
+
+// HomeFolder is the folder that is mounted as the home; nil: the home is deleted with the session.
+func (s Session) HomeFolder() *FolderMount {
+	i := slices.IndexFunc(s.Folders, func(m FolderMount) bool { return m.Target == Home })
+	if i < 0 {
+		return nil
+	}
+	return &s.Folders[i]
+}
+
+// UserOf describes the session as the user of a folder, if it has the folder mounted.
+func (s Session) UserOf(folder FolderID) (user []FolderUser) {
+	for _, m := range s.Folders {
+		if m.Folder != folder {
+			continue
+		}
+		if len(user) == 0 {
+			user = []FolderUser{{Session: s.ID, Name: s.Name, Owner: s.Owner}}
+		}
+		user[0].Home = user[0].Home || m.Target == Home
+	}
+	return user
+}
+
 // Containers are the known ids of the session's containers.
 func (s Session) Containers() (ids []string) {
 	for _, k := range s.Kernels {

@@ -34,6 +34,9 @@ func TestValidateAcceptsWhatPeopleAskFor(t *testing.T) {
 			{Source: `C:\Users\me\files`, Target: "files", ReadOnly: true}, {Source: "/y", Target: "/data"},
 			{Source: "/z", Target: ".cache/pip"},
 		}},
+		"a folder as the home, and in it": {Image: "debian", Mounts: []Mount{{Folder: "notes", Target: Home},
+			{Source: "/srv/data"}, {Folder: "more"}}, Lifetime: Lifetime{KeepHome: new(Duration(time.Hour))}},
+		"a home that is deleted": {Image: "debian", Lifetime: Lifetime{KeepHome: new(Duration)}},
 		"all of the machine": {Image: "debian", Resources: Resources{CPU: 8, Memory: 16 * gpu.GiB, Shm: 15 * gpu.GiB}},
 		"the least memory":   {Image: "debian", Resources: Resources{Memory: MinMemory}},
 		"an image id":        {Image: "sha256:" + strings.Repeat("0", 64)},
@@ -68,6 +71,13 @@ func TestValidateRefusesEachField(t *testing.T) {
 		{"name with a blank", with(valid(), func(s *Spec) { s.Name = "ab cd" }), "name", KindInvalid},
 		{"name not ASCII", with(valid(), func(s *Spec) { s.Name = "größe" }), "name", KindInvalid},
 		{"name with a line end", with(valid(), func(s *Spec) { s.Name = "abcd\n" }), "name", KindInvalid},
+		{"a home for no time", with(valid(), func(s *Spec) { s.KeepHome = new(Duration(1)) }), "keepHome", KindRange},
+		{"a read-only home", with(valid(), func(s *Spec) {
+			s.Mounts = []Mount{{Folder: "notes", Target: Home, ReadOnly: true}}
+		}), "mounts[0].target", KindConflict},
+		{"two homes", with(valid(), func(s *Spec) {
+			s.Mounts = []Mount{{Folder: "notes", Target: Home}, {Folder: "more", Target: "."}}
+		}), "mounts[1].target", KindDuplicate},
 		{"batch without a command", with(batch(), func(s *Spec) { s.Command = " \n" }), "command", KindRequired},
 		{"command with NUL", with(batch(), func(s *Spec) { s.Command = "a\x00" }), "command", KindInvalid},
 		{"command too long", with(batch(), func(s *Spec) { s.Command = strings.Repeat("a", 1<<17) }), "command",

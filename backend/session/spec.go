@@ -68,6 +68,15 @@ type Lifetime struct {
 	Idle    *IdlePolicy `json:"idle,omitempty"` // nil: the agent's own
 	// make an image of it as it ends, and keep this many of the newest under its name; 0: none
 	CommitOnEnd int `json:"commitOnEnd,omitempty"`
+	// keep the home after the end, as a folder that is deleted after this long without use; 0: delete it with the
+	// session; nil: the person's setting
+	KeepHome *Duration `json:"keepHome,omitempty"`
+}
+
+// KeepsHome reports whether the home of the session is to become a folder.
+func (s Spec) KeepsHome() bool {
+	return s.KeepHome != nil && *s.KeepHome > 0 &&
+		!slices.ContainsFunc(s.Mounts, func(m Mount) bool { return MountTarget(m) == Home })
 }
 
 // DefaultPriority is the priority of a session without one.

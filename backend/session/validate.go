@@ -243,6 +243,9 @@ func (s Spec) validateQueue(f *findings) {
 	f.refuse(s.PendingTimeout != 0 && !plausible(s.PendingTimeout, Duration(time.Second)), "pendingTimeout", KindRange,
 		"The longest wait is not between 1 s and 520 w.",
 		"Write a whole number with s, m, h, d or w, for example 2h, or leave it empty to wait without limit.")
+	f.refuse(s.KeepHome != nil && *s.KeepHome != 0 && !plausible(*s.KeepHome, Duration(time.Second)), "keepHome",
+		KindRange, "The time for which the home is kept is not between 1 s and 520 w.",
+		"Write a whole number with s, m, h, d or w, for example 30d, or 0 to delete it with the session.")
 	f.append(ValidateLabel(s.Label))
 	if s.Idle != nil {
 		*f = append(*f, s.Idle.Validate("idle")...)

@@ -1,8 +1,6 @@
 package store
 
 import (
-	"slices"
-
 	"slipway/backend/session"
 )
 
@@ -56,10 +54,7 @@ func (t *Tx) FolderUsers(id session.FolderID) ([]session.FolderUser, error) {
 		if err != nil {
 			return err
 		}
-		if slices.ContainsFunc(r.Session.Folders, func(m session.FolderMount) bool { return m.Folder == id }) {
-			users = append(users, session.FolderUser{Session: r.Session.ID, Name: r.Session.Name,
-				Owner: r.Session.Owner})
-		}
+		users = append(users, r.Session.UserOf(id)...)
 		return nil
 	})
 	return users, err

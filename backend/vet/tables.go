@@ -225,7 +225,8 @@ var places = Tables{Fields: map[reflect.Type]Fields{
 	reflect.TypeFor[session.Folder](): {
 		"Name": folder, "Owner": Maybe(Owner), "Agent": Line(64), "Problem": Message, "UsedBy": List(MostSessions),
 	},
-	reflect.TypeFor[session.FolderLink]():    {"Path": Maybe(absolute), "Inode": Free},
+	reflect.TypeFor[session.FolderOrigin]():  {"Path": Maybe(absolute), "Inode": Free},
+	reflect.TypeFor[session.FolderHome]():    {"Name": name},
 	reflect.TypeFor[session.FolderUsage]():   {"Files": count},
 	reflect.TypeFor[session.FolderRemoval](): {"Files": count, "OfFiles": count},
 	reflect.TypeFor[session.FolderUser]():    {"Name": name, "Owner": Maybe(Owner)},

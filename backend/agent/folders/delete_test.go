@@ -51,7 +51,9 @@ func (w *world) start() {
 	}
 	w.store = s
 	w.folders = New(Config{Host: host.Host{Agent: "local", Owner: "ada", UID: os.Getuid(), GID: os.Getgid(),
-		Records: records.New(records.Config{Store: s, Trouble: func() {}}), Log: slog.New(slog.DiscardHandler)},
+		Records: records.New(records.Config{Store: s, Trouble: func() {}, Tell: func([]session.Session) {},
+			Dress: func(s session.Session) session.Session { return s },
+			Ended: func(session.ID) time.Time { return time.Now() }}), Log: slog.New(slog.DiscardHandler)},
 		Dir: filepath.Join(w.dir, "folders"), OffLimits: w.OffLimits, Opened: w.Opened, Remove: w.remove})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})

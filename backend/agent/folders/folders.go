@@ -17,6 +17,7 @@ import (
 	"slipway/backend/folder"
 	"slipway/backend/hostfs"
 	"slipway/backend/offlimits"
+	"slipway/backend/pace"
 	"slipway/backend/session"
 	"slipway/backend/store"
 	"slipway/gpu"
@@ -42,17 +43,18 @@ type Folders struct {
 	config  Config
 	disk    folder.Disk
 	counter *folder.Counter
-	due     chan struct{} // of capacity 1: a folder is to be deleted
+	due     chan struct{} // of capacity 1: a folder may have to be deleted
 
 	mu    sync.Mutex // guards everything below
 	dirty map[session.FolderID]bool
-	going *removal // the folder that is deleted now
+	ended map[session.FolderID]bool // a session that used it has ended
+	going *removal                  // the folder that is deleted now
 }
 
 // New returns the folders of a machine. Run counts and deletes them.
 func New(config Config) *Folders {
 	f := &Folders{config: config, disk: folder.NewDisk(config.Dir, config.UID, config.GID),
-		due: make(chan struct{}, 1), dirty: map[session.FolderID]bool{}}
+		due: make(chan struct{}, 1), dirty: map[session.FolderID]bool{}, ended: map[session.FolderID]bool{}}
 	f.disk.Machine = config.Machine
 	if config.Remove == nil {
 		f.config.Remove = f.disk.Remove
@@ -66,10 +68,15 @@ func (f *Folders) Run(ctx context.Context) {
 	var group sync.WaitGroup
 	group.Go(func() { f.counter.Run(ctx) })
 	for {
-		pending := f.deletePending(ctx)
+		next, err := f.settleHomes(ctx)
+		if err != nil {
+			f.config.Log.Warn("kept homes could not be followed", "error", err)
+		}
 		again := make(<-chan time.Time)
-		if pending {
+		if left := f.deletePending(ctx); left || err != nil {
 			again = f.config.Clock.Timer(retryDelete).C
+		} else if !next.IsZero() {
+			again = f.config.Clock.Timer(f.config.Clock.Until(next)).C
 		}
 		select {
 		case <-f.due:
@@ -117,6 +124,10 @@ func (f *Folders) dress(one session.Folder, users []session.FolderUser) session.
 		one.Removed = f.removed(one)
 		return one
 	}
+	if one.Home != nil && len(users) > 0 {
+		one.Home = new(*one.Home)
+		one.Home.Until = nil
+	}
 	if one.Missing = f.disk.Missing(one); one.Missing {
 		return one
 	}
@@ -152,7 +163,7 @@ func (f *Folders) ListFolders(_ context.Context, filter session.FolderFilter) ([
 }
 
 func (f *Folders) folderUsers() (map[session.FolderID][]session.FolderUser, error) {
-	live, _, err := f.config.Records.Live()
+	live, err := f.config.Records.LiveSessions()
 	if err != nil {
 		return nil, err
 	}
@@ -162,8 +173,7 @@ func (f *Folders) folderUsers() (map[session.FolderID][]session.FolderUser, erro
 		for _, m := range s.Folders {
 			if !mounted[m.Folder] {
 				mounted[m.Folder] = true
-				users[m.Folder] = append(users[m.Folder],
-					session.FolderUser{Session: s.ID, Name: s.Name, Owner: s.Owner})
+				users[m.Folder] = append(users[m.Folder], s.UserOf(m.Folder)...)
 			}
 		}
 	}
@@ -210,11 +220,7 @@ func (f *Folders) CreateFolder(ctx context.Context, req session.FolderRequest) (
 		if err != nil {
 			return err
 		}
-		if len(all) >= session.MaxFolders {
-			return conflict("Delete folders that are no longer needed.",
-				"There are %d folders on this machine already.", len(all))
-		}
-		if err := nameFree(all, one); err != nil {
+		if err := cmp.Or(roomFor(all), nameFree(all, one)); err != nil {
 			return err
 		}
 		delete(opened, one.Owner)
@@ -240,6 +246,15 @@ func (f *Folders) link(one *session.Folder, path string) error {
 	}
 	one.Path, one.Inode = found.Path, found.Inode
 	return nil
+}
+
+// roomFor fails if the machine has as many folders as it may have.
+func roomFor(all []session.Folder) error {
+	if len(all) < session.MaxFolders {
+		return nil
+	}
+	return conflict("Delete folders that are no longer needed.", "There are %d folders on this machine already.",
+		len(all))
 }
 
 // nameFree fails if another ready folder of the same person has the name.
@@ -288,6 +303,9 @@ func (f *Folders) UpdateFolder(ctx context.Context, id session.FolderID,
 		if change.Mode != nil {
 			one.Mode = *change.Mode
 		}
+		if change.Keep {
+			one.Home = nil
+		}
 		if change.Name == nil {
 			return nil
 		}
@@ -331,6 +349,7 @@ func unused(tx *store.Tx, op string, one session.Folder) error {
 }
 
 func (f *Folders) RestoreFolder(ctx context.Context, id session.FolderID) (session.Folder, error) {
+	defer pace.Signal(f.due) // the time of a kept home begins
 	return f.changeFolder(ctx, id, func(tx *store.Tx, one *session.Folder) error {
 		switch one.State {
 		case session.FolderReady:
@@ -348,6 +367,9 @@ func (f *Folders) RestoreFolder(ctx context.Context, id session.FolderID) (sessi
 			return err
 		}
 		one.State, one.TrashedAt, one.Removed = session.FolderReady, nil, nil
+		if one.Home != nil {
+			one.Home.Until = new(f.config.Clock.Now().UTC().Add(time.Duration(one.Home.Keep)))
+		}
 		return nil
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"slipway/backend/engine"
 	"slipway/backend/folder"
 	"slipway/backend/offlimits"
+	"slipway/backend/pace"
 	"slipway/backend/session"
 	"slipway/backend/store"
 )
@@ -30,6 +31,12 @@ func (f *Folders) Find(owner string, spec session.Spec) (session.Spec, []session
 	}
 	own := slices.DeleteFunc(all,
 		func(f session.Folder) bool { return f.Owner != owner || f.State != session.FolderReady })
+	var users map[session.FolderID][]session.FolderUser
+	if len(own) > 0 {
+		if users, err = f.folderUsers(); err != nil {
+			return spec, nil, nil, err
+		}
+	}
 	spec.Mounts = slices.Clone(spec.Mounts)
 	var wrong []session.FieldError
 	var found []session.FolderMount
@@ -56,10 +63,15 @@ func (f *Folders) Find(owner string, spec session.Spec) (session.Spec, []session
 				continue
 			}
 		}
-		found = append(found, session.FolderMount{Folder: own[at].ID, Name: own[at].Name, Path: m.Path,
-			Target: session.MountTarget(*m), ReadOnly: m.ReadOnly || own[at].Permission == session.FolderReadOnly})
+		mount := session.FolderMount{Folder: own[at].ID, Name: own[at].Name, Path: m.Path,
+			Target: session.MountTarget(*m), ReadOnly: m.ReadOnly || own[at].Permission == session.FolderReadOnly}
+		if unfit := unfitHome(mount, own[at], users[own[at].ID]); unfit.Say != "" {
+			wrong = append(wrong, session.Fault(field+".target", session.KindConflict, unfit))
+			continue
+		}
+		found = append(found, mount)
 	}
-	return spec, append(found, automatic(own, spec, found)...), wrong, nil
+	return spec, append(found, automatic(own, spec, found, users)...), wrong, nil
 }
 
 func quoted(name string) string {
@@ -70,16 +82,19 @@ func quoted(name string) string {
 }
 
 // automatic are the folders that are mounted unasked: those that begin with a dot, unless the spec uses their place.
-func automatic(own []session.Folder, spec session.Spec, found []session.FolderMount) []session.FolderMount {
+func automatic(own []session.Folder, spec session.Spec, found []session.FolderMount,
+	users map[session.FolderID][]session.FolderUser) []session.FolderMount {
 	var mounts []session.FolderMount
 	for _, f := range own {
 		mount := session.FolderMount{Folder: f.ID, Name: f.Name,
 			Target:   session.MountTarget(session.Mount{Folder: f.Name}),
 			ReadOnly: f.Permission == session.FolderReadOnly, Auto: true}
 		named := slices.ContainsFunc(found, func(m session.FolderMount) bool { return m.Folder == f.ID })
-		taken := slices.ContainsFunc(spec.Mounts,
-			func(m session.Mount) bool { return session.Overlap(session.MountTarget(m), mount.Target) })
-		if f.Auto() && !named && !taken {
+		taken := slices.ContainsFunc(spec.Mounts, func(m session.Mount) bool {
+			target := session.MountTarget(m)
+			return target != session.Home && session.Overlap(target, mount.Target)
+		})
+		if f.Auto() && !named && !taken && unfitHome(mount, f, users[f.ID]).Say == "" {
 			mounts = append(mounts, mount)
 		}
 	}
@@ -138,10 +153,24 @@ func (f *Folders) Mounts(s session.Session) (Mounted, error) {
 		}
 		all.add(found, m.Target, m.ReadOnly)
 	}
+	users, err := f.folderUsers()
+	if err != nil {
+		return Mounted{}, err
+	}
 	for _, m := range s.Folders {
 		one, err := f.config.Records.Folder(m.Folder)
 		if err != nil {
 			return Mounted{}, err
+		}
+		others := slices.DeleteFunc(slices.Clone(users[m.Folder]),
+			func(u session.FolderUser) bool { return u.Session == s.ID })
+		if unfit := unfitHome(m, one, others); unfit.Say != "" {
+			return Mounted{}, session.NewError(session.CodeFolderConflict, unfit.English(), "")
+		}
+		if m.Target == session.Home {
+			if err := f.prepareHome(one, m, s); err != nil {
+				return Mounted{}, err
+			}
 		}
 		source, err := f.disk.Find(one, m.Path)
 		if err != nil {
@@ -162,11 +191,17 @@ func (f *Folders) Mounts(s session.Session) (Mounted, error) {
 	return all, nil
 }
 
-// Used notes that a session may have changed what it mounts.
+// Used notes that a session may have changed what it mounts, and whether it has ended.
 func (f *Folders) Used(s session.Session) {
 	for _, m := range s.Folders {
 		if !m.ReadOnly {
 			f.touched(m.Folder)
+		}
+		if s.Status.Terminal() {
+			f.mu.Lock()
+			f.ended[m.Folder] = true
+			f.mu.Unlock()
+			pace.Signal(f.due)
 		}
 	}
 }

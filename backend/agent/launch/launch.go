@@ -266,6 +266,13 @@ func (l *launch) createContainers(ctx context.Context) error {
 
 func (l *launch) createAll(ctx context.Context) ([]string, error) {
 	l.containers = nil
+	if l.session.Spec.KeepsHome() {
+		s, err := l.change(l.runner.config.Folders.AddHome)
+		if err != nil {
+			return nil, err
+		}
+		l.session = s
+	}
 	mounts, err := l.runner.config.Folders.Mounts(l.session)
 	if err != nil {
 		return nil, err

@@ -81,6 +81,12 @@ func (d *Draft) PutPhase(p session.Phase) error {
 	return d.tx.PutPhase(&p)
 }
 
+// ListFolders returns all folders of the machine, in the transaction of the draft.
+func (d *Draft) ListFolders() ([]session.Folder, error) { return d.tx.Folders() }
+
+// PutFolder stores a folder together with the draft.
+func (d *Draft) PutFolder(f session.Folder) error { return d.tx.PutFolder(f) }
+
 // Begin opens a row for a phase. A row that waits for another attempt is reopened with a raised count.
 func (d *Draft) Begin(name session.PhaseName, to session.Status) error {
 	p, found, err := d.Phase(name)

@@ -120,7 +120,7 @@ func advise(spec session.Spec) []session.FieldError {
 	if r := spec.Resources; r.Memory-r.Shm < 2*r.Shm && r.Shm > 64*gpu.MiB {
 		advice = append(advice, session.Fault("resources.shm", session.KindRange, session.Say("shmLarge")))
 	}
-	if len(spec.Mounts) == 0 {
+	if len(spec.Mounts) == 0 && !spec.KeepsHome() {
 		advice = append(advice, session.FieldError{Field: "mounts", Kind: session.KindRequired,
 			Message: "No folder is mounted.", Hint: "The session's home is deleted when it ends."})
 	}

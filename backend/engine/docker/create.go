@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/containerd/errdefs"
@@ -106,7 +107,7 @@ func validate(c engine.Container) error {
 	case len(labelsOf(c.Name, c.Labels)) == 0:
 		return invalid("The name of a container must begin with that of its session.")
 	}
-	taken := map[string]bool{session.Home: true}
+	taken := map[string]bool{}
 	for _, m := range c.Mounts {
 		target := path.Clean(m.Target)
 		switch {
@@ -268,7 +269,7 @@ func hostConfig(c engine.Container, facts *daemon.Facts) *container.HostConfig {
 	return h
 }
 
-// mounts lists the guest's own files, the home and the spool, then the mounts of the session.
+// mounts lists the guest's own files and the spool, the home unless the session mounts one, then what it mounts.
 func mounts(c engine.Container, k *kernel) []mount.Mount {
 	bind := func(from, to string, readOnly bool) mount.Mount {
 		return mount.Mount{Type: mount.TypeBind, Source: from, Target: to, ReadOnly: readOnly}
@@ -281,8 +282,11 @@ func mounts(c engine.Container, k *kernel) []mount.Mount {
 		bind(k.guestPath(), "/.slipway/guest", true),
 		bind(k.configPath(), "/.slipway/config.json", true),
 		bind(k.linkPath(), "/.slipway/link", true),
-		{Type: mount.TypeVolume, Source: homeVolume(c.Labels), Target: session.Home, VolumeOptions: volume},
 		{Type: mount.TypeVolume, Target: "/.slipway/spool", VolumeOptions: volume},
+	}
+	if !slices.ContainsFunc(c.Mounts, func(m session.Mount) bool { return path.Clean(m.Target) == session.Home }) {
+		list = append(list, mount.Mount{Type: mount.TypeVolume, Source: homeVolume(c.Labels), Target: session.Home,
+			VolumeOptions: volume})
 	}
 	for _, m := range c.Mounts {
 		list = append(list, bind(m.Source, m.Target, m.ReadOnly))

@@ -199,8 +199,9 @@ func TestCreateRefusesWhatDockerWould(t *testing.T) {
 		{"two ways to write one target", func(c *engine.Container) {
 			c.Mounts = []session.Mount{{Source: "/tmp", Target: "/d/"}, {Source: "/var", Target: "//d"}}
 		}, "engine_call_invalid"},
-		{"a mount over the home", func(c *engine.Container) {
-			c.Mounts = []session.Mount{{Source: "/tmp", Target: session.Home}}
+		{"two mounts over the home", func(c *engine.Container) {
+			c.Mounts = []session.Mount{{Source: "/tmp", Target: session.Home},
+				{Source: "/var", Target: session.Home + "/"}}
 		}, "engine_call_invalid"},
 		{"a relative target", func(c *engine.Container) { c.Mounts = []session.Mount{{Source: "/tmp", Target: "d"}} },
 			"engine_call_invalid"},

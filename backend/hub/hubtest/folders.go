@@ -46,7 +46,7 @@ func (f *folders) CreateFolder(_ context.Context, req session.FolderRequest) (se
 	defer f.mu.Unlock()
 	one := session.Folder{
 		ID: session.FolderID(session.NewID()), Name: req.Name, Owner: req.Owner, Agent: f.agent,
-		FolderLink: session.FolderLink{Path: req.Path}, State: session.FolderReady,
+		FolderOrigin: session.FolderOrigin{Path: req.Path}, State: session.FolderReady,
 		Permission: cmp.Or(req.Permission, session.FolderReadWrite), Mode: cmp.Or(req.Mode, session.FolderGeneral),
 	}
 	f.list = append(f.list, one)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"slipway/backend/session"
 )
@@ -353,4 +354,49 @@ func (s *suite) endFolder(f session.Folder) {
 	}
 	want(s, "what was deleted", err, session.CodeFolderNotFound)
 	refused(s, "what was deleted cannot be stopped", session.CodeFolderNotFound, with(s.agent.StopDeleting, f.ID))
+}
+
+func caseKeptHome(s *suite) {
+	keep := session.Lifetime{KeepHome: new(session.Duration(24 * time.Hour))}
+	spec := session.Spec{Name: "home-" + suffix(), Lifetime: keep}
+	first := s.launch(spec)
+	first = s.awaitStatus(first.ID, session.Running)
+	home := first.HomeFolder()
+	if home == nil || home.Name != spec.Name {
+		s.Fatalf("mounted are %+v", first.Folders)
+	}
+	s.store(session.Place{Session: first.ID}, "notes", "kept")
+	refused(s, "a home in use", session.CodeFolderConflict, with(s.agent.TrashFolder, home.Folder))
+	s.terminate(first.ID, false)
+	s.awaitEnd(first.ID)
+	if got := s.content(session.Place{Folder: home.Folder}, session.ReadRequest{Path: "notes"}); string(got) != "kept" {
+		s.Errorf("it holds %q", got)
+	}
+	f := must(s, with(s.agent.GetFolder, home.Folder))
+	if f.Home == nil || f.Home.Session != first.ID || f.Home.Keep != *keep.KeepHome {
+		s.Errorf("it is %+v, %+v", f, f.Home)
+	}
+
+	inner := s.folder(session.FolderRequest{Name: "inner-" + suffix()})
+	again := s.launch(session.Spec{Lifetime: keep, Mounts: []session.Mount{
+		{Folder: spec.Name, Target: session.Home}, {Folder: inner.Name}}})
+	again = s.awaitStatus(again.ID, session.Running)
+	place := session.Place{Session: again.ID}
+	if got := s.content(place, session.ReadRequest{Path: "notes"}); string(got) != "kept" || len(again.Folders) != 2 {
+		s.Errorf("the next session has %+v and in it %q", again.Folders, got)
+	}
+	s.store(place, session.FilePath(inner.Name+"/made"), "inside")
+	s.terminate(again.ID, true)
+	s.awaitEnd(again.ID)
+	if got := s.content(session.Place{Folder: inner.ID}, session.ReadRequest{Path: "made"}); string(got) != "inside" {
+		s.Errorf("the folder in the home holds %q", got)
+	}
+	f = must(s, with2(s.agent.UpdateFolder, home.Folder, session.FolderChange{Keep: true}))
+	if f.Home != nil {
+		s.Errorf("kept for good it is %+v", f.Home)
+	}
+	for _, id := range []session.FolderID{home.Folder, inner.ID} {
+		must(s, with(s.agent.TrashFolder, id))
+		s.do(func(ctx context.Context) error { return s.agent.DeleteFolder(ctx, id) })
+	}
 }

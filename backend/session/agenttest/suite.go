@@ -99,6 +99,7 @@ var cases = []struct {
 	{"a file is read in parts", caseRead, false},
 	{"directories are listed in parts and changed", caseFiles, false},
 	{"a folder is mounted, outlives its session and goes through the trash", caseFolders, false},
+	{"a home is kept and is the home of a later session", caseKeptHome, false},
 	{"images are listed with those who use them", caseImages, false},
 	{"a session is made an image, which is used and removed", caseCommit, false},
 	{"an end makes an image and keeps the newest of its name", caseCommitOnEnd, false},

@@ -1071,6 +1071,8 @@ export interface Folder {
   inode?: number;
   /** It is not there. */
   missing?: boolean;
+  /** It is the home of a session, kept for a time; absent: it is not, or is kept for good. */
+  home?: FolderHome;
   /** Why it is not deleted yet, in a sentence. */
   problem?: string;
   createdAt: Time;
@@ -1085,6 +1087,17 @@ export interface Folder {
   removed?: FolderRemoval;
   /** Mounted into every session of its owner, because its name begins with a dot. */
   auto: boolean;
+}
+
+/** FolderHome is what is special about a folder that is the kept home of a session (Spec.KeepHome). */
+export interface FolderHome {
+  session: string;
+  /** Of the session, when the folder was made. */
+  name: string;
+  /** Time without use after which it is deleted. */
+  keep: string;
+  /** When it is deleted; absent: a session uses it. */
+  until?: Time;
 }
 
 /** FolderMount is a folder as it is mounted into one session. */
@@ -1131,6 +1144,8 @@ export interface FolderUpdate {
   name?: string;
   permission?: string;
   mode?: string;
+  /** Keep the home of a session for good. */
+  keep?: boolean;
 }
 
 /** FolderUsage is what a folder holds. Links, and files with two names, count once and in full. */
@@ -1149,6 +1164,8 @@ export interface FolderUser {
   session: string;
   name: string;
   owner?: string;
+  /** It is the home of the session. */
+  home?: boolean;
 }
 
 /** Forecast is what one session of a launch would do, after those before it. */
@@ -1921,6 +1938,16 @@ export interface Rounding {
   accept: string;
 }
 
+/** Run is a session and the most that it used, as far as known. */
+export interface Run {
+  session: Session;
+  /** Busy CPUs on average. */
+  cpu?: number;
+  memoryPeak?: Bytes;
+  /** On one device. */
+  vramPeak?: Bytes;
+}
+
 /** SSHAccess says how to reach one session by ssh. */
 export interface SSHAccess {
   /** Shortest first. */
@@ -2126,6 +2153,8 @@ export interface Settings {
   zoom: number;
   /** In the background, at login. */
   autostart: boolean;
+  /** How long the home of a session is kept unused after its end, for example 30d; 0: it is deleted with the session. */
+  keepHome: string;
 }
 
 /** SettingsFile is the file with all settings, including those of the agent. */
@@ -2200,6 +2229,8 @@ export interface Spec {
   idle?: IdlePolicy;
   /** Make an image of it as it ends, and keep this many of the newest under its name; 0: none. */
   commitOnEnd?: number;
+  /** Keep the home after the end, as a folder that is deleted after this long without use; 0: delete it with the session; absent: the person's setting. */
+  keepHome?: string;
   /** Project, for the accounts. */
   label?: string;
 }
@@ -2214,6 +2245,15 @@ export interface Step {
   code?: Code;
   startedAt: Time;
   endedAt?: Time;
+}
+
+/** SuccessComparison compares a session with the last one like it that succeeded. */
+export interface SuccessComparison {
+  this: Run;
+  /** Absent: none is known. */
+  success?: Run;
+  /** Of this session (left) and that one (right). */
+  spec: RecipeField[];
 }
 
 /** Terminal is a shell in a session. */
@@ -2289,6 +2329,8 @@ export interface Usage {
   cpu: number;
   /** Working set: charged less reclaimable file cache. */
   memory: Bytes;
+  /** Most memory of any sample since the start. */
+  memoryPeak?: Bytes;
   memLimit: Bytes;
   /** Counter. */
   netRx: Bytes;
@@ -2520,6 +2562,8 @@ export const routes = {
   "logs": { method: "GET", path: "/api/v1/sessions/{id}/logs", query: ["kernel", "follow", "tail", "timestamps"] },
   /** Read the samples of the last hour. */
   "usage": { method: "GET", path: "/api/v1/sessions/{id}/usage", query: ["since"] },
+  /** Compare a session with the last one like it that succeeded: of the same person and name, else image and command. */
+  "last-success": { method: "GET", path: "/api/v1/sessions/{id}/last-success" },
   /** List a session's shells. */
   "terminals": { method: "GET", path: "/api/v1/sessions/{id}/terminals" },
   /** Start a shell. */
@@ -2724,6 +2768,7 @@ export interface RouteTypes {
   "history": { request: undefined; response: Phase[] };
   "logs": { request: undefined; response: undefined };
   "usage": { request: undefined; response: Usage[] };
+  "last-success": { request: undefined; response: SuccessComparison };
   "terminals": { request: undefined; response: Terminal[] };
   "terminal-open": { request: TerminalRequest; response: Terminal };
   "terminal-close": { request: undefined; response: undefined };

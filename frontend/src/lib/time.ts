@@ -87,3 +87,13 @@ export function formatSpan(ms: number): string {
   const hours = Math.floor(minutes / 60)
   return minutes % 60 ? `${hours} h ${minutes % 60} min` : `${hours} h`
 }
+
+const lengthUnits: Record<string, string> = { s: 'second', m: 'minute', h: 'hour', d: 'day', w: 'week' }
+
+/** A length of time as the server writes it, "30d", in words: "30 days". Empty for none. */
+export function formatLength(text: string): string {
+  const [, count, letter] = /^(\d+)([smhdw])$/.exec(text) ?? []
+  const unit = lengthUnits[letter ?? '']
+  if (!unit || Number(count) === 0) return ''
+  return new Intl.NumberFormat(dayjs.locale(), { style: 'unit', unit, unitDisplay: 'long' }).format(Number(count))
+}

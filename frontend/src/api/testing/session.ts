@@ -125,6 +125,7 @@ export const testSettings: Settings = {
   notifications: true,
   zoom: 100,
   autostart: false,
+  keepHome: '0',
 }
 
 /** An account without any use for tests, changed as asked for. */

@@ -44,7 +44,7 @@ export function FoldersPage({ onOpen }: FoldersPageProps) {
   const change = async (
     folder: Folder,
     call: (id: string) => Promise<Folder>,
-    done: 'trashed' | 'restored' | 'restoredPartly' | 'stopped',
+    done: 'keptHome' | 'trashed' | 'restored' | 'restoredPartly' | 'stopped',
   ) => {
     try {
       await call(folder.id)
@@ -111,6 +111,9 @@ export function FoldersPage({ onOpen }: FoldersPageProps) {
             several={agents.length > 1}
             onOpen={onOpen}
             onEdit={setEditing}
+            onKeep={(f) =>
+              void change(f, (folder) => call('folder-update', { path: { folder }, body: { keep: true } }), 'keptHome')
+            }
             onTrash={(f) => void change(f, (folder) => call('folder-trash', { path: { folder } }), 'trashed')}
             onRestore={(f) =>
               void change(

@@ -1,8 +1,10 @@
 import { Button, Tooltip } from 'antd'
-import { Folder as FolderIcon, FolderSymlink, Pencil, Trash2, Undo2 } from 'lucide-react'
+import { Folder as FolderIcon, FolderSymlink, Pencil, Pin, Trash2, Undo2 } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
 import { Link } from 'react-router'
 import type { Folder } from '@/api/types.gen'
+import { formatExact, formatRelative } from '@/lib/time'
+import { useNow } from '@/lib/useNow'
 import { Bytes } from '@/ui/Bytes'
 import { type FillColumn, FillTable } from '@/ui/FillTable'
 import { RelativeTime } from '@/ui/Times'
@@ -17,6 +19,8 @@ interface FoldersTableProps {
   several: boolean
   onOpen: (folder: Folder) => void
   onEdit: (folder: Folder) => void
+  /** A kept home becomes an ordinary folder. */
+  onKeep: (folder: Folder) => void
   onTrash: (folder: Folder) => void
   onRestore: (folder: Folder) => void
   onPurge: (folder: Folder) => void
@@ -30,12 +34,14 @@ export function FoldersTable({
   several,
   onOpen,
   onEdit,
+  onKeep,
   onTrash,
   onRestore,
   onPurge,
   onStop,
 }: FoldersTableProps) {
   const { t } = useTranslation('folders')
+  const now = useNow()
   const columns: FillColumn<Folder>[] = [
     {
       key: 'name',
@@ -57,6 +63,7 @@ export function FoldersTable({
             {f.name}
           </button>
           {f.auto ? <Mark text={t('auto')} title={t('autoText')} /> : null}
+          {f.home ? <Mark text={t('home')} title={t('homeText', { name: f.home.name })} /> : null}
           {f.mode === 'model' ? <Mark text={t('mode.model')} /> : null}
           {f.path ? <Mark text={t('linked')} title={f.path} /> : null}
           {f.missing ? <Mark bad text={t('missing')} title={t('missingText')} /> : null}
@@ -124,12 +131,18 @@ export function FoldersTable({
             grow: 2,
             ellipsis: true,
             render: (_: unknown, f: Folder) =>
-              f.usedBy.map((u, i) => (
-                <span key={u.session}>
-                  {i > 0 ? ', ' : ''}
-                  <Link to={`/sessions/${u.session}`}>{u.name}</Link>
-                </span>
-              )),
+              f.home?.until ? (
+                <Tooltip title={formatExact(f.home.until)}>
+                  <span className={css.dim}>{t('homeUntil', { when: formatRelative(f.home.until, now) })}</span>
+                </Tooltip>
+              ) : (
+                f.usedBy.map((u, i) => (
+                  <span key={u.session}>
+                    {i > 0 ? ', ' : ''}
+                    <Link to={`/sessions/${u.session}`}>{u.name}</Link>
+                  </span>
+                ))
+              ),
           },
           {
             key: 'created',
@@ -142,7 +155,7 @@ export function FoldersTable({
     {
       key: 'actions',
       title: <span className="unseen">{t('column.actions')}</span>,
-      width: trash ? 250 : 90,
+      width: trash ? 250 : rows.some((f) => f.home) ? 124 : 90,
       align: 'right',
       render: (_, f) =>
         trash ? (
@@ -162,6 +175,16 @@ export function FoldersTable({
           )
         ) : (
           <span className={css.actions}>
+            {f.home ? (
+              <Button
+                type="text"
+                size="small"
+                aria-label={`${t('keepHome')}: ${f.name}`}
+                title={t('keepHome')}
+                icon={<Pin size={14} />}
+                onClick={() => onKeep(f)}
+              />
+            ) : null}
             <Button
               type="text"
               size="small"

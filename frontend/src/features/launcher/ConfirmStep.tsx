@@ -2,12 +2,12 @@ import { Alert, Button, Tag } from 'antd'
 import { Pencil, TriangleAlert } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
-import { useAgents } from '@/api/hooks'
+import { useAgents, useSettings } from '@/api/hooks'
 import type { ApiProblem } from '@/api/client'
 import { findVersion } from '@/api/environment'
 import { HIDDEN, SECRET_NAME } from '@/api/rules.gen'
 import { formatBytes } from '@/lib/bytes'
-import { formatExact } from '@/lib/time'
+import { formatExact, formatLength } from '@/lib/time'
 import { CopyButton } from '@/ui/CopyButton'
 import css from './launcher.module.css'
 import { totalOf } from './accelerator'
@@ -15,10 +15,12 @@ import { amountToBytes } from './amount'
 import { Card } from './Card'
 import { type Draft, shmOf, type Step } from './draft'
 import { IssueLine } from './Field'
+import { homeOf } from './home'
 import { AcceleratorFacts, IdleWords, QueueWords } from './QueueFacts'
 import { issuesOf } from './issues'
 import { expandPorts } from './ports'
 import { ownerOf } from './owner'
+import { writeSpan } from './queueDraft'
 import { RepairCard } from './RepairCard'
 import type { Lack } from './repair'
 import type { StepProps } from './StepProps'
@@ -236,8 +238,12 @@ function Variables({ draft }: { draft: Draft }) {
 
 function StorageFacts({ draft }: { draft: Draft }) {
   const { t } = useTranslation('launcher')
+  const home = homeOf(draft, useSettings().data?.keepHome)
+  const kept = home && 'keep' in home ? t('home.kept', { time: formatLength(writeSpan(home.keep)) }) : null
   if (draft.mounts.length === 0)
-    return (
+    return kept ? (
+      kept
+    ) : (
       <div className={`${css.outlook} ${css.slow}`}>
         <TriangleAlert size={16} aria-hidden />
         <div>
@@ -247,24 +253,27 @@ function StorageFacts({ draft }: { draft: Draft }) {
       </div>
     )
   return (
-    <ul className={css.mounts}>
-      {draft.mounts.map((mount, index) => (
-        <li key={index}>
-          <code>
-            {mount.folder === undefined
-              ? mount.source || '–'
-              : [mount.folder, mount.path?.trim()].filter(Boolean).join('/')}
-          </code>
-          <span aria-hidden>→</span>
-          <code>{mountTarget(mount)}</code>
-          {mount.readOnly ? (
-            <Tag variant="filled" style={{ margin: 0 }}>
-              {t('storage.readOnly')}
-            </Tag>
-          ) : null}
-        </li>
-      ))}
-    </ul>
+    <>
+      <ul className={css.mounts}>
+        {draft.mounts.map((mount, index) => (
+          <li key={index}>
+            <code>
+              {mount.folder === undefined
+                ? mount.source || '–'
+                : [mount.folder, mount.path?.trim()].filter(Boolean).join('/')}
+            </code>
+            <span aria-hidden>→</span>
+            <code>{mountTarget(mount)}</code>
+            {mount.readOnly ? (
+              <Tag variant="filled" style={{ margin: 0 }}>
+                {t('storage.readOnly')}
+              </Tag>
+            ) : null}
+          </li>
+        ))}
+      </ul>
+      {kept}
+    </>
   )
 }
 

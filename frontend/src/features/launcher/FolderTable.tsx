@@ -151,6 +151,11 @@ function columns({ t, several, isMounted, onMount, onUnmount, onOpen }: Columns)
           >
             {f.name}
           </button>
+          {f.home ? (
+            <Tag variant="filled" title={t('folders.homeOf', { name: f.home.name })}>
+              {t('folders.home')}
+            </Tag>
+          ) : null}
           {f.mode === 'model' ? <Tag variant="filled">{t('folders.model')}</Tag> : null}
           {f.missing ? (
             <Tag variant="filled" color="error">

@@ -2,13 +2,14 @@ import { Alert, Button, Popconfirm, Tooltip } from 'antd'
 import { ArrowRight, Rocket } from 'lucide-react'
 import { type ReactNode, useEffect, useMemo, useRef } from 'react'
 import { useTranslation } from 'react-i18next'
-import { useAgents } from '@/api/hooks'
+import { useAgents, useSettings } from '@/api/hooks'
 import type { Folder } from '@/api/types.gen'
 import { PageHeader } from '@/ui/PageHeader'
 import css from './launcher.module.css'
 import { ConfirmStep } from './ConfirmStep'
 import { type Draft, type Step, STEPS } from './draft'
 import { EnvironmentStep } from './EnvironmentStep'
+import { homeOf } from './home'
 import { useImages } from './useImages'
 import { defaultImage, imageState } from './images'
 import { stepsInError } from './issues'
@@ -47,6 +48,7 @@ export function LauncherPage({ tools, files }: LauncherPageProps) {
   )
   const launch = useLaunch(use.leave)
   const owner = ownerOf(draft, agents)
+  const setting = useSettings().data?.keepHome
   const judgement = useJudgement(draft, owner, launch.refusal)
   const issues = useMemo(() => shownIssues(judgement.issues, use.left), [judgement.issues, use.left])
   const summary = useSummary(draft, families)
@@ -106,7 +108,7 @@ export function LauncherPage({ tools, files }: LauncherPageProps) {
         reset={use.reset}
         judgement={judgement}
         launch={launch}
-        mounts={draft.mounts.length}
+        losesHome={draft.mounts.length === 0 && homeOf(draft, setting) === null}
         count={draft.count ?? 1}
         owner={owner}
       />
@@ -120,7 +122,8 @@ interface BarProps {
   reset: () => void
   judgement: Judgement
   launch: LaunchUse
-  mounts: number
+  /** Nothing is mounted, and the home is not kept. */
+  losesHome: boolean
   /** How many sessions are launched at once. */
   count: number
   /** For whom; empty: oneself. */
@@ -128,7 +131,7 @@ interface BarProps {
 }
 
 /** The buttons that lead through the steps. */
-function Bar({ step, go, reset, judgement, launch, mounts, count, owner }: BarProps) {
+function Bar({ step, go, reset, judgement, launch, losesHome, count, owner }: BarProps) {
   const { t } = useTranslation('launcher')
   const at = STEPS.indexOf(step)
   const previous = STEPS[at - 1]
@@ -157,7 +160,7 @@ function Bar({ step, go, reset, judgement, launch, mounts, count, owner }: BarPr
               icon={<Rocket size={15} />}
               loading={launch.busy}
               disabled={wrong > 0}
-              onClick={() => launch.launch(judgement.spec, mounts, count, owner)}
+              onClick={() => launch.launch(judgement.spec, losesHome, count, owner)}
             >
               {count > 1 ? t('many.launch', { count }) : t('launch')}
             </Button>

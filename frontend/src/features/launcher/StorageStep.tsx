@@ -3,13 +3,16 @@ import { FolderPlus } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useFolders } from '@/api/folders'
+import { HOME } from '@/api/rules.gen'
 import type { Folder } from '@/api/types.gen'
 import css from './launcher.module.css'
 import { Card } from './Card'
 import { DirectoryPicker } from './DirectoryPicker'
 import type { MountRow } from './draft'
 import { FolderTable } from './FolderTable'
+import { HomeCard } from './HomeCard'
 import { MountLine } from './MountLine'
+import { mountTarget } from './mountPath'
 import type { StepProps } from './StepProps'
 import { SubPathPicker } from './SubPathPicker'
 import { useMachinesFor } from './useMachinesFor'
@@ -48,7 +51,14 @@ export function StorageStep({ draft, issues, change, files }: StorageStepProps) 
   }
   const mount = (folder: Folder) => {
     if (several && draft.agent === '') change({ agent: folder.agent, group: '' })
-    add({ source: '', folder: folder.name, path: '', target: '', readOnly: folder.permission === 'ro' })
+    const home = folder.home && folder.permission === 'rw' && !draft.mounts.some((m) => mountTarget(m) === HOME)
+    add({
+      source: '',
+      folder: folder.name,
+      path: '',
+      target: home ? HOME : '',
+      readOnly: folder.permission === 'ro',
+    })
   }
   return (
     <>
@@ -100,6 +110,7 @@ export function StorageStep({ draft, issues, change, files }: StorageStepProps) 
           </Button>
         </div>
       </Card>
+      <HomeCard draft={draft} issues={issues} change={change} />
       {picking !== null && machine ? (
         <DirectoryPicker
           agent={machine.agent}

@@ -168,6 +168,7 @@ describe('a spec with every field', () => {
     label: 'thesis',
     noSSH: true,
     commitOnEnd: 4,
+    keepHome: '30d',
     idle: { lifetime: '2d', network: '1h', use },
   }
   const throughAddress = (spec: Spec) => toSpec(decodeDraft(encodeDraft(fromSpec(spec))))

@@ -48,6 +48,7 @@ const STEP_OF: Record<string, Step> = {
   owner: 'environment',
   group: 'environment',
   mounts: 'storage',
+  keepHome: 'storage',
   ports: 'network',
 }
 

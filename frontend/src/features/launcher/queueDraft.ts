@@ -43,6 +43,8 @@ export interface QueueDraft {
   idle: IdleDraft | null
   /** How many images of its ends are kept under its name; null: none is made. */
   commitOnEnd: { keep: number | null } | null
+  /** How long the home is kept unused after the end; no span: it is not. null: as the settings say. */
+  keepHome: { span: Span | null } | null
 }
 
 export const START_COMMITS = 3
@@ -56,6 +58,7 @@ export const EMPTY_QUEUE: QueueDraft = {
   count: 1,
   idle: null,
   commitOnEnd: null,
+  keepHome: null,
 }
 
 export const START_IDLE: IdleDraft = { lifetime: null, network: { value: 1, unit: 'h' }, use: null }
@@ -98,6 +101,7 @@ export function addQueue(spec: Spec, draft: QueueDraft): void {
   if (draft.label.trim() !== '') spec.label = draft.label.trim()
   if (draft.cluster !== null && draft.cluster > 1) spec.cluster = draft.cluster
   if (draft.commitOnEnd?.keep) spec.commitOnEnd = draft.commitOnEnd.keep
+  if (draft.keepHome) spec.keepHome = writeSpan(draft.keepHome.span)
   if (draft.idle) {
     const idle: IdlePolicy = {}
     if (draft.idle.lifetime) idle.lifetime = writeSpan(draft.idle.lifetime)
@@ -119,6 +123,7 @@ export function queueFromSpec(spec: Spec): QueueDraft {
     cluster: spec.cluster || 1,
     count: 1,
     commitOnEnd: spec.commitOnEnd ? { keep: spec.commitOnEnd } : null,
+    keepHome: spec.keepHome === undefined ? null : { span: parseSpan(spec.keepHome) },
     idle: idle
       ? {
           lifetime: parseSpan(idle.lifetime),
@@ -154,6 +159,7 @@ export function decodeQueue(from: Record<string, unknown>): QueueDraft {
   const idle = object(from.idle)
   const use = object(idle?.use)
   const commits = object(from.commitOnEnd)
+  const home = object(from.keepHome)
   return {
     priority: from.priority === undefined ? DEFAULT_PRIORITY : num(from.priority),
     after: Array.isArray(from.after) ? from.after.map(str).filter(Boolean).slice(0, MAX_AFTER) : [],
@@ -162,6 +168,7 @@ export function decodeQueue(from: Record<string, unknown>): QueueDraft {
     cluster: from.cluster === undefined ? 1 : num(from.cluster),
     count: from.count === undefined ? 1 : num(from.count),
     commitOnEnd: commits ? { keep: num(commits.keep) } : null,
+    keepHome: home ? { span: span(home.span) } : null,
     idle: idle
       ? {
           lifetime: span(idle.lifetime),

@@ -1,17 +1,19 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { App } from 'antd'
-import { useCallback, useRef, useState } from 'react'
+import { createElement, useCallback, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useNavigate } from 'react-router'
 import { applyAnswer } from '@/api/book'
 
 import { ApiProblem, asProblem, call } from '@/api/client'
 import type { Launched } from '@/api/types.gen'
+import { keepingHome } from './home'
+import { NoMount } from './NoMount'
 import type { Refusal } from './useJudgement'
 
 export interface LaunchUse {
-  /** owner is the person for whom it is launched; empty: oneself. */
-  launch: (spec: string, mounts: number, count: number, owner: string) => void
+  /** owner is the person for whom it is launched; empty: oneself. It asks first where the home would be lost. */
+  launch: (spec: string, losesHome: boolean, count: number, owner: string) => void
   busy: boolean
   /** The fields that the server refused, with the spec that it refused. */
   refusal: Refusal | null
@@ -66,17 +68,18 @@ export function useLaunch(onLaunched: () => void): LaunchUse {
     },
   })
   const launch = useCallback(
-    (spec: string, mounts: number, count: number, owner: string) => {
-      if (mounts > 0) {
+    (spec: string, losesHome: boolean, count: number, owner: string) => {
+      if (!losesHome) {
         mutate({ spec, count, owner })
         return
       }
+      let keeps = false
       modal.confirm({
         title: t('noMount.title'),
-        content: t('noMount.text'),
+        content: createElement(NoMount, { onKeep: (keep) => (keeps = keep) }),
         okText: t('noMount.yes'),
         cancelText: t('noMount.no'),
-        onOk: () => mutate({ spec, count, owner }),
+        onOk: () => mutate({ spec: keeps ? keepingHome(spec) : spec, count, owner }),
       })
     },
     [modal, mutate, t],

@@ -31,6 +31,7 @@ export function validate(draft: Draft, now: number): Issue[] {
       const fault = portFault(port)
       return fault ? error(`ports[${index}]`, fault, { port, max: MAX_PORT }) : []
     }),
+    ...spanFault('keepHome', draft.keepHome?.span ?? null),
     ...countFaults(draft),
     ...idleFaults(draft),
     ...acceleratorFaults(draft.accelerator),

@@ -10,6 +10,7 @@ import { asProblem, call } from '@/api/client'
 import type { EndImage as Made, Session } from '@/api/types.gen'
 import { useSessionActions } from '@/lib/actions'
 import { formatBytes } from '@/lib/bytes'
+import { keptHome } from '@/lib/home'
 import { hintText, messageText } from '@/lib/phrases'
 import { launchAddress } from '@/lib/image'
 import { CopyButton } from '@/ui/CopyButton'
@@ -117,7 +118,7 @@ function DropDialog({ session, onClose }: { session: Session; onClose: () => voi
       onOk={() => drop.mutate()}
       onCancel={onClose}
     >
-      <p>{t('session:endImage.dropText')}</p>
+      <p>{t(keptHome(session) ? 'session:endImage.dropTextKept' : 'session:endImage.dropText')}</p>
       {drop.error ? <ErrorState compact problem={asProblem(drop.error)} /> : null}
     </Modal>
   )

@@ -58,3 +58,18 @@ describe('TerminateDialog of a session that becomes an image', () => {
     expect(screen.getByText('Its changes are not saved as an image.')).toBeInTheDocument()
   })
 })
+
+describe('TerminateDialog of a session whose home is kept', () => {
+  const home = { folder: 'f', name: 'notes', target: '/home/work' }
+  const kept = makeSession({ id: 'kept', name: 'keeper', folders: [home] })
+  it('does not say that the home is deleted', () => {
+    renderView(<TerminateDialog ids={['kept']} onClose={vi.fn()} />, { known: { sessions: [kept] } })
+    expect(screen.getByText(/Its home directory stays as the folder notes/)).toBeInTheDocument()
+    expect(screen.queryByText(/delete/)).toBeNull()
+  })
+  it('says of several how many homes are deleted', () => {
+    const known = { sessions: [one, two, kept] }
+    renderView(<TerminateDialog ids={['one', 'two', 'kept']} onClose={vi.fn()} />, { known })
+    expect(screen.getByText(/The home directories of 2 of them are deleted/)).toBeInTheDocument()
+  })
+})

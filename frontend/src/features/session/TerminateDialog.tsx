@@ -6,6 +6,7 @@ import { applyAnswer, type SessionBook } from '@/api/book'
 
 import { asProblem, call } from '@/api/client'
 import { keys } from '@/api/keys'
+import { keptHome } from '@/lib/home'
 import { Dialog } from '@/ui/Dialog'
 import css from './TerminateDialog.module.css'
 
@@ -56,6 +57,9 @@ export function TerminateDialog({ ids, forced, onClose }: TerminateDialogProps) 
     },
   })
   const committed = left.some((id) => book?.[id]?.startedAt && (book[id].spec.commitOnEnd ?? 0) > 0)
+  const homes = left.map((id) => book?.[id] && keptHome(book[id]))
+  const lost = homes.filter((home) => !home).length
+  const fate = lost === left.length ? 'text' : lost === 0 ? 'kept' : 'mixed'
   const names = left.slice(0, namesShown).map(nameOf)
   return (
     <Dialog
@@ -72,7 +76,11 @@ export function TerminateDialog({ ids, forced, onClose }: TerminateDialogProps) 
       onOk={() => end.mutate()}
       onCancel={onClose}
     >
-      <p className={css.text}>{t(left.length === 1 ? 'session:terminate.text' : 'session:terminate.textMany')}</p>
+      <p className={css.text}>
+        {left.length === 1
+          ? t(`session:terminate.${fate === 'text' ? 'text' : 'kept'}`, { folder: homes[0]?.name })
+          : t(`session:terminate.${fate}Many`, { count: lost })}
+      </p>
       {left.length > 1 ? (
         <ul className={css.names}>
           {names.map((name) => (

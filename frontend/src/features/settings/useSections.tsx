@@ -2,6 +2,7 @@ import { Input, InputNumber, Segmented, Select, Switch } from 'antd'
 import { useTranslation } from 'react-i18next'
 import type { Setting, Settings } from '@/api/types.gen'
 import { cleanFamily, terminalBells, terminalPastes, terminalThemes } from '@/lib/terminalChoices'
+import { formatLength } from '@/lib/time'
 import { NoticesControl } from './NoticesControl'
 import type { RowSpec, SectionSpec } from './Row'
 import { SettingControl } from './SettingControl'
@@ -85,7 +86,25 @@ export function usePersonSections(
       options={(['ask', 'keep', 'quit'] as const).map((value) => ({ value, label: t(`closeKeeps.${value}`) }))}
     />
   )
+  const keeps = [...new Set(['0', '7d', '30d', '90d', settings.keepHome])]
+  const home = (
+    <Select
+      aria-label={t('keepHome.label')}
+      className={css.choice ?? ''}
+      disabled={locked('keepHome')}
+      value={settings.keepHome}
+      onChange={(keepHome) => save({ keepHome })}
+      options={keeps.map((value) => {
+        const time = formatLength(value)
+        return { value, label: time ? t('keepHome.for', { time }) : t('keepHome.no') }
+      })}
+    />
+  )
   return [
+    {
+      title: t('section.sessions'),
+      rows: [{ name: 'keepHome', label: t('keepHome.label'), text: t('keepHome.text'), control: home }],
+    },
     {
       title: t('section.appearance'),
       rows: [
