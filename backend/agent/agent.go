@@ -311,6 +311,7 @@ func (a *Agent) openLaunch(h host.Host) (err error) {
 		Folders: a.folders, Queue: a.queue, Images: a.images, Launch: a.launch, People: a.People, Idle: a.reclaim,
 		Removed: func(s session.Session) {
 			a.logs.Remove(s.ID)
+			a.meter.Remove(s.ID)
 			a.news.Publish(session.Event{Removed: &s.ID, Owner: s.Owner})
 		}})
 	a.Queue = struct {
@@ -384,7 +385,7 @@ func (a *Agent) Logs(ctx context.Context, id session.ID, opts session.LogOptions
 	return a.logs.Read(ctx, id, opts)
 }
 
-// Usage returns what a session has used since a time, nothing once it has ended.
+// Usage returns the samples of a session since a time, of its last hour at most.
 func (a *Agent) Usage(_ context.Context, id session.ID, since time.Time) ([]session.Usage, error) {
 	if _, err := a.config.Store.Get(id); err != nil {
 		return nil, err

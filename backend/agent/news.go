@@ -196,7 +196,7 @@ func (a *Agent) publishVersions(versions []session.Session) {
 		if v.Status.Terminal() {
 			a.queue.Forget(v.ID)
 			a.apps.Forget(v.ID)
-			a.meter.Forget(v.ID)
+			a.meter.Ended(v.ID)
 		}
 		if v.Status == session.Running && v.StartedAt != nil {
 			a.accounts.Begin(a.devices.Moment(), v) // it may end before the next sample

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"slipway/backend/hub"
+	"slipway/backend/recipe"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -114,4 +115,19 @@ type SSHTest struct {
 	// this computer's ssh was tested too, by the name in the user's configuration
 	Own     bool           `json:"own"`
 	Problem *session.Error `json:"problem,omitempty"` // why not
+}
+
+// SuccessComparison compares a session with the last one like it that succeeded.
+type SuccessComparison struct {
+	This    Run            `json:"this"`
+	Success *Run           `json:"success,omitempty"` // absent: none is known
+	Spec    []recipe.Field `json:"spec"`              // of this session (left) and that one (right)
+}
+
+// Run is a session and the most that it used, as far as known.
+type Run struct {
+	Session    Session   `json:"session"`
+	CPU        float64   `json:"cpu,omitempty"` // busy CPUs on average
+	MemoryPeak gpu.Bytes `json:"memoryPeak,omitempty"`
+	VRAMPeak   gpu.Bytes `json:"vramPeak,omitempty"` // on one device
 }

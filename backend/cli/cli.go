@@ -148,10 +148,11 @@ Refer to a session by its ID, a unique prefix of it, or its name.
 	addTo(root, groupSessions, launch.runCommand(), sessions.psCommand(), sessions.showCommand(),
 		sessions.logsCommand(), terminals.attachCommand(), terminals.execCommand(), terminals.sshCommand(),
 		sessions.stopCommand(), sessions.renameCommand(), data.cpCommand(), data.folderCommand(),
-		terminals.appsCommand(), terminals.openCommand(), sessions.historyCommand(), data.imageCommand(),
-		data.commitCommand(), data.environmentCommand(), sessions.queueCommand(), sessions.priorityCommand(),
-		sessions.moveCommand(), sessions.keepCommand(), sessions.idleCommand(), sessions.gpuCommand(), sessions.usageCommand(),
-		launch.presetCommand(), launch.recipeCommand(), sessions.tagCommand())
+		terminals.appsCommand(), terminals.openCommand(), sessions.historyCommand(), sessions.compareCommand(),
+		data.imageCommand(), data.commitCommand(), data.environmentCommand(), sessions.queueCommand(),
+		sessions.priorityCommand(), sessions.moveCommand(), sessions.keepCommand(), sessions.idleCommand(),
+		sessions.gpuCommand(),
+		sessions.usageCommand(), launch.presetCommand(), launch.recipeCommand(), sessions.tagCommand())
 	addTo(root, groupPlane, plane.serveCommand(), plane.demoCommand(), agentCommands{p}.agentCommand(),
 		plane.loginCommand(), terminals.openLinkCommand(), plane.shutdownCommand(), plane.doctorCommand(),
 		plane.settingsCommand(), plane.useCommand(), plane.diagnosticsCommand(), plane.versionCommand(),

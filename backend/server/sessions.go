@@ -73,6 +73,7 @@ func (s sessionRoutes) mount(m *mounts) {
 			}
 			return agent.Usage(r.Context(), id, since)
 		}))
+	answer(m, route.LastSuccess, s.lastSuccess)
 	m.stream(route.Logs.Endpoint, s.logs)
 }
 

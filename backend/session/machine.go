@@ -63,16 +63,18 @@ type Load struct {
 
 // Usage is one sample of a session's use. Counters grow over the life of the container; readers derive rates.
 type Usage struct {
-	Session   ID        `json:"session"`
-	At        time.Time `json:"at"`
-	CPU       float64   `json:"cpu"`    // busy CPUs since the sample before
-	Memory    gpu.Bytes `json:"memory"` // working set: charged less reclaimable file cache
-	MemLimit  gpu.Bytes `json:"memLimit"`
-	NetRx     gpu.Bytes `json:"netRx"`     // counter
-	NetTx     gpu.Bytes `json:"netTx"`     // counter
-	DiskRead  gpu.Bytes `json:"diskRead"`  // counter
-	DiskWrite gpu.Bytes `json:"diskWrite"` // counter
-	Pids      int       `json:"pids"`
+	Session ID        `json:"session"`
+	At      time.Time `json:"at"`
+	CPU     float64   `json:"cpu"`    // busy CPUs since the sample before
+	Memory  gpu.Bytes `json:"memory"` // working set: charged less reclaimable file cache
+	// most memory of any sample since the start
+	MemoryPeak gpu.Bytes `json:"memoryPeak,omitempty"`
+	MemLimit   gpu.Bytes `json:"memLimit"`
+	NetRx      gpu.Bytes `json:"netRx"`     // counter
+	NetTx      gpu.Bytes `json:"netTx"`     // counter
+	DiskRead   gpu.Bytes `json:"diskRead"`  // counter
+	DiskWrite  gpu.Bytes `json:"diskWrite"` // counter
+	Pids       int       `json:"pids"`
 
 	GPUs []DeviceLoad `json:"gpus"` // one for each device that it holds
 }

@@ -21,6 +21,7 @@ const (
 	sampleAlone   = 10 * time.Second // also of the machine's load, while no session runs
 	keepSamples   = time.Hour
 	keepDense     = 5 * time.Minute
+	storeEvery    = 5 * time.Minute // what a crash of the agent may lose
 )
 
 // Load is one measurement of the machine.
@@ -32,7 +33,7 @@ type Load struct {
 // Config configures a Meter.
 type Config struct {
 	host.Host
-	Dir string // on the disk that is measured if the engine names none
+	Dir string // with the samples in usage/, and on the disk that is measured if the engine names none
 	// Load measures the machine. nil: according to the operating system.
 	Load func(dataRoot string) (Load, error)
 	// Devices returns what a session uses of its devices.
@@ -53,6 +54,7 @@ type Meter struct {
 	at      time.Time // of load
 	samples map[session.ID][]session.Usage
 	last    map[session.ID]engine.Stats
+	kept    map[session.ID]time.Time // when the samples of a session were last stored
 }
 
 // New returns a meter that has measured nothing yet.
@@ -61,7 +63,7 @@ func New(config Config) *Meter {
 		config.Load = new(probe).load
 	}
 	return &Meter{config: config, samples: map[session.ID][]session.Usage{}, last: map[session.ID]engine.Stats{},
-		wake: make(chan struct{}, 1)}
+		kept: map[session.ID]time.Time{}, wake: make(chan struct{}, 1)}
 }
 
 func (m *Meter) Wake() { pace.Signal(m.wake) }
@@ -73,26 +75,29 @@ func (m *Meter) Busy() map[int]float64 {
 	return m.load.Busy
 }
 
-func (m *Meter) Forget(id session.ID) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.samples, id)
-	delete(m.last, id)
-}
-
 // add keeps a sample and returns it as the use since the previous one.
 func (m *Meter) add(id session.ID, s engine.Stats, gpus []session.DeviceLoad) session.Usage {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	before, known := m.samples[id]
+	if !known {
+		before = m.read(id) // of before a restart
+	}
 	u := session.Usage{
-		Session: id, At: s.At.UTC(), Memory: s.Memory, MemLimit: s.MemLimit, NetRx: s.NetRx, NetTx: s.NetTx,
-		DiskRead: s.DiskRead, DiskWrite: s.DiskWrite, Pids: s.Pids, GPUs: gpus,
+		Session: id, At: s.At.UTC(), Memory: s.Memory, MemoryPeak: s.Memory, MemLimit: s.MemLimit, NetRx: s.NetRx,
+		NetTx: s.NetTx, DiskRead: s.DiskRead, DiskWrite: s.DiskWrite, Pids: s.Pids, GPUs: gpus,
 	}
 	if last, ok := m.last[id]; ok && s.At.After(last.At) && s.CPU >= last.CPU {
 		u.CPU = float64(s.CPU-last.CPU) / float64(s.At.Sub(last.At))
 	}
+	if len(before) > 0 {
+		u.MemoryPeak = max(u.MemoryPeak, before[len(before)-1].MemoryPeak)
+	}
 	m.last[id] = s
-	m.samples[id] = thin(append(m.samples[id], u), s.At)
+	m.samples[id] = thin(append(before, u), s.At)
+	if m.config.Clock.Since(m.kept[id]) >= storeEvery {
+		m.store(id)
+	}
 	return u
 }
 
@@ -114,7 +119,10 @@ func thin(samples []session.Usage, now time.Time) []session.Usage {
 func (m *Meter) Since(id session.ID, since time.Time) []session.Usage {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	all := m.samples[id]
+	all, known := m.samples[id]
+	if !known {
+		all = m.read(id)
+	}
 	first := len(all)
 	for first > 0 && all[first-1].At.After(since) {
 		first--
@@ -142,6 +150,11 @@ func (m *Meter) Run(ctx context.Context) {
 			interval = time.Hour
 		}
 		host.Wait(ctx, m.config.Clock.Often(interval), m.wake)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for id := range m.samples {
+		m.store(id)
 	}
 }
 

@@ -56,6 +56,8 @@ var (
 		Param{"timestamps", "1: begin each line with its time"}).streams(Text)
 	Usage = at[None, []session.Usage]("usage", "GET /sessions/{id}/usage", "Read the samples of the last hour.",
 		Param{"since", "only newer ones"})
+	LastSuccess = at[None, api.SuccessComparison]("last-success", "GET /sessions/{id}/last-success", "Compare a "+
+		"session with the last one like it that succeeded: of the same person and name, else image and command.")
 	Terminals    = at[None, []session.Terminal]("terminals", "GET /sessions/{id}/terminals", "List a session's shells.")
 	TerminalOpen = at[session.TerminalRequest, session.Terminal]("terminal-open", "POST /sessions/{id}/terminals",
 		"Start a shell.").answers(http.StatusCreated)

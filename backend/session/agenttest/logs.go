@@ -117,7 +117,7 @@ func caseLogsClose(s *suite) {
 }
 
 func caseUsage(s *suite) {
-	id := s.running()
+	id := s.launch(session.Spec{}).ID
 	since := time.Now().Add(-time.Hour)
 	for s.ctx.Err() == nil {
 		samples := must(s, with2(s.agent.Usage, id, since))
@@ -132,6 +132,17 @@ func caseUsage(s *suite) {
 		for _, later := range must(s, with2(s.agent.Usage, id, last.At)) {
 			if !later.At.After(last.At) {
 				s.Errorf("a sample of %v is not after %v", later.At, last.At)
+			}
+		}
+		s.terminate(id, false)
+		s.awaitEnd(id)
+		kept := must(s, with2(s.agent.Usage, id, since))
+		if len(kept) < len(samples) || kept[0].At != samples[0].At {
+			s.Errorf("of %d samples %d are kept", len(samples), len(kept))
+		}
+		for _, sample := range kept {
+			if peak := kept[len(kept)-1].MemoryPeak; sample.Memory > peak {
+				s.Errorf("a sample of %s is above the peak of %s", sample.Memory, peak)
 			}
 		}
 		return

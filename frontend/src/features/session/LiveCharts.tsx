@@ -57,13 +57,13 @@ export function LiveCharts({ session }: { session: Session }) {
   const load: ChartSeries[] = lines.map((line) => ({ label: label(line), values: line.util }))
   const vram: ChartSeries[] = lines.map((line) => ({ label: label(line), values: line.vram }))
   const most = Math.max(0, ...session.grants.gpus.map((g) => g.memory))
-  // Samples are kept for an hour: of what ended before there is nothing to draw.
+  // Of what ended before samples were kept, or without one, there is nothing to draw.
   if (!live && samples?.length === 0) return null
   const shared = { times: columns.times, range, syncKey: `session-${session.id}` }
   return (
     <section>
       <div className={css.sectionHead}>
-        <h3>{t('section.live')}</h3>
+        <h3>{t(live ? 'section.live' : 'section.used')}</h3>
         <Segmented<Range>
           size="small"
           aria-label={t('chart.range')}

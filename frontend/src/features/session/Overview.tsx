@@ -1,12 +1,11 @@
 import { Button } from 'antd'
-import { CircleX, Clock, Download, FileCode, GitCompareArrows, TriangleAlert, Unplug } from 'lucide-react'
+import { Clock, Download, FileCode, GitCompareArrows, TriangleAlert, Unplug } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
 import type { Session } from '@/api/types.gen'
 import { useSessionActions } from '@/lib/actions'
 import { isLive } from '@/lib/status'
 import { formatExact, formatRelative, past } from '@/lib/time'
 import { useNow } from '@/lib/useNow'
-import { hintText, messageText } from '@/lib/phrases'
 import { CopyButton } from '@/ui/CopyButton'
 import { PullBar } from '@/ui/PullBar'
 import { usePullTexts } from '@/ui/useWhy'
@@ -16,6 +15,7 @@ import { cliLines } from './cliLines'
 import { Dependencies } from './Dependencies'
 import { EndImage } from './EndImage'
 import { Facts } from './Facts'
+import { Failure } from './Failure'
 import { IdleSection } from './IdleSection'
 import { Kernels } from './Kernels'
 import { LiveCharts } from './LiveCharts'
@@ -41,16 +41,7 @@ function Notices({ session }: { session: Session }) {
           </div>
         </div>
       ) : null}
-      {session.error ? (
-        <div className={`${css.notice} ${css.noticeBad}`} role="alert">
-          <CircleX size={16} aria-hidden />
-          <div className={css.noticeBody}>
-            <div className={css.noticeTitle}>{messageText(session.error)}</div>
-            {session.error.hint ? <div className={css.noticeText}>{hintText(session.error)}</div> : null}
-            <code className={`${css.mono} ${css.dim}`}>{session.error.code}</code>
-          </div>
-        </div>
-      ) : null}
+      {session.error ? <Failure session={session} error={session.error} /> : null}
       {session.status === 'PENDING' && session.wait ? (
         <div className={`${css.notice} ${css.noticeWarn}`}>
           <Clock size={16} aria-hidden />

@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest'
+import { Browser, picture } from './browser'
+import { stage } from './hooks'
+import { DemoProgram, eventually } from './program'
+
+// What a session leaves when it fails: the end of its log, its load, and what it did otherwise than the last success.
+const program = new DemoProgram('workstation')
+const browser = new Browser()
+
+stage(program, browser, { afresh: true })
+
+const MIB = 1024 ** 2
+const batch = (command: string, memory: number) =>
+  program.launch({
+    name: 'nightly',
+    type: 'batch',
+    image: 'python:3.12',
+    command,
+    resources: { cpu: 1, memory: memory * MIB },
+  })
+
+describe('a session that failed', () => {
+  it('shows the last lines of its log, its charts, and what differed from the last success', async () => {
+    const good = await batch('sleep 3', 512)
+    await program.status(good.id, 'TERMINATED')
+    const bad = await batch('for i in $(seq 30); do echo line $i; done; sleep 5; echo out of luck; exit 3', 256)
+    const page = await browser.page(program, `/sessions/${bad.id}`)
+    await page.getByText('The startup command ended with exit code 3.').waitFor()
+    const log = page.getByRole('region', { name: 'The last 20 lines of the log' })
+    await log.getByText('out of luck').waitFor()
+    expect(await log.innerText()).toContain('line 12\n')
+    expect(await log.innerText()).not.toContain('line 11\n')
+    await page.getByRole('heading', { name: 'Usage before it ended' }).waitFor()
+    await page.getByRole('img', { name: 'Memory', exact: true }).waitFor()
+    await picture(page, 'failed-banner')
+
+    await page.getByRole('button', { name: 'Compare with the last success' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Compare with the last success' })
+    const cells = (name: string) => dialog.getByRole('row', { name: new RegExp(`^${name}`) }).getByRole('cell').allInnerTexts()
+    await dialog.getByText('512 MiB').waitFor()
+    expect(await cells('Memory allocated')).toEqual(['256 MiB', '512 MiB'])
+    expect(await cells('Result')).toEqual([expect.stringContaining('Failure'), expect.stringContaining('Success')])
+    expect(await cells('resources.memory')).toEqual(['256m', '512m'])
+    const [mine, its] = await cells('Memory peak')
+    expect([mine, its]).toEqual([expect.stringMatching(/MiB$/), expect.stringMatching(/MiB$/)])
+    await picture(page, 'failed-compared')
+
+    await program.kill()
+    await program.start()
+    await page.goto(`${program.url}/sessions/${bad.id}`)
+    await page.getByRole('img', { name: 'Memory', exact: true }).waitFor()
+    const told = await program.cli('compare', bad.id)
+    expect(told).toMatch(/memory allocated +256 MiB +512 MiB/)
+    await eventually('nothing succeeded before the first', async () =>
+      (await program.cli('compare', good.id)).includes('No session like it'),
+    )
+  })
+})
