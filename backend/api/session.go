@@ -127,7 +127,7 @@ type SuccessComparison struct {
 // Run is a session and the most that it used, as far as known.
 type Run struct {
 	Session    Session   `json:"session"`
-	CPU        float64   `json:"cpu,omitempty"` // busy CPUs on average
+	BusyCPUs   float64   `json:"busyCpus,omitempty"` // on average
 	MemoryPeak gpu.Bytes `json:"memoryPeak,omitempty"`
 	VRAMPeak   gpu.Bytes `json:"vramPeak,omitempty"` // on one device
 }

@@ -50,8 +50,8 @@ func (p sessionCommands) runFields(r api.Run) (fields [][2]string) {
 	if r.VRAMPeak > 0 {
 		vram = size(r.VRAMPeak)
 	}
-	if r.CPU > 0 {
-		busy = fmt.Sprintf("%.2f", r.CPU)
+	if r.BusyCPUs > 0 {
+		busy = fmt.Sprintf("%.2f", r.BusyCPUs)
 	}
 	if len(s.Grants.GPUs) > 0 {
 		devices = named(s.Grants.GPUs, func(g gpu.Grant) string {

@@ -31,6 +31,7 @@ func everything() session.Spec {
 		Lifetime: session.Lifetime{
 			Timeout:     session.Duration(90 * time.Minute),
 			CommitOnEnd: 4,
+			KeepHome:    new(session.Duration(time.Hour)),
 			Idle: &session.IdlePolicy{Lifetime: session.Duration(48 * time.Hour), Network: session.Duration(time.Hour),
 				Use: session.UsePolicy{Window: session.Duration(30 * time.Minute),
 					Grace: session.Duration(5 * time.Minute), Any: true,

@@ -48,7 +48,7 @@ func (s sessionRoutes) run(ctx context.Context, of session.Session) api.Run {
 		}
 	}
 	if length := span.To.Sub(span.From); length > 0 {
-		run.CPU = float64(busy) / float64(length.Milliseconds())
+		run.BusyCPUs = float64(busy) / float64(length.Milliseconds())
 	}
 	return run
 }

@@ -1941,8 +1941,8 @@ export interface Rounding {
 /** Run is a session and the most that it used, as far as known. */
 export interface Run {
   session: Session;
-  /** Busy CPUs on average. */
-  cpu?: number;
+  /** On average. */
+  busyCpus?: number;
   memoryPeak?: Bytes;
   /** On one device. */
   vramPeak?: Bytes;

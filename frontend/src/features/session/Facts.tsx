@@ -4,6 +4,7 @@ import { environmentTitle } from '@/api/environment'
 import { useAgents, useEnvironments, useLatestUsage } from '@/api/hooks'
 import type { Session } from '@/api/types.gen'
 import { formatBytes, parseBytes } from '@/lib/bytes'
+import { keptHome } from '@/lib/home'
 import { isLive } from '@/lib/status'
 import { formatExact } from '@/lib/time'
 import { CopyButton } from '@/ui/CopyButton'
@@ -41,14 +42,16 @@ function Allocation({ session }: { session: Session }) {
   )
 }
 
-/** What is mounted where: what was asked for, then the folders that always are. */
+/** What is mounted where: what was asked for, then a home that is kept and the folders that always are. */
 function mountsOf(session: Session) {
   const asked = (session.spec.mounts ?? []).map((m) => ({
     ...m,
     source: m.folder ? [m.folder, m.path].filter(Boolean).join('/') : m.source,
     auto: false,
   }))
-  return [...asked, ...session.folders.filter((f) => f.auto).map((f) => ({ ...f, source: f.name }))]
+  const home = keptHome(session)
+  const others = session.folders.filter((f) => f.auto || (f === home && !asked.some((m) => m.target === f.target)))
+  return [...asked, ...others.map((f) => ({ ...f, source: f.name }))]
 }
 
 function Mounts({ mounts }: { mounts: ReturnType<typeof mountsOf> }) {

@@ -16,6 +16,11 @@ import { SuccessDialog } from './SuccessDialog'
 
 const shownLines = 20
 
+/** The last line says most. */
+function toEnd(log: HTMLElement | null): void {
+  if (log) log.scrollTop = log.scrollHeight
+}
+
 /** What went wrong with a session; once it has ended, with the end of its log and the way to what went right. */
 export function Failure({ session, error }: { session: Session; error: Cause }) {
   const { t } = useTranslation('session')
@@ -44,7 +49,13 @@ export function Failure({ session, error }: { session: Session; error: Cause }) 
         {error.hint ? <div className={drawer.noticeText}>{hintText(error)}</div> : null}
         <code className={`${drawer.mono} ${drawer.dim}`}>{error.code}</code>
         {lines.length > 0 ? (
-          <div className={css.log} role="region" tabIndex={0} aria-label={t('failure.log', { count: lines.length })}>
+          <div
+            ref={toEnd}
+            className={css.log}
+            role="region"
+            tabIndex={0}
+            aria-label={t('failure.log', { count: lines.length })}
+          >
             {lines.map((line) => (
               <div key={line.number}>
                 <LogLineView line={line} times={false} needle="" />

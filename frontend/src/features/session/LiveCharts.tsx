@@ -31,7 +31,9 @@ export function LiveCharts({ session }: { session: Session }) {
   const samples = usage.data
   // The axis moves by whole samples, not by every tick of the clock.
   const to = live && last ? Math.max(Date.parse(last.at) / 1000, end - 10) : end
-  const range = useMemo<[number, number]>(() => [to - minutes[span] * 60, to], [to, span])
+  // What ended soon fills the axis.
+  const start = live || !session.startedAt ? 0 : Date.parse(session.startedAt) / 1000
+  const range = useMemo<[number, number]>(() => [Math.max(to - minutes[span] * 60, start), to], [to, span, start])
   const columns = useMemo(() => toColumns(samples ?? [], range[0]), [samples, range])
   const kernels = session.spec.cluster ?? 1
   const cpus = (session.spec.resources.cpu ?? 1) * kernels

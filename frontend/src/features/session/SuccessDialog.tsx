@@ -15,6 +15,9 @@ import { RelativeTime } from '@/ui/Times'
 import css from './Failure.module.css'
 import { inOrder, useGrantName } from './Kernels'
 
+/** Enough of a digest to tell two apart: "sha256:" and 12 digits, as Docker shows them. */
+const shownDigest = 19
+
 /** What differs between a session and the last one like it that succeeded. */
 export function SuccessDialog({ session, onClose }: { session: Session; onClose: () => void }) {
   const { t } = useTranslation('session')
@@ -86,7 +89,7 @@ function Head({ title, run: { session } }: { title: string; run: Run }) {
 }
 
 /** What a session had and used, by name. */
-function useFacts({ session, cpu, memoryPeak, vramPeak }: Run): [name: string, value: string][] {
+function useFacts({ session, busyCpus, memoryPeak, vramPeak }: Run): [name: string, value: string][] {
   const { t } = useTranslation(['session', 'common'])
   const nameOf = useGrantName(session.agent)
   const { cpus, memory, gpus } = session.grants
@@ -95,7 +98,7 @@ function useFacts({ session, cpu, memoryPeak, vramPeak }: Run): [name: string, v
   const exit = exitCode === null ? '' : t('session:kernel.exited', { code: exitCode })
   return [
     [t('session:fact.agent'), session.agent],
-    [t('session:failure.digest'), session.pinned?.split('@')[1] ?? ''],
+    [t('session:failure.digest'), session.pinned?.split('@')[1]?.slice(0, shownDigest) ?? ''],
     [t('session:failure.cpus'), cpus.length > 0 ? String(cpus.length) : ''],
     [t('session:failure.memory'), memory > 0 ? formatBytes(memory) : ''],
     [t('session:failure.gpus'), inOrder(gpus, nameOf).map((g) => `${nameOf(g)} × ${formatShare(g.share)}`).join('\n')],
@@ -104,7 +107,7 @@ function useFacts({ session, cpu, memoryPeak, vramPeak }: Run): [name: string, v
       t('session:failure.duration'),
       startedAt && terminatedAt ? formatElapsed(Date.parse(terminatedAt) - Date.parse(startedAt)) : '',
     ],
-    [t('session:failure.cpuUse'), cpu ? digits(cpu) : ''],
+    [t('session:failure.cpuUse'), busyCpus ? digits(busyCpus) : ''],
     [t('session:failure.memoryPeak'), memoryPeak ? formatBytes(memoryPeak) : ''],
     [t('session:failure.vramPeak'), vramPeak ? formatBytes(vramPeak) : ''],
   ]
