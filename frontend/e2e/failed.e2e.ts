@@ -36,7 +36,8 @@ describe('a session that failed', () => {
 
     await page.getByRole('button', { name: 'Compare with the last success' }).click()
     const dialog = page.getByRole('dialog', { name: 'Compare with the last success' })
-    const cells = (name: string) => dialog.getByRole('row', { name: new RegExp(`^${name}`) }).getByRole('cell').allInnerTexts()
+    const line = (name: string) => dialog.getByRole('row', { name: new RegExp(`^${name}`) })
+    const cells = (name: string) => line(name).getByRole('cell').allInnerTexts()
     await dialog.getByText('512 MiB').waitFor()
     expect(await cells('Memory allocated')).toEqual(['256 MiB', '512 MiB'])
     expect(await cells('Result')).toEqual([expect.stringContaining('Failure'), expect.stringContaining('Success')])

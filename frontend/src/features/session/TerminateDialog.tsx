@@ -6,7 +6,7 @@ import { applyAnswer, type SessionBook } from '@/api/book'
 
 import { asProblem, call } from '@/api/client'
 import { keys } from '@/api/keys'
-import { keptHome } from '@/lib/home'
+import { keptHome } from '@/api/home'
 import { Dialog } from '@/ui/Dialog'
 import css from './TerminateDialog.module.css'
 

@@ -1,5 +1,5 @@
-import { HOME } from '../api/rules.gen'
-import type { FolderMount, Session } from '../api/types.gen'
+import { HOME } from './rules.gen'
+import type { FolderMount, Session } from './types.gen'
 
 /** The folder that is the home of a session; undefined: the home is deleted with the session. */
 export function keptHome(session: Pick<Session, 'folders'>): FolderMount | undefined {
