@@ -83,10 +83,20 @@ describe('the data folders of a launch', () => {
     expect(screen.queryByRole('checkbox', { name: 'Mount data · local' })).not.toBeInTheDocument()
   })
 
+  it('are mounted as the home where they are a kept one, and the first alone', async () => {
+    const home = { session: 's', name: 'notes', keep: '30d' }
+    show([folder('notes', { home }), folder('more', { home })])
+    await userEvent.click(await screen.findByRole('checkbox', { name: 'Mount notes' }))
+    await userEvent.click(screen.getByRole('checkbox', { name: 'Mount more' }))
+    expect(screen.getByLabelText('Directory 1: path in the session')).toHaveValue('/home/work')
+    expect(screen.getByLabelText('Directory 2: path in the session')).toHaveValue('')
+    expect(screen.getByText('The folder notes is the home directory of this session.')).toBeInTheDocument()
+  })
+
   it('come in pages, are found by name, and are asked for again', async () => {
     const sent = show(Array.from({ length: 300 }, (_, n) => folder(`set-${n}`)))
     await screen.findByText('300 folders')
-    expect(screen.getAllByRole('checkbox')).toHaveLength(6)
+    expect(screen.getAllByRole('checkbox', { name: /^Mount / })).toHaveLength(6)
     await userEvent.type(screen.getByRole('textbox', { name: 'Search folders' }), 'SET-299')
     expect(await screen.findByRole('checkbox', { name: 'Mount set-299' })).toBeInTheDocument()
     const before = sent.length
