@@ -279,7 +279,8 @@ func TestQueueFlagsMakeTheSpec(t *testing.T) {
 	last := f.launching(t, pending)
 	got := f.run(t, "run", "--image", "i", "--type", "batch", "--gpu", "mig:1g.10gb", "--uncooperative", "--mps",
 		"--cluster", "2", "--priority", "0", "--after", "train-a", "--after", "abc2",
-		"--pending-timeout", "2h", "--label", "vision", "--commit-on-end", "3", "--keep-home=7d", "--at", "18:30", "--timeout", "5m",
+		"--pending-timeout", "2h", "--label", "vision", "--commit-on-end", "3", "--keep-home=7d", "--at", "18:30",
+		"--timeout", "5m",
 		"--idle-lifetime", "2d", "--idle-network", "1h", "--idle-window", "30m", "--idle-grace", "5m", "--idle-any",
 		"--idle-cpu", "0.5", "--idle-memory", "1", "--idle-gpu", "5", "--idle-vram", "7", "--", "true")
 	if got.code != ExitOK {
@@ -328,7 +329,7 @@ func TestWrongQueueFlagsLaunchNothing(t *testing.T) {
 	}{
 		"no kernel":                        {[]string{"--cluster", "0"}, ExitUsage, "--cluster 0"},
 		"no image to keep":                 {[]string{"--commit-on-end", "0"}, ExitUsage, "--commit-on-end 0"},
-		"a home that is kept in words":     {[]string{"--keep-home=long"}, ExitInvalid, "\"long\" is not a length of time"},
+		"a home that is kept in words":     {[]string{"--keep-home=long"}, ExitInvalid, "is not a length of time"},
 		"a cluster in words":               {[]string{"--cluster", "two"}, ExitUsage, "two"},
 		"a priority in words":              {[]string{"--priority", "high"}, ExitUsage, "high"},
 		"after nothing":                    {[]string{"--after", ""}, ExitUsage, "--after"},

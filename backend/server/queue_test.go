@@ -170,7 +170,8 @@ func TestCommandLineAsksForAllOfTheSpec(t *testing.T) {
 	w.call(t, "POST", "/api/v1/preview",
 		`{"image":"a:1","type":"batch","command":"true",
 "accelerator":"0.5","uncooperative":true,"mps":true,"cluster":3,"priority":0,
-		"after":["abcd","efgh"],"pendingTimeout":"2h","label":"my vision","commitOnEnd":3,"keepHome":"2d","timeout":"5m",
+		"after":["abcd","efgh"],"pendingTimeout":"2h","label":"my vision","commitOnEnd":3,"keepHome":"2d",
+		"timeout":"5m",
 		"idle":{"lifetime":"2d","network":"1h","use":{"window":"30m","grace":"5m",
 "any":true,"cpu":0.5,"memory":1,"gpu":5,"vram":7.25}}}`, &p)
 	want := "slipway run --image a:1 --type batch --gpu 0.5 --uncooperative --mps --cluster 3 --priority 0 --after " +

@@ -13,8 +13,8 @@ import (
 // Home is the home and working directory of every session.
 const Home = "/home/work"
 
-// StartFileMark is the extended attribute of a file that the guest copied from the image into a new home. It has the time
-// of its last change in nanoseconds since 1970, so that a file that was changed since is not taken for one.
+// StartFileMark is the extended attribute of a file that the guest copied from the image into a new home. It has the
+// time of its last change in nanoseconds since 1970, so that a file that was changed since is not taken for one.
 const StartFileMark = "user.slipway.start-file"
 
 // MountTarget returns where m appears in the session: an absolute, clean path. An empty target is the name of the
