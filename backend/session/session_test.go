@@ -36,10 +36,11 @@ func TestValidateAcceptsWhatPeopleAskFor(t *testing.T) {
 		}},
 		"a folder as the home, and in it": {Image: "debian", Mounts: []Mount{{Folder: "notes", Target: Home},
 			{Source: "/srv/data"}, {Folder: "more"}}, Lifetime: Lifetime{KeepHome: new(Duration(time.Hour))}},
-		"a home that is deleted": {Image: "debian", Lifetime: Lifetime{KeepHome: new(Duration)}},
-		"all of the machine":     {Image: "debian", Resources: Resources{CPU: 8, Memory: 16 * gpu.GiB, Shm: 15 * gpu.GiB}},
-		"the least memory":       {Image: "debian", Resources: Resources{Memory: MinMemory}},
-		"an image id":            {Image: "sha256:" + strings.Repeat("0", 64)},
+		"a home that is deleted": {Image: "debian",
+			Lifetime: Lifetime{KeepHome: new(Duration)}},
+		"all of the machine": {Image: "debian", Resources: Resources{CPU: 8, Memory: 16 * gpu.GiB, Shm: 15 * gpu.GiB}},
+		"the least memory":   {Image: "debian", Resources: Resources{Memory: MinMemory}},
+		"an image id":        {Image: "sha256:" + strings.Repeat("0", 64)},
 	} {
 		if wrong := s.Validate(now, Limits{CPUs: 8, Memory: 16 * gpu.GiB}); len(wrong) > 0 {
 			t.Errorf("%s: %+v", name, wrong)
