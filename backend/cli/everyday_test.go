@@ -275,8 +275,8 @@ func TestADefaultMachineIsForLaunchesAndLists(t *testing.T) {
 
 func TestNumbersHaveUnitsAndRanges(t *testing.T) {
 	for want, numbers := range map[string][]int{
-		"": nil, "3": {3}, "0-3, 8": {8, 0, 1, 3, 2}, "0-1, 4-5": {0, 1, 4, 5}} {
-		if got := ranges(numbers); got != want {
+		"": nil, "3": {3}, "0–3, 8": {8, 0, 1, 3, 2}, "0–1, 4–5": {0, 1, 4, 5}} {
+		if got := session.Ranges(numbers); got != want {
 			t.Errorf("ranges(%v) = %q, want %q", numbers, got, want)
 		}
 	}
@@ -284,7 +284,7 @@ func TestNumbersHaveUnitsAndRanges(t *testing.T) {
 	for i := range whole {
 		whole[i] = i
 	}
-	if got := ranges(whole); got != "0-31" {
+	if got := session.Ranges(whole); got != "0–31" {
 		t.Errorf("32 CPUs: %s", got)
 	}
 	for text, want := range map[string]string{"1": "1 CPU, 1 GiB, 1 GPU", "2": "1 CPU, 1 GiB, 2 GPUs",

@@ -125,7 +125,11 @@ func validText(q Request) string {
 		parts = append(parts, "Its start time "+q.NotBefore.UTC().Format(time.DateTime)+" UTC has come.")
 	}
 	if len(q.After) > 0 {
-		parts = append(parts, fmt.Sprintf("All %d sessions that it waited for have ended in success.", len(q.After)))
+		text := "The session that it waited for has ended in success."
+		if n := len(q.After); n > 1 {
+			text = fmt.Sprintf("All %d sessions that it waited for have ended in success.", n)
+		}
+		parts = append(parts, text)
 	}
 	if len(parts) == 0 {
 		return "It waits for no time and no other session, and this machine is large enough."

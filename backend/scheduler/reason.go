@@ -389,7 +389,10 @@ func (p *planner) headFor(q Request) session.Phrase {
 func (p *planner) grantText(kernels []session.Grants) string {
 	var parts []string
 	for i, k := range kernels {
-		text := fmt.Sprintf("CPUs %v and %s of memory", k.CPUs, k.Memory)
+		text := fmt.Sprintf("CPUs %s and %s of memory", session.Ranges(k.CPUs), k.Memory)
+		if len(k.CPUs) == 1 {
+			text = fmt.Sprintf("CPU %d and %s of memory", k.CPUs[0], k.Memory)
+		}
 		for _, g := range k.GPUs {
 			text += ", " + p.deviceGrant(g)
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -216,6 +218,24 @@ func CPUs(n int) string {
 		return "1 CPU"
 	}
 	return fmt.Sprintf("%d CPUs", n)
+}
+
+// Ranges writes numbers as ranges: "0–3, 8".
+func Ranges(numbers []int) string {
+	numbers = slices.Compact(slices.Sorted(slices.Values(numbers)))
+	var parts []string
+	for i := 0; i < len(numbers); i++ {
+		part := strconv.Itoa(numbers[i])
+		first := i
+		for i+1 < len(numbers) && numbers[i+1] == numbers[i]+1 {
+			i++
+		}
+		if i > first {
+			part += "–" + strconv.Itoa(numbers[i])
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, ", ")
 }
 
 // NoSession is the error for a session that does not exist or is not shown to the caller: the two cannot be told apart.
