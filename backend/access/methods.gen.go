@@ -135,6 +135,12 @@ func (v *view) SetPriority(ctx context.Context,
 		func() (session.Session, error) { return v.agent.SetPriority(ctx, id, priority) })
 }
 
+func (v *view) SetAccelerator(ctx context.Context,
+	id session.ID, asked gpu.Request) (session.Session, error) {
+	return did(ctx, v, "SetAccelerator", session.Place{Session: id}, target(asked),
+		func() (session.Session, error) { return v.agent.SetAccelerator(ctx, id, asked) })
+}
+
 func (v *view) Keep(ctx context.Context,
 	id session.ID, length session.Duration) (session.Session, error) {
 	return did(ctx, v, "Keep", session.Place{Session: id}, target(length),

@@ -11,6 +11,7 @@ import (
 	"slipway/backend/scheduler"
 	"slipway/backend/session"
 	"slipway/gpu"
+	"slipway/gpu/sim"
 )
 
 func taskSpec(name string) session.Spec {
@@ -135,6 +136,36 @@ func TestWaitingEndsWithItsTimeout(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestDevicesAreChangedWhilePending(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		g := newGPUWorld(t, newFake(t, simtest.Config{}), sim.Config{Seed: 6}, nil)
+		ctx := context.Background()
+		first := g.run("first-one", 700)
+		a := g.launch(session.Spec{Name: "wants-a", Accelerator: gpu.Request{Devices: 1}})
+		b := g.launch(session.Spec{Name: "wants-b", Accelerator: gpu.Request{Devices: 1}})
+		g.await(b.ID, "second", func(s session.Session) bool { return s.Wait != nil && s.Wait.Position == 2 })
+		for _, wrong := range []gpu.Request{{Shares: -1}, {Devices: 2}, {Shares: 1, Devices: 1}} {
+			if _, err := g.agent.SetAccelerator(ctx, a.ID, wrong); session.CodeOf(err) != "session_update_invalid" {
+				t.Errorf("%s: %v", wrong, err)
+			}
+		}
+		if s, err := g.agent.SetAccelerator(ctx, a.ID, gpu.Request{Shares: 300}); err != nil ||
+			s.Spec.Accelerator != (gpu.Request{Shares: 300}) || s.Status != session.Pending {
+			t.Errorf("%+v, %v", s, err)
+		}
+		if s := g.awaitStatus(a.ID, session.Running); s.Grants.GPUs[0].Share != 300 {
+			t.Errorf("it was given %+v", s.Grants)
+		}
+		if s, _ := g.agent.Get(ctx, b.ID); s.Status != session.Pending || s.Wait == nil || s.Wait.Position != 1 {
+			t.Errorf("the other is %s, %+v", s.Status, s.Wait)
+		}
+		if _, err := g.agent.SetAccelerator(ctx, first.ID, gpu.Request{}); session.CodeOf(err) !=
+			"session_update_conflict" {
+			t.Errorf("of one that runs: %v", err)
+		}
+	})
 }
 
 func TestPriorityIsChangedWhilePending(t *testing.T) {

@@ -555,6 +555,22 @@ func (c *Client) SetPriority(ctx context.Context,
 	return methodSetPriority.call(ctx, c, setPriorityArgs{ID: id, Priority: priority}, ofSession(id))
 }
 
+type setAcceleratorArgs struct {
+	ID    session.ID  `json:"id"`
+	Asked gpu.Request `json:"asked"`
+}
+
+var methodSetAccelerator = plain[setAcceleratorArgs, session.Session]{
+	spec{"accelerator", tunnel.Control, again, short},
+	func(ctx context.Context, a session.Agent, r setAcceleratorArgs) (session.Session, error) {
+		return a.SetAccelerator(ctx, r.ID, r.Asked)
+	}}
+
+func (c *Client) SetAccelerator(ctx context.Context,
+	id session.ID, asked gpu.Request) (session.Session, error) {
+	return methodSetAccelerator.call(ctx, c, setAcceleratorArgs{ID: id, Asked: asked}, ofSession(id))
+}
+
 type keepArgs struct {
 	ID     session.ID       `json:"id"`
 	Length session.Duration `json:"length"`
@@ -1056,6 +1072,7 @@ var table = []served{
 	methodDeviceHistory,
 	methodAccounts,
 	methodSetPriority,
+	methodSetAccelerator,
 	methodKeep,
 	methodSimulateIdle,
 	methodAccept,

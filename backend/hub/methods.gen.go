@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"slipway/backend/session"
+	"slipway/gpu"
 )
 
 func (r *renamed) Get(ctx context.Context, id session.ID) (session.Session, error) {
@@ -34,6 +35,11 @@ func (r *renamed) Terminate(ctx context.Context,
 func (r *renamed) SetPriority(ctx context.Context,
 	id session.ID, priority int) (session.Session, error) {
 	return r.session(r.Agent.SetPriority(ctx, id, priority))
+}
+
+func (r *renamed) SetAccelerator(ctx context.Context,
+	id session.ID, asked gpu.Request) (session.Session, error) {
+	return r.session(r.Agent.SetAccelerator(ctx, id, asked))
 }
 
 func (r *renamed) Keep(ctx context.Context,

@@ -35,6 +35,11 @@ type Queue interface {
 	//
 	//rpc:method name=priority effect=again who=owner audit=priority
 	SetPriority(ctx context.Context, id ID, priority int) (Session, error)
+	// SetAccelerator changes the devices that a PENDING session asks for, which keeps its place;
+	// session_update_conflict for any other.
+	//
+	//rpc:method name=accelerator effect=again who=owner audit=asked
+	SetAccelerator(ctx context.Context, id ID, asked gpu.Request) (Session, error)
 	// Keep protects a session from being reclaimed as idle for so long.
 	//
 	//rpc:method name=keep effect=again who=owner audit=length

@@ -255,6 +255,13 @@ func (s Spec) validateQueue(f *findings) {
 		"Write how many of the newest images to keep, or leave it empty to make none.")
 }
 
+// AcceleratorFaults returns what is wrong with the devices that a spec asks for.
+func (s Spec) AcceleratorFaults() []FieldError {
+	var f findings
+	s.validateAccelerator(&f)
+	return f
+}
+
 func (s Spec) validateAccelerator(f *findings) {
 	if err := s.Accelerator.Validate(); err != nil {
 		f.add("accelerator", KindInvalid, err.Error(),

@@ -24,7 +24,7 @@ func (q *Queue) Check(spec session.Spec, info engine.Info) []session.FieldError 
 	}
 	if kernels, r := spec.Cluster, spec.Resources; kernels > 1 && kernels <= session.MaxCluster {
 		if info.CPUs > 0 && r.CPU <= info.CPUs && r.CPU*kernels > info.CPUs {
-			refuse(fmt.Sprintf("%d CPUs", r.CPU), fmt.Sprintf("%d CPUs", r.CPU*kernels), strconv.Itoa(info.CPUs),
+			refuse(session.CPUs(r.CPU), session.CPUs(r.CPU*kernels), strconv.Itoa(info.CPUs),
 				"Ask for fewer kernels, or fewer CPUs for each.")
 		}
 		if all := r.Memory * gpu.Bytes(kernels); info.Memory > 0 && r.Memory <= info.Memory && all > info.Memory {
@@ -192,14 +192,33 @@ func (q *Queue) SetPriority(_ context.Context, id session.ID, priority int) (ses
 	if wrong := session.ValidatePriority(priority); wrong != nil {
 		return session.Session{}, session.Refused(session.CodeSessionInvalid, *wrong)
 	}
+	return q.changePending(id, "Only a session that waits has a priority to change.", func(d *records.Draft) error {
+		d.Priority = priority
+		return nil
+	})
+}
+
+func (q *Queue) SetAccelerator(_ context.Context, id session.ID, asked gpu.Request) (session.Session, error) {
+	const hint = "Only a session that waits can ask for other devices. Launch another one."
+	return q.changePending(id, hint, func(d *records.Draft) error {
+		spec := d.Spec
+		spec.Accelerator = asked
+		if wrong := append(spec.AcceleratorFaults(), q.Check(spec, q.config.Health.State().Info)...); len(wrong) > 0 {
+			return session.Refused(session.CodeSessionInvalid, wrong...)
+		}
+		d.Spec = spec
+		return nil
+	})
+}
+
+// changePending changes a session that waits, and plans again.
+func (q *Queue) changePending(id session.ID, hint string, change func(*records.Draft) error) (session.Session, error) {
 	s, err := q.config.Records.Change(id, func(d *records.Draft) error {
 		if d.Status != session.Pending {
 			return session.NewError(session.CodeSessionConflict,
-				"The session is "+string(d.Status)+" and does not wait any more.",
-				"Only a session that waits has a priority to change.")
+				"The session is "+string(d.Status)+" and does not wait any more.", hint)
 		}
-		d.Priority = priority
-		return nil
+		return change(d)
 	})
 	if err == nil {
 		q.Wake()

@@ -323,6 +323,15 @@ func (a *Agent) SetPriority(ctx context.Context,
 	return
 }
 
+func (a *Agent) SetAccelerator(ctx context.Context,
+	id session.ID, asked gpu.Request) (result session.Session, err error) {
+	if err = a.enter(ctx); err == nil {
+		defer a.mu.Unlock()
+		result, err = a.setAccelerator(ctx, id, asked)
+	}
+	return
+}
+
 func (a *Agent) Keep(ctx context.Context,
 	id session.ID, length session.Duration) (result session.Session, err error) {
 	if err = a.enter(ctx); err == nil {

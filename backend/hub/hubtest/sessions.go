@@ -228,6 +228,13 @@ func (a *sessions) setPriority(ctx context.Context, id session.ID, priority int)
 	return a.change(ctx, id, func(s *session.Session) { s.Priority = priority })
 }
 
+func (a *sessions) setAccelerator(ctx context.Context, id session.ID, asked gpu.Request) (session.Session, error) {
+	if s, err := a.get(ctx, id); err == nil && s.Status != session.Pending {
+		return s, failed(session.CodeSessionConflict, s.Name+" is "+string(s.Status)+" and no longer waits.")
+	}
+	return a.change(ctx, id, func(s *session.Session) { s.Spec.Accelerator = asked })
+}
+
 // keep protects a session for some time after its creation.
 func (a *sessions) keep(ctx context.Context, id session.ID, length session.Duration) (session.Session, error) {
 	return a.change(ctx, id, func(s *session.Session) {

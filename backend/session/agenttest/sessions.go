@@ -159,6 +159,7 @@ func caseUnknown(s *suite) {
 		"tags":      failure(with2(s.agent.SetTags, nobody, nil)),
 		"terminate": failure(with2(s.agent.Terminate, nobody, false)),
 		"priority":  failure(with2(s.agent.SetPriority, nobody, 5)),
+		"devices":   failure(with2(s.agent.SetAccelerator, nobody, gpu.Request{})),
 		"keep":      failure(with2(s.agent.Keep, nobody, session.Duration(time.Hour))),
 		"simulate":  failure(with2(s.agent.SimulateIdle, nobody, session.IdlePolicy{})),
 		"logs":      failure(with2(s.agent.Logs, nobody, session.LogOptions{})),
@@ -267,6 +268,11 @@ func casePriority(s *suite) {
 		s.Errorf("it is %+v", raised)
 	}
 	refused(s, "a priority below all", session.DetailInvalid, with2(s.agent.SetPriority, waiting.ID, -1))
+	refused(s, "a negative share", session.DetailInvalid,
+		with2(s.agent.SetAccelerator, waiting.ID, gpu.Request{Shares: -1}))
+	if same := must(s, with2(s.agent.SetAccelerator, waiting.ID, gpu.Request{})); same.Status != session.Pending {
+		s.Errorf("it is %+v", same)
+	}
 	found := s.await(waiting.ID, "explained", func(x session.Session) bool { return x.Wait != nil })
 	if found.Wait.Message == "" || found.Wait.Code == "" {
 		s.Errorf("it waits for %+v", found.Wait)
@@ -310,6 +316,8 @@ func caseHandover(s *suite) {
 func caseKeep(s *suite) {
 	id := s.running()
 	refused(s, "the priority of what runs", session.CodeSessionConflict, with2(s.agent.SetPriority, id, 3))
+	refused(s, "the devices of what runs", session.CodeSessionConflict,
+		with2(s.agent.SetAccelerator, id, gpu.Request{}))
 	kept := must(s, with2(s.agent.Keep, id, session.Duration(time.Hour)))
 	if kept.KeepUntil == nil || time.Until(*kept.KeepUntil) < 50*time.Minute {
 		s.Errorf("it is kept until %v", kept.KeepUntil)
