@@ -29,6 +29,8 @@ type Account struct {
 	session.Account
 	Agent      string `json:"agent,omitempty"`
 	DeviceName string `json:"deviceName,omitempty"` // for example GPU 0 · H200
+	// the part of busyGpuMs beyond what the session was allocated: a share limits memory, not time on a device
+	AboveGPUMs int64 `json:"aboveGpuMs"`
 }
 
 // Report is what was used in a span of time.
@@ -76,6 +78,9 @@ func (ms *machines) Accounts(ctx context.Context, query AccountQuery) (Report, e
 				continue
 			}
 			account := Account{Account: row, Agent: m.Name()}
+			if row.Kind == kindSession {
+				account.AboveGPUMs = max(0, row.BusyGPUMs-row.AllocGPUMs)
+			}
 			if row.Device != "" {
 				account.DeviceName = ms.DeviceName(m.Name(), row.Device)
 			}
@@ -103,6 +108,7 @@ func sumUp(rows []Account, by By) []Account {
 			merged = append(merged, key)
 		}
 		merged[i].Add(row.Account)
+		merged[i].AboveGPUMs += row.AboveGPUMs
 	}
 	slices.SortStableFunc(merged, func(a, b Account) int {
 		return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(rank(a.Kind), rank(b.Kind)),
@@ -128,7 +134,7 @@ func keyOf(row Account, by By) Account {
 	case ByNothing:
 		key = row
 		key.Start = row.Start.Local()
-		key.CPUMs, key.AllocCPUMs, key.DeviceUse = 0, 0, session.DeviceUse{}
+		key.CPUMs, key.AllocCPUMs, key.AboveGPUMs, key.DeviceUse = 0, 0, 0, session.DeviceUse{}
 	}
 	return key
 }
@@ -142,7 +148,9 @@ func totals(rows []Account, start time.Time) []Account {
 	return sumUp(timeless, ByDay)
 }
 
+const kindSession = "session"
+
 // kinds is the order in which rows of one bucket are shown.
-var kinds = []string{"session", "other", "idle", "unattributed"}
+var kinds = []string{kindSession, "other", "idle", "unattributed"}
 
 func rank(kind string) int { return slices.Index(kinds, kind) }

@@ -63,6 +63,7 @@ type Hub struct {
 
 	*state
 	*finder
+	*endings
 	*follower
 	*directory
 	*machines
@@ -84,7 +85,8 @@ func Open(config Config) (*Hub, error) {
 	folders := &folders{state: state, operations: operations}
 	h := &Hub{
 		operations: operations, person: person, watching: watching, state: state, finder: finder, follower: follower,
-		notices: &notices{state: state, watching: watching, person: person, notifier: config.Notifier},
+		endings: &endings{finder},
+		notices: &notices{finder: finder, watching: watching, person: person, notifier: config.Notifier},
 		directory: &directory{state: state, operations: operations, person: person, follower: follower,
 			connector: config.Connector},
 		machines: &machines{state: state}, images: images, folders: folders,
@@ -92,6 +94,7 @@ func Open(config Config) (*Hub, error) {
 		transfers: &transfers{finder: finder, folders: folders, uploads: make(chan struct{}, uploadsAtOnce)},
 	}
 	person.load()
+	h.loadReminders()
 	h.directory.loadGroups()
 	h.directory.loadEntries()
 	return h, nil
@@ -100,6 +103,8 @@ func Open(config Config) (*Hub, error) {
 // Run follows every agent until ctx ends. It returns when all of its goroutines and operations have.
 func (h *Hub) Run(ctx context.Context) {
 	var group sync.WaitGroup
+	ctx, stop := h.outlive(ctx)
+	defer stop()
 	h.follower.start(ctx)
 	group.Go(func() { h.flush(ctx) })
 	group.Go(func() { h.saveMemoriesOften(ctx) })
@@ -111,6 +116,16 @@ func (h *Hub) Run(ctx context.Context) {
 	h.follower.wait()
 	h.saveMemories()
 	h.watching.close()
+}
+
+// outlive returns a context that ends when ctx has ended and the sessions that were to be terminated are.
+func (h *Hub) outlive(ctx context.Context) (context.Context, context.CancelFunc) {
+	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() {
+		h.endings.close()
+		stop()
+	})
+	return life, stop
 }
 
 func (h *Hub) Version() Version { return h.state.version }

@@ -89,17 +89,17 @@ func (l *launches) withSettings(spec session.Spec) session.Spec {
 
 // learn stores a session that an agent has returned, since its name counts before its event arrives, and the connection
 // to another machine may be lost before.
-func (l *launches) learn(m *member, s session.Session) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	known := l.sessions[s.ID]
+func (f *finder) learn(m *member, s session.Session) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	known := f.sessions[s.ID]
 	switch {
 	case m.gone || known != nil && known.session.Revision >= s.Revision:
 	case m.remote == nil:
-		l.put(m, s)
+		f.put(m, s)
 	default:
 		m.dirty = true
-		l.tell(m, s)
+		f.tell(m, s)
 	}
 }
 

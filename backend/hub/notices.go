@@ -1,7 +1,10 @@
 package hub
 
 import (
+	"cmp"
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"slipway/backend/notify"
@@ -19,10 +22,70 @@ const showTime = 5 * time.Second
 
 // notices notifies the user of what they wait for.
 type notices struct {
-	*state
+	*finder
 	watching *watching
 	person   *person
 	notifier Notifier // nil: no desktop
+}
+
+const remindersKey = "hub.reminders"
+
+// loadReminders is called before the hub is shared.
+func (nt *notices) loadReminders() {
+	for _, id := range read[[]session.ID](nt.shared, remindersKey, "the reminders cannot be read") {
+		nt.reminders[id] = true
+	}
+}
+
+// Remind notifies the person when a session starts, whatever the settings say, or no longer does. It fails with
+// session_update_conflict if the session has started or ended.
+func (nt *notices) Remind(ctx context.Context, ref string, on bool) (session.Session, error) {
+	s, _, err := nt.Get(ctx, ref)
+	if err != nil {
+		return s, err
+	}
+	if on && (s.Status == session.Running || s.Status == session.Terminating || !s.Status.Live()) {
+		return s, session.NewError(session.CodeSessionConflict, "The session is "+string(s.Status)+".",
+			"Only a session that has not started can have a reminder.")
+	}
+	return s, nt.setReminder(s.ID, on)
+}
+
+// setReminder stores and shows whether a session has a reminder. A change that cannot be stored is undone.
+func (nt *notices) setReminder(id session.ID, on bool) error {
+	nt.saving.Lock()
+	defer nt.saving.Unlock()
+	set := func(on bool) []session.ID {
+		nt.mu.Lock()
+		defer nt.mu.Unlock()
+		if delete(nt.reminders, id); on {
+			nt.reminders[id] = true
+		}
+		if k := nt.sessions[id]; k != nil {
+			nt.publishSession(k.member, k.session)
+		}
+		return slices.Sorted(maps.Keys(nt.reminders))
+	}
+	err := nt.shelf.Save(remindersKey, set(on))
+	if err != nil {
+		set(!on)
+	}
+	return err
+}
+
+// remind returns a notice if a session with a reminder has started or ended. It has none any more then.
+func (nt *notices) remind(judge *notify.Judge, s *Session) *notify.Notice {
+	if s.LastHeard != nil || !locked(nt.shared, func() bool { return nt.reminders[s.ID] }) {
+		return nil
+	}
+	n := judge.Remind(&s.Session, nt.now())
+	if n == nil {
+		return nil
+	}
+	if err := nt.setReminder(s.ID, false); err != nil {
+		nt.log.Error("a reminder is not removed", "error", err)
+	}
+	return n
 }
 
 // followNotices shows notices until ctx ends. Pages show those that no desktop does.
@@ -39,13 +102,22 @@ func (nt *notices) followNotices(ctx context.Context) {
 		switch {
 		case event.Snapshot != nil:
 			judge = notify.NewJudge(each(event.Snapshot.Sessions, func(s Session) session.Session { return s.Session }))
+			judge.Speak(nt.person.Settings().Language)
+			for _, s := range event.Snapshot.Sessions {
+				if n := nt.remind(judge, &s); n != nil {
+					nt.showNotice(ctx, *n)
+				}
+			}
 		case event.Removed != "":
 			judge.Forget(session.ID(event.Removed))
-		case event.Session != nil && event.Session.LastHeard == nil && event.Session.Owner == nt.owner:
+		case event.Session != nil && event.Session.LastHeard == nil &&
+			(event.Session.Owner == nt.owner || event.Session.Reminder):
 			choices := nt.person.Settings()
 			judge.Speak(choices.Language)
 			n := judge.See(&event.Session.Session, nt.now())
-			if n != nil && choices.Notifications &&
+			reminder := nt.remind(judge, event.Session)
+			n = cmp.Or(reminder, n)
+			if n != nil && (choices.Notifications || reminder != nil) &&
 				(nt.isLocal(event.Session.ID) || shown.more(event.Session.Agent, nt.now())) {
 				nt.showNotice(ctx, *n)
 			}

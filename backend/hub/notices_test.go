@@ -103,3 +103,70 @@ func TestADesktopThatDoesNotAnswerIsNotWaitedForWithoutEnd(t *testing.T) {
 		}
 	})
 }
+
+func TestAReminderIsForOneStartWhateverTheSettingsSay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agent, shelf, d := hubtest.New("local"), &hubtest.Shelf{}, &desktop{}
+		const another = session.ID("bbbbbbbbbbbb")
+		begin := func() (*hub.Hub, func()) {
+			h, err := hub.Open(hub.Config{Members: []hub.Member{{Name: "local", Local: true, Agent: agent.Agent()}},
+				Shelf: shelf, Settings: noSettings(t), Notifier: d, Owner: "ada"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			quiet := h.Settings()
+			quiet.Notifications = false
+			if err := h.SaveSettings(quiet); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				h.Run(ctx)
+			}()
+			synctest.Wait()
+			return h, func() {
+				cancel()
+				<-done
+			}
+		}
+		starts := func(id session.ID, status session.Status) {
+			agent.Change(id, func(s *session.Session) { s.Status, s.StartedAt = status, new(time.Now()) })
+			synctest.Wait()
+		}
+		for id, owner := range map[session.ID]string{theOne: "ada", another: "bob"} {
+			agent.Put(session.Session{ID: id, Name: owner + "s", Owner: owner, Status: session.Pending,
+				CreatedAt: time.Now()})
+		}
+		h, stop := begin()
+		for _, id := range []session.ID{theOne, another} {
+			if _, err := h.Remind(t.Context(), string(id), true); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if s := h.View(session.Session{ID: another}); !s.Reminder {
+			t.Error("it is not shown")
+		}
+		starts(another, session.Running)
+		starts(another, session.Running)
+		if len(d.shown) != 1 || d.shown[0].Title != `"bobs" runs now` {
+			t.Fatalf("shown %+v", d.shown)
+		}
+		if _, err := h.Remind(t.Context(), string(another), true); session.CodeOf(err) != session.CodeSessionConflict {
+			t.Errorf("a reminder of one that runs: %v", err)
+		}
+		stop()
+		starts(theOne, session.Running) // while nobody looks
+		_, stop = begin()
+		stop()
+		if len(d.shown) != 2 || d.shown[1].Title != `"adas" runs now` {
+			t.Fatalf("shown %+v", d.shown)
+		}
+		_, stop = begin()
+		stop()
+		if len(d.shown) != 2 {
+			t.Errorf("reminded again: %+v", d.shown)
+		}
+	})
+}

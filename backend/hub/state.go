@@ -20,12 +20,15 @@ type state struct {
 	homes       map[session.ID]*member       // the agent of each session
 	folderHomes map[session.FolderID]*member // the agent of each folder that was asked for
 	waiting     dependents
+	ends        endBook
+	reminders   map[session.ID]bool // sessions whose start the person wants to hear of
 	keys        keyring
 }
 
 func newState(common *shared) *state {
 	return &state{shared: common, sessions: map[session.ID]*reported{}, usage: map[session.ID]session.Usage{},
-		homes: map[session.ID]*member{}, folderHomes: map[session.FolderID]*member{}, waiting: dependents{}}
+		homes: map[session.ID]*member{}, folderHomes: map[session.FolderID]*member{}, waiting: dependents{},
+		ends: endBook{all: map[session.ID]*ending{}}, reminders: map[session.ID]bool{}}
 }
 
 type reported struct {
@@ -64,6 +67,7 @@ func (st *state) put(m *member, s session.Session) {
 		return
 	}
 	delete(st.usage, s.ID)
+	st.ends.remove(s.ID)
 	if len(st.sessions) > session.ResetFinished+finishedSlack {
 		st.trim()
 	}
@@ -95,6 +99,8 @@ func (st *state) drop(id session.ID) {
 	st.unlist(id)
 	delete(st.usage, id)
 	delete(st.homes, id)
+	delete(st.reminders, id)
+	st.ends.remove(id)
 	st.waiting.drop(id)
 }
 

@@ -19,13 +19,16 @@ type Session struct {
 	Dependents []session.ID   `json:"dependents"` // sessions that wait for its success
 	Usage      *session.Usage `json:"usage,omitempty"`
 	LastHeard  *time.Time     `json:"lastHeard,omitempty"` // set while its agent is not reached: when this was reported
+	Ending     *Ending        `json:"ending,omitempty"`    // its end can still be undone, or failed
+	Reminder   bool           `json:"reminder,omitempty"`  // the person is notified when it starts
 }
 
 // sessionView returns a session as this program reports it. at is when its agent was last heard, if it is not reached;
 // then a usage sample would be old and is left out. The caller holds mu.
 func (st *state) sessionView(s session.Session, at *time.Time) Session {
 	s.Spec = s.Spec.Redacted(session.Hidden)
-	view := Session{Session: s, Type: s.Spec.Type, Image: s.Spec.Image, Dependents: st.dependents(s.ID), LastHeard: at}
+	view := Session{Session: s, Type: s.Spec.Type, Image: s.Spec.Image, Dependents: st.dependents(s.ID), LastHeard: at,
+		Ending: st.ends.view(s), Reminder: st.reminders[s.ID]}
 	if u, ok := st.usage[s.ID]; ok && at == nil {
 		view.Usage = &u
 	}

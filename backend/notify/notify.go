@@ -68,26 +68,42 @@ func (j *Judge) See(s *session.Session, now time.Time) *Notice {
 	if !s.Status.Live() {
 		delete(j.known, s.ID)
 	}
-	notice := func(title, text string) *Notice {
-		title = clip(strings.ReplaceAll(session.Printable(title), "\n", " "), longestTitle)
-		return &Notice{Session: s.ID, Title: title, Text: clip(session.Printable(text), longestText), At: now}
-	}
 	switch {
 	case s.Status == before.status && deadline != nil && !before.warned:
 		minutes := max(1, int(deadline.Sub(now).Round(time.Minute)/time.Minute))
-		n := notice(j.say(`"%s" is idle and about to end`, "유휴 세션 %s이(가) 곧 종료됩니다", s.Name),
+		n := notice(s, now, j.say(`"%s" is idle and about to end`, "유휴 세션 %s이(가) 곧 종료됩니다", s.Name),
 			j.say("It will be reclaimed in %d min unless you use or keep it.", "사용하거나 보호하지 않으면 %d분 뒤에 회수됩니다.", minutes))
 		n.Urgent = true
 		return n
 	case s.Status == before.status:
 		return nil
 	case s.Status == session.Running && s.StartedAt != nil && s.StartedAt.Sub(s.CreatedAt) >= longWait:
-		return notice(j.say(`"%s" runs now`, "%s 세션이 시작되었습니다", s.Name),
-			j.say("Ready after %s.", "준비까지 %s 걸렸습니다.", s.StartedAt.Sub(s.CreatedAt).Round(time.Second)))
+		return j.runs(s, now)
 	case !s.Status.Live() && s.Spec.Type == session.Batch && before.status != "":
-		return notice(j.ended(s), j.why(s))
+		return notice(s, now, j.ended(s), j.why(s))
 	}
 	return nil
+}
+
+// Remind returns a notice that a session has started, or that it ended before; nil while it waits.
+func (j *Judge) Remind(s *session.Session, now time.Time) *Notice {
+	switch {
+	case s.Status == session.Running && s.StartedAt != nil:
+		return j.runs(s, now)
+	case !s.Status.Live():
+		return notice(s, now, j.ended(s), j.why(s))
+	}
+	return nil
+}
+
+func (j *Judge) runs(s *session.Session, now time.Time) *Notice {
+	return notice(s, now, j.say(`"%s" runs now`, "%s 세션이 시작되었습니다", s.Name),
+		j.say("Ready after %s.", "준비까지 %s 걸렸습니다.", s.StartedAt.Sub(s.CreatedAt).Round(time.Second)))
+}
+
+func notice(s *session.Session, now time.Time, title, text string) *Notice {
+	title = clip(strings.ReplaceAll(session.Printable(title), "\n", " "), longestTitle)
+	return &Notice{Session: s.ID, Title: title, Text: clip(session.Printable(text), longestText), At: now}
 }
 
 // expires returns when an idle session is reclaimed, or nil if it is not idle.

@@ -38,8 +38,10 @@ func accounts() []session.Account {
 
 func TestAccountsAreSummedUp(t *testing.T) {
 	w := start(t)
-	w.agent.SetAccounts(accounts()...)
 	const hour = 3_600_000
+	rows := accounts()
+	rows[0].BusyGPUMs = 3 * hour // above its share, which the unused shares of others do not make up for
+	w.agent.SetAccounts(rows...)
 	// each row as label of the row: GPU hours, CPU hours, energy of work in kWh/100
 	for by, want := range map[string][]string{
 		"": {"session aaaaaaaaaaaa GPU-0: 2", "session aaaaaaaaaaaa : 0", "session bbbbbbbbbbbb GPU-0: 4",
@@ -63,7 +65,8 @@ func TestAccountsAreSummedUp(t *testing.T) {
 			t.Errorf("by %q\ngot  %q\nwant %q", by, got, want)
 		}
 		if len(report.Totals) != 2 || report.Totals[0].AllocGPUMs != 9*hour || report.Totals[0].CPUMs != hour ||
-			report.Totals[0].VRAMPeak != 4<<30 || report.Totals[1].EnergyIdle != 7 {
+			report.Totals[0].VRAMPeak != 4<<30 || report.Totals[0].AboveGPUMs != hour ||
+			report.Totals[1].EnergyIdle != 7 {
 			t.Errorf("by %q: totals %+v", by, report.Totals)
 		}
 		span := w.agent.Span()

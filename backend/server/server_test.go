@@ -305,6 +305,40 @@ func TestLaunchThroughTheAPI(t *testing.T) {
 			t.Errorf("%d %+v", status, p)
 		}
 	})
+	t.Run("while it waits it can ask for less and be remembered", func(t *testing.T) {
+		var got api.Session
+		w.call(t, "PATCH", "/api/v1/sessions/train", `{"accelerator":"0.5","reminder":true}`, &got)
+		if got.Spec.Accelerator.Shares != 500 || !got.Reminder || got.Status != session.Pending {
+			t.Errorf("%+v", got)
+		}
+		var p session.Error
+		if status := w.call(t, "PATCH", "/api/v1/sessions/train", `{"accelerator":"much"}`, &p); status != 400 {
+			t.Errorf("%d %+v", status, p)
+		}
+		w.call(t, "PATCH", "/api/v1/sessions/train", `{"accelerator":{},"reminder":false}`, &got)
+	})
+	t.Run("its end can be undone", func(t *testing.T) {
+		var loss hub.Loss
+		if status := w.call(t, "GET", "/api/v1/sessions/train/loss", "", &loss); status != 200 || loss.Files == nil ||
+			loss.Cancels == nil {
+			t.Errorf("%d, %+v", status, loss)
+		}
+		for range 2 {
+			var ending, kept api.Session
+			if status := w.call(t, "POST", "/api/v1/sessions/train/terminate", `{"undo":true}`, &ending); status != 202 ||
+				ending.Ending == nil || ending.Status != session.Pending {
+				t.Errorf("%d, %+v", status, ending)
+			}
+			if status := w.call(t, "DELETE", "/api/v1/sessions/train/terminate", "", &kept); status != 200 ||
+				kept.Ending != nil || kept.Status != session.Pending {
+				t.Errorf("%d, %+v", status, kept)
+			}
+		}
+		var p session.Error
+		if status := w.call(t, "DELETE", "/api/v1/sessions/train/terminate", "", &p); status != 409 {
+			t.Errorf("undone twice: %d %+v", status, p)
+		}
+	})
 	t.Run("it can be found by name, renamed and ended", func(t *testing.T) {
 		var got api.Session
 		if w.call(t, "GET", "/api/v1/sessions/train", "", &got); got.ID != s.ID {

@@ -54,15 +54,20 @@ func (s sessionRoutes) mount(m *mounts) {
 	take(m, route.SessionUpdate, sendInSession(s.hub, s.updateSession))
 	take(m, route.Keep, sendInSession(s.hub, s.keep))
 	takeDraft(m, route.IdleSimulation, decodeDraft, s.simulateIdle)
-	take(m, route.Terminate, sendInSession(s.hub,
-		func(r *http.Request, agent session.Agent, id session.ID, req api.TerminateRequest) (api.Session, error) {
-			return as(s.hub.View)(agent.Terminate(r.Context(), id, req.Forced))
-		}))
 	answer(m, route.MoveOffers, func(r *http.Request) ([]hub.MoveOffer, error) {
 		return s.hub.MoveOffers(r.Context(), r.PathValue("id"))
 	})
 	take(m, route.Move, func(r *http.Request, req api.MoveRequest) (api.Session, error) {
 		return as(s.hub.View)(s.hub.Move(r.Context(), r.PathValue("id"), req.Agent))
+	})
+	take(m, route.Terminate, func(r *http.Request, req api.TerminateRequest) (api.Session, error) {
+		return as(s.hub.View)(s.hub.Terminate(r.Context(), r.PathValue("id"), req.Forced, req.Undo))
+	})
+	answer(m, route.TerminateUndo, func(r *http.Request) (api.Session, error) {
+		return as(s.hub.View)(s.hub.UndoTerminate(r.Context(), r.PathValue("id")))
+	})
+	answer(m, route.Loss, func(r *http.Request) (hub.Loss, error) {
+		return s.hub.Loss(r.Context(), r.PathValue("id"))
 	})
 	answer(m, route.History, inSession(s.hub, s.history))
 	answer(m, route.Usage, inSession(s.hub,
@@ -233,6 +238,12 @@ func (s sessionRoutes) updateSession(r *http.Request, agent session.Agent, id se
 	if err == nil && req.Priority != nil {
 		one, err = agent.SetPriority(r.Context(), id, *req.Priority)
 	}
+	if err == nil && req.Accelerator != nil {
+		one, err = agent.SetAccelerator(r.Context(), id, *req.Accelerator)
+	}
+	if err == nil && req.Reminder != nil {
+		one, err = s.hub.Remind(r.Context(), string(id), *req.Reminder)
+	}
 	if err == nil && req.Tags != nil {
 		one, err = agent.SetTags(r.Context(), id, *req.Tags)
 	}
@@ -244,8 +255,8 @@ func (s sessionRoutes) updateSession(r *http.Request, agent session.Agent, id se
 
 func checkUpdate(req api.SessionUpdate) error {
 	var wrong []session.FieldError
-	if req.Name == nil && req.Priority == nil && req.Tags == nil {
-		wrong = append(wrong, wrongField("name", "Nothing to change.", "Send a name, a priority or tags."))
+	if req == (api.SessionUpdate{}) {
+		wrong = append(wrong, wrongField("name", "Nothing to change.", "Send a name, a priority, devices or tags."))
 	}
 	if req.Name != nil {
 		if e := session.SessionNames.Check(*req.Name); e != nil {

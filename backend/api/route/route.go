@@ -197,9 +197,9 @@ func All() []Description {
 		Operations, Operation, OperationAnswer, OperationCancel, Directories, ImageSend, Images, ImagePull,
 		ImageRemove, ImageDisk, Commit, Environments, EnvironmentFile, Presets, PresetCreate, PresetUpdate,
 		PresetDelete, Devices, DeviceHistory, Resources, Accounts, AccountsCSV, Queue, Sessions, Launch, LaunchMany,
-		Preview, Session, SessionUpdate, Keep, MoveOffers, Move, IdleSimulation, Terminate, History, Logs, Usage,
-		LastSuccess, Terminals,
-		TerminalOpen, TerminalClose, TerminalSearch, TerminalOutput, TerminalAttach, Exec, Apps, AppOpen,
+		Preview, Session, SessionUpdate, Keep, MoveOffers, Move, IdleSimulation, Loss, Terminate, TerminateUndo,
+		History, Logs, Usage, LastSuccess, Terminals, TerminalOpen, TerminalClose, TerminalSearch, TerminalOutput,
+		TerminalAttach, Exec, Apps, AppOpen,
 		AppDoorClose, AppStop, SSHSetup, SSHUpdate, SSHAccess, SSHTest, SSHStream,
 	}, SessionFiles().all(), []described{
 		Folders, FolderCreate, Folder, FolderUpdate, FolderTrash, FolderRestore, FolderDelete, FolderDeleteStop,

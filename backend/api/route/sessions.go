@@ -30,7 +30,7 @@ var (
 	Session = at[None, api.Session]("session", "GET /sessions/{id}",
 		"Show one session, by id or by the name of a live one.")
 	SessionUpdate = at[api.SessionUpdate, api.Session]("session-update", "PATCH /sessions/{id}",
-		"Rename a live session, change the priority of a waiting one, or the tags of any.")
+		"Rename a live session, change the priority or the devices of a waiting one, or the tags of any.")
 	Keep = at[api.KeepRequest, api.Session]("keep", "POST /sessions/{id}/keep",
 		"Protect a session from being reclaimed as idle for some time.")
 	IdleSimulation = at[session.IdlePolicy, session.IdleSimulation]("idle-simulation",
@@ -43,6 +43,10 @@ var (
 		"session that cannot be moved.")
 	Move = at[api.MoveRequest, api.Session]("move", "POST /sessions/{id}/move", "Move a waiting session to another "+
 		"machine. It gets another id there; the old one leads to it.")
+	TerminateUndo = at[None, api.Session]("terminate-undo", "DELETE /sessions/{id}/terminate",
+		"Keep a session that is about to be terminated.")
+	Loss = at[None, hub.Loss]("loss", "GET /sessions/{id}/loss",
+		"Show what terminating a session would delete and cancel.")
 	History = at[None, []session.Phase]("history", "GET /sessions/{id}/history", "Show the phases and steps a "+
 		"session went through. All filters must match; each may have several values, separated by commas.",
 		Param{"id", "only this phase's record"}, Param{"phase", "schedule, prepare, start or terminate"},

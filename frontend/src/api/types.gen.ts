@@ -534,6 +534,8 @@ export interface Account {
   agent?: string;
   /** For example GPU 0 · H200. */
   deviceName?: string;
+  /** The part of busyGpuMs beyond what the session was allocated: a share limits memory, not time on a device. */
+  aboveGpuMs: number;
 }
 
 /** Agent is one agent that this computer knows, and its connection. The Machine of the same name describes its machine. */
@@ -650,6 +652,12 @@ export interface AuditEntry {
   count?: number;
   /** It changes who may reach the agent, or is an attempt to. */
   security?: boolean;
+}
+
+/** Cancelled is a session that is cancelled because another one ends. */
+export interface Cancelled {
+  id: string;
+  name: string;
 }
 
 /** Capability is whether one thing can be measured or enforced on a device. */
@@ -921,6 +929,14 @@ export interface EndImage {
   kept: boolean;
   /** Why there is none. */
   error?: Cause;
+}
+
+/** Ending is the end of a session that a person can still undo, or that failed. */
+export interface Ending {
+  /** When the session is terminated, by the clock of this computer. */
+  at: Time;
+  /** Why it was not terminated. */
+  error?: Problem;
 }
 
 /** EnvVar is one environment variable of a session's processes. */
@@ -1458,6 +1474,18 @@ export interface LogTail {
 /** LoginLink is a one-time address that logs a browser in. */
 export interface LoginLink {
   url: string;
+}
+
+/** Loss is what terminating a session deletes and cancels. */
+export interface Loss {
+  /** Names in its home directory, at most 20: not those of mounted folders, nor those that begin with a dot. */
+  files: string[];
+  /** Of all such names. */
+  count: number;
+  /** Its home directory cannot be listed, so it may have files. */
+  unknown: boolean;
+  /** Sessions that start after it, and those that start after them. */
+  cancels: Cancelled[];
 }
 
 /** LostDoor is a port that led to an app before Slipway ended and was not opened again: it was public, or another program has it now. */
@@ -2075,15 +2103,23 @@ export interface Session {
   usage?: Usage;
   /** Set while its agent is not reached: when this was reported. */
   lastHeard?: Time;
+  /** Its end can still be undone, or failed. */
+  ending?: Ending;
+  /** The person is notified when it starts. */
+  reminder?: boolean;
 }
 
-/** SessionUpdate changes a session. An absent field is left unchanged. Live sessions can be renamed, PENDING ones get another priority, and any gets tags. */
+/** SessionUpdate changes a session. An absent field is left unchanged. Live sessions can be renamed, PENDING ones get another priority, ask for other devices or get a reminder, and any gets tags. */
 export interface SessionUpdate {
   name?: string;
   /** 0 to 100, higher first. */
   priority?: number;
   /** Replace the present ones. */
   tags?: string[];
+  /** What it asks for instead. */
+  accelerator?: Accelerator;
+  /** Notify the user when it starts. */
+  reminder?: boolean;
 }
 
 /** Setting is one setting. Values are written as in an environment variable. */
@@ -2303,6 +2339,8 @@ export interface TerminalSearch {
 /** TerminateRequest terminates a session. */
 export interface TerminateRequest {
   forced?: boolean;
+  /** After 10 s, in which it can be undone, unless it is forced. */
+  undo?: boolean;
 }
 
 /** Untrusted says that an agent sent invalid data, by mistake or because somebody has changed it. The data is not used. The mark disappears after ten minutes without invalid data, or when the agent is reconnected. */
@@ -2544,7 +2582,7 @@ export const routes = {
   "preview": { method: "POST", path: "/api/v1/preview", query: ["owner", "count"] },
   /** Show one session, by id or by the name of a live one. */
   "session": { method: "GET", path: "/api/v1/sessions/{id}" },
-  /** Rename a live session, change the priority of a waiting one, or the tags of any. */
+  /** Rename a live session, change the priority or the devices of a waiting one, or the tags of any. */
   "session-update": { method: "PATCH", path: "/api/v1/sessions/{id}" },
   /** Protect a session from being reclaimed as idle for some time. */
   "keep": { method: "POST", path: "/api/v1/sessions/{id}/keep" },
@@ -2554,8 +2592,12 @@ export const routes = {
   "move": { method: "POST", path: "/api/v1/sessions/{id}/move" },
   /** Show what an idle policy would have done with a session. Nothing is changed. */
   "idle-simulation": { method: "POST", path: "/api/v1/sessions/{id}/idle-simulation" },
+  /** Show what terminating a session would delete and cancel. */
+  "loss": { method: "GET", path: "/api/v1/sessions/{id}/loss" },
   /** Terminate a session. */
   "terminate": { method: "POST", path: "/api/v1/sessions/{id}/terminate" },
+  /** Keep a session that is about to be terminated. */
+  "terminate-undo": { method: "DELETE", path: "/api/v1/sessions/{id}/terminate" },
   /** Show the phases and steps a session went through. All filters must match; each may have several values, separated by commas. */
   "history": { method: "GET", path: "/api/v1/sessions/{id}/history", query: ["id", "phase", "result", "from", "to", "code", "text", "sort"] },
   /** Read a kernel's log. It is kept after the session has ended. */
@@ -2764,7 +2806,9 @@ export interface RouteTypes {
   "move-offers": { request: undefined; response: MoveOffer[] };
   "move": { request: MoveRequest; response: Session };
   "idle-simulation": { request: IdlePolicy; response: IdleSimulation };
+  "loss": { request: undefined; response: Loss };
   "terminate": { request: TerminateRequest; response: Session };
+  "terminate-undo": { request: undefined; response: Session };
   "history": { request: undefined; response: Phase[] };
   "logs": { request: undefined; response: undefined };
   "usage": { request: undefined; response: Usage[] };

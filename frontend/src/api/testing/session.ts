@@ -137,6 +137,7 @@ export function makeAccount(change: Partial<Account>): Account {
     allocCpuMs: 0,
     allocGpuMs: 0,
     busyGpuMs: 0,
+    aboveGpuMs: 0,
     vramMiBMs: 0,
     vramPeak: 0,
     energyDynamic: 0,
