@@ -150,9 +150,9 @@ Refer to a session by its ID, a unique prefix of it, or its name.
 		sessions.stopCommand(), sessions.renameCommand(), data.cpCommand(), data.folderCommand(),
 		terminals.appsCommand(), terminals.openCommand(), sessions.historyCommand(), sessions.compareCommand(),
 		data.imageCommand(), data.commitCommand(), data.environmentCommand(), sessions.queueCommand(),
-		sessions.priorityCommand(), sessions.moveCommand(), sessions.keepCommand(), sessions.idleCommand(),
-		sessions.gpuCommand(),
-		sessions.usageCommand(), launch.presetCommand(), launch.recipeCommand(), sessions.tagCommand())
+		sessions.priorityCommand(), sessions.moveCommand(), sessions.resizeCommand(), sessions.remindCommand(),
+		sessions.keepCommand(), sessions.idleCommand(), sessions.gpuCommand(), sessions.usageCommand(),
+		launch.presetCommand(), launch.recipeCommand(), sessions.tagCommand())
 	addTo(root, groupPlane, plane.serveCommand(), plane.demoCommand(), agentCommands{p}.agentCommand(),
 		plane.loginCommand(), terminals.openLinkCommand(), plane.shutdownCommand(), plane.doctorCommand(),
 		plane.settingsCommand(), plane.useCommand(), plane.diagnosticsCommand(), plane.versionCommand(),

@@ -313,6 +313,16 @@ func (p *program) moment(at *time.Time) string {
 	return at.In(p.Now().Location()).Format(time.DateTime) + " (" + p.age(*at) + ")"
 }
 
+// instant formats a time to the millisecond, without the date if that is today's.
+func (p *program) instant(at time.Time) string {
+	now := p.Now()
+	at = at.In(now.Location())
+	if at.Format(time.DateOnly) == now.Format(time.DateOnly) {
+		return at.Format("15:04:05.000")
+	}
+	return at.Format("2006-01-02 15:04:05.000")
+}
+
 // age formats how long ago a time was, or how far ahead it is.
 func (p *program) age(at time.Time) string {
 	if ago := p.Now().Sub(at); ago >= 0 {

@@ -103,6 +103,42 @@ without --on moves by itself as soon as another machine of its resource group ha
 		func(w io.Writer, s api.Session) { fmt.Fprintf(w, "%s is on %s now.\n", s.Name, s.Agent) })
 }
 
+func (p sessionCommands) resizeCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "resize SESSION GPU", Short: "Change the devices that a waiting session asks for",
+		Long:    "Resize changes what a waiting session asks for. It keeps its place in the queue.",
+		Example: "  slipway resize train-a 0.5\n  slipway resize train-a vram:8g\n  slipway resize train-a none"}
+	var asked gpu.Request
+	cmd.PreRunE = func(_ *cobra.Command, args []string) error {
+		if err := asked.UnmarshalText([]byte(args[1])); err != nil {
+			return usagef("%s", err)
+		}
+		return nil
+	}
+	return changes(p.program, cmd, route.SessionUpdate,
+		func(string) api.SessionUpdate { return api.SessionUpdate{Accelerator: &asked} },
+		func(w io.Writer, s api.Session) { fmt.Fprintf(w, "%s asks for %s.\n", s.Name, needs(s.Spec)) })
+}
+
+func (p sessionCommands) remindCommand() *cobra.Command {
+	var off bool
+	cmd := &cobra.Command{Use: "remind SESSION [--off]", Short: "Get a desktop notification when a waiting session starts"}
+	cmd.Flags().BoolVar(&off, "off", false, "remove the reminder")
+	return runs(cmd, p.inSession(func(ctx context.Context, c *caller, s api.Session, _ []string) error {
+		on := !off
+		s, err := route.SessionUpdate.At(string(s.ID)).Body(api.SessionUpdate{Reminder: &on}).Ask(ctx, c)
+		if err != nil {
+			return err
+		}
+		return p.print(s, func(w io.Writer) {
+			if on {
+				fmt.Fprintf(w, "You are notified when %s starts.\n", s.Name)
+			} else {
+				fmt.Fprintf(w, "The reminder for %s is removed.\n", s.Name)
+			}
+		})
+	}))
+}
+
 func (p sessionCommands) keepCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "keep SESSION TIME", Short: "Keep an idle session, for example for 4h"}
 	return changes(p.program, cmd, route.Keep,

@@ -70,7 +70,7 @@ func sampleReport() api.UsageReport {
 		AllocCPUMs: 12 * hour,
 		DeviceUse: session.DeviceUse{
 			AllocGPUMs:    6 * hour,
-			BusyGPUMs:     5 * hour,
+			BusyGPUMs:     7 * hour,
 			VRAMPeak:      15 << 30,
 			EnergyDynamic: 5_400_000_000,
 			EnergyIdle:    720_000_000,
@@ -78,7 +78,7 @@ func sampleReport() api.UsageReport {
 			EstimatedMs:   30,
 			GapMs:         10,
 		},
-	}}
+	}, AboveGPUMs: hour}
 	b := hub.Account{Account: session.Account{
 		Start:      noon.AddDate(0, 0, -1),
 		Kind:       "session",
@@ -92,7 +92,8 @@ func sampleReport() api.UsageReport {
 		Kind:      "idle",
 		DeviceUse: session.DeviceUse{EnergyIdle: 360_000_000, CoveredMs: 10},
 	}}
-	all := hub.Account{Account: session.Account{Kind: "session", AllocCPUMs: 12*hour + hour/4, DeviceUse: a.DeviceUse}}
+	all := hub.Account{Account: session.Account{Kind: "session", AllocCPUMs: 12*hour + hour/4, DeviceUse: a.DeviceUse},
+		AboveGPUMs: hour}
 	return api.UsageReport{From: noon.AddDate(0, 0, -7), To: noon, By: "session",
 		Rows: []hub.Account{a, b, idle}, Totals: []hub.Account{all, idle}, Missing: []string{}}
 }
@@ -448,6 +449,15 @@ func TestPriorityKeepAndPresetsAreAskedFor(t *testing.T) {
 			"waiting-one has priority 90.\n"},
 		{[]string{"move", "waiting-one", "lab"}, `POST /api/v1/sessions/abc1wait0000/move {"agent":"lab"}`,
 			"waiting-one is on lab now.\n"},
+		{[]string{"resize", "waiting-one", "0.5"},
+			`PATCH /api/v1/sessions/abc1wait0000 {"accelerator":{"shares":500}}`,
+			"waiting-one asks for 1 CPU, 0 B.\n"},
+		{[]string{"remind", "waiting-one"}, `PATCH /api/v1/sessions/abc1wait0000 {"reminder":true}`,
+			"You are notified when waiting-one starts.\n"},
+		{[]string{"remind", "waiting-one", "--off"}, `PATCH /api/v1/sessions/abc1wait0000 {"reminder":false}`,
+			"The reminder for waiting-one is removed.\n"},
+		{[]string{"resize", "waiting-one", "none"}, `PATCH /api/v1/sessions/abc1wait0000 {"accelerator":{}}`,
+			"waiting-one asks for 1 CPU, 0 B.\n"},
 		{[]string{"keep", "train-a", "4h"}, `POST /api/v1/sessions/def3run00000/keep {"for":"4h"}`,
 			"train-a is kept until 2026-05-01 16:00:00 (in 4h 0m).\n"},
 		{[]string{"preset", "save", "Mine", "--cpu", "2", "--mem", "8g", "--gpu", "1"},
@@ -463,6 +473,7 @@ func TestPriorityKeepAndPresetsAreAskedFor(t *testing.T) {
 	}
 	for _, args := range [][]string{{"priority", "waiting-one"}, {"priority", "waiting-one", "high"},
 		{"move", "waiting-one"},
+		{"resize", "waiting-one"}, {"resize", "waiting-one", "much"},
 		{"keep", "train-a"}, {"preset", "save"}, {"preset", "frame"}, {"queue", "x"}, {"gpu", "x"},
 		{"gpu", "history"}} {
 		if got := f.run(t, args...); got.code != ExitUsage {

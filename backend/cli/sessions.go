@@ -15,6 +15,7 @@ import (
 
 	"slipway/backend/api"
 	"slipway/backend/api/route"
+	"slipway/backend/hub"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -73,11 +74,22 @@ func (p sessionCommands) sessionTable(w io.Writer, sessions []api.Session, all b
 // heardDetail returns the reason for the status of a session, with its age if the agent is not reached.
 func (p sessionCommands) heardDetail(s api.Session) string {
 	detail := p.stateDetail(s)
+	if s.Ending != nil {
+		detail = p.endingText(*s.Ending)
+	}
 	if s.LastHeard == nil {
 		return detail
 	}
 	return strings.TrimSuffix(s.Agent+" is not reached; this was "+span(p.Now().Sub(*s.LastHeard))+" ago; "+detail,
 		"; ")
+}
+
+// endingText describes an end that can be undone, or that failed.
+func (p sessionCommands) endingText(e hub.Ending) string {
+	if e.Error != nil {
+		return "was not terminated: " + e.Error.Message
+	}
+	return "terminates at " + e.At.In(p.Now().Location()).Format(time.TimeOnly) + " unless this is undone"
 }
 
 // elapsed formats how long a session has run; "-" before its start.
@@ -100,7 +112,7 @@ func (p sessionCommands) showCommand() *cobra.Command {
 func (p sessionCommands) sessionFields(w io.Writer, s api.Session) {
 	cpu, memory := strconv.Itoa(s.Spec.Resources.CPU), size(s.Spec.Resources.Memory)
 	if len(s.Grants.CPUs) > 0 {
-		cpu += " (number " + ranges(s.Grants.CPUs) + ")"
+		cpu += " (number " + session.Ranges(s.Grants.CPUs) + ")"
 	}
 	if s.Usage != nil {
 		cpu += fmt.Sprintf(", %.2f busy", s.Usage.CPU)
@@ -114,7 +126,7 @@ func (p sessionCommands) sessionFields(w io.Writer, s api.Session) {
 		"Detail", detail, "Result", string(s.Result), "Image", s.Image, "Agent", s.Agent, "Command", s.Spec.Command,
 		"CPU", cpu, "Memory", memory, "Shared memory", size(s.Spec.Resources.Shm),
 		"Mounts", mountText(s.Spec.Mounts), "Variables", envText(s.Spec.Env),
-		"Ports", ranges(s.Spec.Ports), "GPU", gpuText(s), "Label", s.Spec.Label,
+		"Ports", session.Ranges(s.Spec.Ports), "GPU", gpuText(s), "Label", s.Spec.Label,
 		"Waits for", joined(s.DependsOn), "Waited for by", joined(s.Dependents),
 		"Created", p.moment(&s.CreatedAt), "Started", p.moment(s.StartedAt), "Ended", p.moment(s.TerminatedAt)}
 	if s.StartedAt != nil {
@@ -178,24 +190,6 @@ func endImageText(s api.Session) string {
 // joined formats numbers or ids as a list.
 func joined[T any](items []T) string {
 	return named(items, func(item T) string { return fmt.Sprint(item) })
-}
-
-// ranges formats numbers as a list of ranges: "0-3, 8".
-func ranges(numbers []int) string {
-	numbers = slices.Compact(slices.Sorted(slices.Values(numbers)))
-	var parts []string
-	for i := 0; i < len(numbers); i++ {
-		first := numbers[i]
-		for i+1 < len(numbers) && numbers[i+1] == numbers[i]+1 {
-			i++
-		}
-		part := strconv.Itoa(first)
-		if numbers[i] > first {
-			part += "-" + strconv.Itoa(numbers[i])
-		}
-		parts = append(parts, part)
-	}
-	return strings.Join(parts, ", ")
 }
 
 // acceleratorText formats a request for devices; "" if there is none.
@@ -273,9 +267,9 @@ func (p sessionCommands) stopCommand() *cobra.Command {
 	var timeout time.Duration
 	cmd := &cobra.Command{Use: "stop [--force] [--wait] [--yes] SESSION…",
 		Short: "Terminate sessions; their home directories are deleted unless they are kept",
-		Long: `Stop terminates sessions. On a terminal it asks first if that deletes files: those in the home
-directory outside of mounted folders. Use --yes to skip the question. slipway run --keep-home
-keeps the home directory as a folder.`}
+		Long: `Stop terminates sessions at once. On a terminal it asks first if that deletes files in the home
+directory outside of mounted folders, or cancels sessions that start after it. Use --yes to skip
+the question. slipway run --keep-home keeps the home directory as a folder.`}
 	p.yesFlag(cmd)
 	cmd.Flags().BoolVarP(&force, "force", "f", false, "remove the containers at once")
 	cmd.Flags().BoolVarP(&wait, "wait", "w", false, "wait until the sessions have ended")
@@ -326,34 +320,32 @@ func (p sessionCommands) stop(ctx context.Context, c *caller, ref string, reques
 	return s, nil
 }
 
-// confirmLoss asks on a terminal before a session ends whose home directory has files. Files of the session's programs,
-// whose names begin with a dot, and mounted folders do not count.
+// confirmLoss asks on a terminal before a session ends whose home directory has files, or that others start after.
+// Files of the session's programs, whose names begin with a dot, and mounted folders do not count.
 func (p sessionCommands) confirmLoss(ctx context.Context, c *caller, s api.Session) error {
-	if p.yes || s.Status != session.Running || s.HomeFolder() != nil || !terminalCommands(p).hasTerminal() {
+	if p.yes || ended(s) || !terminalCommands(p).hasTerminal() {
 		return nil
 	}
-	kept := map[string]bool{}
-	for _, mount := range s.Spec.Mounts {
-		below, _ := strings.CutPrefix(session.MountTarget(mount), session.Home+"/")
-		below, _, _ = strings.Cut(below, "/")
-		kept[below] = true
-	}
-	listing, err := route.SessionFiles().List.At(string(s.ID)).Ask(ctx, c)
-	lost := slices.DeleteFunc(listing.Entries, func(f api.FileInfo) bool {
-		return strings.HasPrefix(f.Name, ".") || kept[f.Name]
-	})
-	what := "its home directory and everything in it"
+	loss, err := route.Loss.At(string(s.ID)).Ask(ctx, c)
+	var effects []string
 	switch {
-	case err == nil && len(lost) == 0:
-		return nil
-	case err == nil:
-		names := named(lost[:min(len(lost), 5)], func(f api.FileInfo) string { return f.Name })
-		if len(lost) > 5 {
+	case s.Status == session.Running && (err != nil || loss.Unknown):
+		effects = append(effects, "deletes its home directory and everything in it")
+	case loss.Count > 0:
+		names := strings.Join(loss.Files[:min(len(loss.Files), 5)], ", ")
+		if loss.Count > 5 {
 			names += ", …"
 		}
-		what = plural(len(lost), "entry", "entries") + " of its home directory: " + inLine(names)
+		effects = append(effects, "deletes "+plural(loss.Count, "entry", "entries")+" of its home directory: "+names)
 	}
-	return p.confirm(ctx, "Terminate "+s.Name+"? This deletes "+what+".")
+	if len(loss.Cancels) > 0 {
+		effects = append(effects, "cancels "+plural(len(loss.Cancels), "session that starts", "sessions that start")+
+			" after it: "+named(loss.Cancels, func(s hub.Cancelled) string { return s.Name }))
+	}
+	if len(effects) == 0 {
+		return nil
+	}
+	return p.confirm(ctx, "Terminate "+s.Name+"? This "+inLine(strings.Join(effects, ". It "))+".")
 }
 
 func (p sessionCommands) renameCommand() *cobra.Command {
@@ -384,17 +376,23 @@ func (p sessionCommands) historyCommand() *cobra.Command {
 }
 
 func (p sessionCommands) historyTable(w io.Writer, phases []session.Phase) {
-	rows := [][]string{{"PHASE", "RESULT", "FROM", "TO", " ATTEMPTS", " TOOK", "MESSAGE"}}
+	rows := [][]string{{"PHASE", "RESULT", "FROM", "TO", " ATTEMPTS", "STARTED", "ENDED", " TOOK", "MESSAGE"}}
+	times := func(start time.Time, end *time.Time) []string {
+		if end == nil {
+			return []string{p.instant(start), "", span(p.Now().Sub(start))}
+		}
+		return []string{p.instant(start), p.instant(*end), span(end.Sub(start))}
+	}
 	for _, phase := range phases {
-		rows = append(rows, []string{string(phase.Phase), string(phase.Result), string(phase.From), string(phase.To),
-			strconv.Itoa(phase.Attempts), span(phase.UpdatedAt.Sub(phase.CreatedAt)), phase.Message})
+		end := &phase.UpdatedAt
+		if phase.Result == session.OutcomeRunning {
+			end = nil
+		}
+		rows = append(rows, slices.Concat([]string{string(phase.Phase), string(phase.Result), string(phase.From),
+			string(phase.To), strconv.Itoa(phase.Attempts)}, times(phase.CreatedAt, end), []string{phase.Message}))
 		for _, step := range phase.Steps {
-			until := p.Now()
-			if step.EndedAt != nil {
-				until = *step.EndedAt
-			}
-			rows = append(rows, []string{"  " + step.Step, string(step.Result), "", "", "",
-				span(until.Sub(step.StartedAt)), step.Message})
+			rows = append(rows, slices.Concat([]string{"  " + step.Step, string(step.Result), "", "", ""},
+				times(step.StartedAt, step.EndedAt), []string{step.Message}))
 		}
 	}
 	columns(w, rows)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/creack/pty"
 
-	"slipway/backend/api"
+	"slipway/backend/hub"
 	"slipway/backend/session"
 )
 
@@ -20,48 +20,41 @@ type writing func([]byte) (int, error)
 func (w writing) Write(text []byte) (int, error) { return w(text) }
 
 func TestStopAsksBeforeItDeletesFiles(t *testing.T) {
-	listing := func(names ...string) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) {
-			answer := api.FileListing{Path: session.Home}
-			for _, name := range names {
-				answer.Entries = append(answer.Entries, api.FileInfo{Name: name})
-			}
-			reply(w, http.StatusOK, answer)
-		}
+	loses := func(loss hub.Loss) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, loss) }
 	}
+	files := func(names ...string) http.HandlerFunc { return loses(hub.Loss{Files: names, Count: len(names)}) }
+	after := []hub.Cancelled{{ID: "aaaaaaaaaaaa", Name: "eval-b"}, {ID: "bbbbbbbbbbbb", Name: "report-c"}}
 	lost := func(w http.ResponseWriter, _ *http.Request) {
-		refuse(w, http.StatusServiceUnavailable, session.Error{Code: "file_list_unavailable", Message: "No answer."})
+		refuse(w, http.StatusServiceUnavailable, session.Error{Code: "agent_call_unavailable", Message: "No answer."})
 	}
 	for name, c := range map[string]struct {
 		ref    string
-		files  http.HandlerFunc
+		loss   http.HandlerFunc
 		answer string // empty: it must not ask
 		says   string
 		args   []string
 		pipe   bool // there is no terminal
-		keeps  bool // its home is a folder
 		stops  bool
 	}{
-		"yes": {ref: "train-a", files: listing("a.txt", "b"), answer: "yes",
+		"yes": {ref: "train-a", loss: files("a.txt", "b"), answer: "yes",
 			says: "2 entries of its home directory: a.txt, b", stops: true},
-		"no": {ref: "train-a", files: listing("a.txt"), answer: "no",
+		"no": {ref: "train-a", loss: files("a.txt"), answer: "no",
 			says: "1 entry of its home directory: a.txt"},
-		"no files":         {ref: "train-a", files: listing(".bashrc", "data"), stops: true}, // data is mounted
-		"not known":        {ref: "train-a", files: lost, answer: "no", says: "everything in it"},
-		"without question": {ref: "train-a", files: listing("a.txt"), args: []string{"-y"}, stops: true},
-		"without terminal": {ref: "train-a", files: listing("a.txt"), pipe: true, stops: true},
-		"not running":      {ref: "waiting-one", files: lost, stops: true},
-		"kept":             {ref: "train-a", files: listing("a.txt"), keeps: true, stops: true},
+		"no files":  {ref: "train-a", loss: files(), stops: true},
+		"not known": {ref: "train-a", loss: lost, answer: "no", says: "everything in it"},
+		"not listed": {ref: "train-a", loss: loses(hub.Loss{Unknown: true, Cancels: after}), answer: "no",
+			says: "everything in it. It cancels 2 sessions that start after it: eval-b, report-c."},
+		"others wait": {ref: "waiting-one", loss: loses(hub.Loss{Cancels: after[:1]}), answer: "no",
+			says: "This cancels 1 session that starts after it: eval-b."},
+		"without question": {ref: "train-a", loss: files("a.txt"), args: []string{"-y"}, stops: true},
+		"without terminal": {ref: "train-a", loss: files("a.txt"), pipe: true, stops: true},
+		"not running":      {ref: "waiting-one", loss: lost, stops: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newPlane(t)
 			f.sessions = sampleSessions()
-			for i := range f.sessions {
-				if c.keeps {
-					f.sessions[i].Folders = []session.FolderMount{{Folder: "home", Name: "home", Target: session.Home}}
-				}
-			}
-			f.handle("GET /api/v1/sessions/{id}/files", c.files)
+			f.handle("GET /api/v1/sessions/{id}/loss", c.loss)
 			var stopped atomic.Bool
 			f.handle("POST /api/v1/sessions/{id}/terminate", func(w http.ResponseWriter, r *http.Request) {
 				stopped.Store(true)

@@ -31,8 +31,9 @@ func (p sessionCommands) usageCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "usage [--from DAY] [--to DAY] [--by session|day|label|owner|device] [--csv]",
 		Short: "Show usage: GPU-hours, CPU-hours, energy",
 		Long: `Usage shows what sessions, other processes and idle devices used. Together they add up to
-what the devices counted. MEASURED is the part of the time in which a device was actually
-measured.`,
+what the devices counted. A share limits memory, not time on a device: BUSY is the busy time
+within what was allocated, and ABOVE is what came on top while others left the device free.
+MEASURED is the part of the time in which a device was actually measured.`,
 		Example: `  slipway usage --from 7d
   slipway usage --from 2026-05-01 --to 2026-05-31 --by label --csv > may.csv`}
 	cmd.Flags().StringVar(&opts.from, "from", "",
@@ -102,7 +103,7 @@ func (p sessionCommands) usageTable(w io.Writer, report api.UsageReport) {
 		return
 	}
 	keys := usageKeys(report)
-	header := []string{" GPU-HOURS", " BUSY", " VRAM PEAK", " CPU-HOURS", " KWH", " MEASURED"}
+	header := []string{" GPU-HOURS", " BUSY", " ABOVE", " VRAM PEAK", " CPU-HOURS", " KWH", " MEASURED"}
 	rows := [][]string{slices.Concat(keys, header)}
 	count := map[string]int{}
 	for _, a := range report.Rows {
@@ -157,8 +158,8 @@ func counters(a hub.Account) []string {
 	if a.VRAMPeak > 0 {
 		peak = size(a.VRAMPeak)
 	}
-	return []string{hours(a.AllocGPUMs), hours(a.BusyGPUMs), peak, hours(a.AllocCPUMs),
-		amount(float64(a.EnergyDynamic+a.EnergyIdle)/perKWh, 3), measured(a)}
+	return []string{hours(a.AllocGPUMs), hours(a.BusyGPUMs - a.AboveGPUMs), hours(a.AboveGPUMs), peak,
+		hours(a.AllocCPUMs), amount(float64(a.EnergyDynamic+a.EnergyIdle)/perKWh, 3), measured(a)}
 }
 
 func hours(ms int64) string { return amount(float64(ms)/float64(time.Hour/time.Millisecond), 2) }

@@ -196,7 +196,7 @@ func (en *endings) Loss(ctx context.Context, ref string) (Loss, error) {
 		return Loss{}, err
 	}
 	loss := Loss{Files: []string{}, Cancels: locked(en.shared, func() []Cancelled { return en.cancelled(s.ID) })}
-	if s.Status != session.Running {
+	if s.Status != session.Running || s.HomeFolder() != nil {
 		return loss, nil
 	}
 	agent, _, err := en.Find(ctx, string(s.ID))
