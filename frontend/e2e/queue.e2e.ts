@@ -123,6 +123,27 @@ describe('devices', () => {
 })
 
 describe('the queue', () => {
+  it('offers what helps a session that waits: to ask for less, and a reminder of its start', async () => {
+    const first = await runs('has-most', { accelerator: { shares: 700 } })
+    await runs('has-the-other', { accelerator: { devices: 1 } })
+    const session = await waits('wants-half', { accelerator: { shares: 500 } })
+    await waits('wants-one', { accelerator: { devices: 1 } })
+    const page = await browser.page(program, `/sessions/${session.id}`)
+    const dialog = page.getByRole('dialog', { name: 'wants-half' })
+    await dialog.getByRole('button', { name: 'Remind me' }).click()
+    await dialog.getByRole('button', { name: 'Reminder set', pressed: true }).waitFor()
+    await dialog.getByRole('button', { name: 'Use a smaller share' }).click()
+    await picture(page, 'wait-help')
+    await page.getByRole('button', { name: '0.3 GPU free now' }).click()
+    await dialog.getByText('Running').first().waitFor()
+    const started = await program.session(session.id)
+    expect([started.grants.gpus[0]?.share, started.spec.accelerator]).toEqual([300, { shares: 300 }])
+    await eventually('the reminder is over', async () => !(await program.session(session.id)).reminder)
+    await program.call('POST', `/sessions/${first.id}/terminate`, { forced: true })
+    expect(await program.cli('resize', 'wants-one', '0.5')).toContain('wants-one asks for 1 CPU, 1 GiB, 0.5 GPU.')
+    await eventually('it starts with less', async () => (await named('wants-one')).status === 'RUNNING')
+  })
+
   it('is reordered by a priority, one by one and in bulk', async () => {
     await runs('holds-all-cpus', { resources: { cpu: 16, memory: GIB } })
     for (const name of ['came-first', 'came-second', 'came-third']) await waits(name)

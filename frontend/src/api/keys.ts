@@ -4,6 +4,7 @@ export const keys = {
   finished: ['sessions-finished'] as const, // live: older finished sessions, fetched when asked for
   latestUsage: ['usage-latest'] as const, // live: newest sample of each session
   usage: (id: string) => ['usage', id] as const, // live once fetched
+  loss: (id: string) => ['loss', id] as const,
   history: (id: string) => ['history', id] as const,
   session: (id: string) => ['session', id] as const, // one that the book does not hold
   moveOffers: (id: string) => ['move-offers', id] as const, // asked for again every few seconds

@@ -7,6 +7,7 @@ import { applyAnswer } from '@/api/book'
 
 import { asProblem, call } from '@/api/client'
 import type { Session } from '@/api/types.gen'
+import { EndingToast } from '@/features/session/EndingToast'
 import { SessionActionsContext, type SessionActions } from '@/lib/actions'
 import { lazily } from '@/lib/lazily'
 import type { RecipeSource } from '@/lib/recipe'
@@ -98,6 +99,18 @@ export function SessionActionsProvider({ children }: { children: ReactNode }) {
       compareRecipes: (first) => setCompared({ first }),
       commit: setCommitting,
       terminate: (ids, forced = false) => setEnding({ ids, forced }),
+      terminateNow: (ids) =>
+        void changeAll(
+          ids,
+          (id) => call('terminate', { path: { id }, body: {} }),
+          t('ending.ended', { count: ids.length }),
+        ),
+      undoTerminate: (ids) =>
+        void changeAll(
+          ids,
+          (id) => call('terminate-undo', { path: { id } }),
+          t('ending.undone', { count: ids.length }),
+        ),
       keep: (ids, hours) =>
         void changeAll(
           ids,
@@ -130,6 +143,7 @@ export function SessionActionsProvider({ children }: { children: ReactNode }) {
   return (
     <SessionActionsContext value={actions}>
       {children}
+      <EndingToast />
       <Suspense fallback={null}>
         {appsOf ? <AppsModal sessionId={appsOf} onClose={() => setApps(null)} /> : null}
         {ssh ? <SSHModal key={ssh} sessionId={ssh} onClose={() => setSSH(null)} /> : null}

@@ -23,6 +23,10 @@ export interface SessionActions {
   commit: (id: string) => void
   /** Asks first, then ends them; forced ticks the box for doing it by force. */
   terminate: (ids: string[], forced?: boolean) => void
+  /** Ends sessions at once that are about to end. */
+  terminateNow: (ids: string[]) => void
+  /** Keeps sessions that are about to end. */
+  undoTerminate: (ids: string[]) => void
   /** Protects sessions from being reclaimed as idle, for so many hours. */
   keep: (ids: string[], hours: number) => void
   /** Shows what a session or a recent launch was asked for, as a recipe. */
@@ -46,6 +50,8 @@ export const SessionActionsContext = createContext<SessionActions>({
   openTerminal: nothing,
   commit: nothing,
   terminate: nothing,
+  terminateNow: nothing,
+  undoTerminate: nothing,
   keep: nothing,
   showRecipe: nothing,
   compareRecipes: nothing,

@@ -58,6 +58,12 @@ export function formatMoment(at: string | number, now: number = clock()): string
   return moment.format(moment.isSame(now, 'day') ? time : `YYYY-MM-DD ${time}`)
 }
 
+/** The time of day to the millisecond, with the date if it is not today. */
+export function formatInstant(at: string | number, now: number = clock()): string {
+  const moment = dayjs(at)
+  return moment.format(moment.isSame(now, 'day') ? 'HH:mm:ss.SSS' : 'YYYY-MM-DD HH:mm:ss.SSS')
+}
+
 /** The time of day with seconds, for lines of a log and chart legends. */
 export function formatClock(at: string | number): string {
   return dayjs(at).format('HH:mm:ss')

@@ -1,5 +1,5 @@
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
-import { render, type RenderResult } from '@testing-library/react'
+import { act, render, type RenderResult } from '@testing-library/react'
 import { App, ConfigProvider } from 'antd'
 import type { ReactNode } from 'react'
 import { createMemoryRouter, RouterProvider } from 'react-router'
@@ -25,6 +25,8 @@ interface Rendered extends RenderResult {
   actions: { [K in keyof SessionActions]: ReturnType<typeof vi.fn> }
   /** Path and query of the address now. */
   where: () => string
+  /** Goes to another address, as the button of the browser does. */
+  navigate: (to: string) => Promise<void>
 }
 
 // No test looks at colours: without antd's styles jsdom has nothing to work out.
@@ -51,6 +53,8 @@ export function renderView(view: ReactNode, options: { at?: string; path?: strin
     openTerminal: vi.fn(),
     commit: vi.fn(),
     terminate: vi.fn(),
+    terminateNow: vi.fn(),
+    undoTerminate: vi.fn(),
     keep: vi.fn(),
     setPriority: vi.fn(),
     setTags: vi.fn(),
@@ -71,7 +75,9 @@ export function renderView(view: ReactNode, options: { at?: string; path?: strin
       </ConfigProvider>
     </QueryClientProvider>,
   )
-  return { ...result, client, actions, where: () => router.state.location.pathname + router.state.location.search }
+  const where = () => router.state.location.pathname + router.state.location.search
+  const navigate = (to: string) => act(() => router.navigate(to))
+  return { ...result, client, actions, where, navigate }
 }
 
 interface Sent {

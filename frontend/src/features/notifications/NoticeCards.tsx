@@ -80,7 +80,7 @@ function Card({ notice, session }: { notice: Notice; session: Session }) {
         </button>
         <div className={css.headEnd}>
           <StatusBadge status={session.status} failed={session.result === 'failure'} />
-          {isLive(session.status) && session.status !== 'TERMINATING' ? (
+          {isLive(session.status) && session.status !== 'TERMINATING' && !session.ending ? (
             <Tooltip title={t('common:action.terminate')}>
               <Button
                 type="text"

@@ -19,7 +19,7 @@ import { asProblem, call } from '@/api/client'
 import { keys } from '@/api/keys'
 import type { Outcome, Phase, Session } from '@/api/types.gen'
 import { messageText } from '@/lib/phrases'
-import { formatSpan } from '@/lib/time'
+import { formatInstant, formatSpan } from '@/lib/time'
 import { ErrorState } from '@/ui/ErrorState'
 import { RelativeTime } from '@/ui/Times'
 import { HistoryBar } from './HistoryBar'
@@ -59,17 +59,37 @@ function took(from: string, to: string | undefined): string {
   return to ? formatSpan(Date.parse(to) - Date.parse(from)) : '…'
 }
 
+/** When a step started or ended, to the millisecond. */
+function Instant({ at }: { at: string | undefined }) {
+  if (!at) return <span className={css.dim}>–</span>
+  return (
+    <time className="num" dateTime={at}>
+      {formatInstant(at)}
+    </time>
+  )
+}
+
 function Steps({ phase }: { phase: Phase }) {
+  const { t } = useTranslation('session')
   return (
     <div className={css.stepsGrid}>
+      <span className={css.dim}>{t('history.step')}</span>
+      <span className={css.dim}>{t('history.result')}</span>
+      <span className={css.dim}>{t('history.started')}</span>
+      <span className={css.dim}>{t('history.ended')}</span>
+      <span className={css.dim}>{t('history.took')}</span>
       {phase.steps.map((step, i) => (
         <Fragment key={`${step.step}${i}`}>
           <span className={css.mono}>{step.step}</span>
           <OutcomeBadge outcome={step.result} />
+          <Instant at={step.startedAt} />
+          <Instant at={step.endedAt} />
           <span className={`${css.dim} num`}>{took(step.startedAt, step.endedAt)}</span>
-          <span>
-            {messageText(step)} {step.code ? <code className={`${css.mono} ${css.dim}`}>{step.code}</code> : null}
-          </span>
+          {step.message || step.code ? (
+            <span className={css.stepMessage}>
+              {messageText(step)} {step.code ? <code className={`${css.mono} ${css.dim}`}>{step.code}</code> : null}
+            </span>
+          ) : null}
         </Fragment>
       ))}
     </div>

@@ -1,5 +1,5 @@
 import { Button } from 'antd'
-import { Clock, Download, FileCode, GitCompareArrows, TriangleAlert, Unplug } from 'lucide-react'
+import { CirclePower, Clock, Download, FileCode, GitCompareArrows, TriangleAlert, Unplug } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
 import type { Session } from '@/api/types.gen'
 import { useSessionActions } from '@/lib/actions'
@@ -7,6 +7,7 @@ import { isLive } from '@/lib/status'
 import { formatExact, formatRelative, past } from '@/lib/time'
 import { useNow } from '@/lib/useNow'
 import { CopyButton } from '@/ui/CopyButton'
+import { EndingText } from '@/ui/EndingText'
 import { PullBar } from '@/ui/PullBar'
 import { usePullTexts } from '@/ui/useWhy'
 import { WaitReason } from '@/ui/WaitReason'
@@ -20,11 +21,13 @@ import { IdleSection } from './IdleSection'
 import { Kernels } from './Kernels'
 import { LiveCharts } from './LiveCharts'
 import { MoveButtons } from './MoveButtons'
+import { WaitHelp } from './WaitHelp'
 import css from './SessionDrawer.module.css'
 
 /** What a person must know first: why it waits, what is pulled, what went wrong. */
 function Notices({ session }: { session: Session }) {
   const { t } = useTranslation(['session', 'common'])
+  const actions = useSessionActions()
   const pullTexts = usePullTexts()
   const unheard = isLive(session.status) ? session.lastHeard : undefined
   const now = useNow(unheard !== undefined)
@@ -38,6 +41,21 @@ function Notices({ session }: { session: Session }) {
               {t('session:unheard', { agent: session.agent, when: formatRelative(past(unheard, now), now) })}
             </div>
             <div className={css.noticeText}>{t('common:reach.asThen')}</div>
+          </div>
+        </div>
+      ) : null}
+      {session.ending ? (
+        <div className={`${css.notice} ${css.noticeBad}`}>
+          <CirclePower size={16} aria-hidden />
+          <div className={css.noticeBody}>
+            <div className={`${css.noticeTitle} num`}>
+              <EndingText ending={session.ending} />
+            </div>
+            <div className={css.noticeButtons}>
+              <Button size="small" onClick={() => actions.undoTerminate([session.id])}>
+                {t(session.ending.error ? 'common:ending.dismiss' : 'common:ending.undo')}
+              </Button>
+            </div>
           </div>
         </div>
       ) : null}
@@ -55,6 +73,7 @@ function Notices({ session }: { session: Session }) {
               <WaitReason wait={session.wait} machine={session.agent} />
             </div>
             <MoveButtons session={session} />
+            <WaitHelp session={session} />
           </div>
         </div>
       ) : null}

@@ -90,7 +90,7 @@ function Buttons({ session, onForce, onAgain }: { session: Session; onForce: () 
       ) : null}
       <Button
         danger
-        disabled={session.status === 'TERMINATING' || Boolean(session.lastHeard)}
+        disabled={session.status === 'TERMINATING' || Boolean(session.ending ?? session.lastHeard)}
         className={css.buttonsEnd ?? ''}
         icon={<CirclePower size={15} />}
         onClick={() => actions.terminate([session.id])}

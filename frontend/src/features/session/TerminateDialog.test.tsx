@@ -1,34 +1,67 @@
-import { screen, waitFor } from '@testing-library/react'
+import { screen, waitFor, within } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { describe, expect, it, vi } from 'vitest'
 import { refusal, renderView, serve } from '@/api/testing/render'
 import { makeSession } from '@/api/testing/session'
+import type { Loss } from '@/api/types.gen'
 import { TerminateDialog } from './TerminateDialog'
 
 const one = makeSession({ id: 'one', name: 'train-a' })
-const two = makeSession({ id: 'two', name: 'sweep-b' })
+const two = makeSession({ id: 'two', name: 'sweep-b', owner: 'bob', agent: 'lab' })
 const known = { sessions: [one, two] }
+const ended = { ...one, status: 'TERMINATING', revision: 2 }
+const nothing: Loss = { files: [], count: 0, unknown: false, cancels: [] }
+const losses = { 'GET /api/v1/sessions/one/loss': nothing, 'GET /api/v1/sessions/two/loss': nothing }
+const posts = (sent: ReturnType<typeof serve>) => sent.filter(({ method }) => method === 'POST')
 
 describe('TerminateDialog', () => {
-  it('ends a session as asked and closes', async () => {
-    const sent = serve({ 'POST /api/v1/sessions/one/terminate': { ...one, status: 'TERMINATING', revision: 2 } })
+  it('ends a session so that it can be undone, and closes', async () => {
+    const sent = serve({ ...losses, 'POST /api/v1/sessions/one/terminate': ended })
     const onClose = vi.fn()
     renderView(<TerminateDialog ids={['one']} onClose={onClose} />, { known })
     expect(screen.getByText('Terminate train-a?')).toBeInTheDocument()
+    expect(screen.getByText('You can undo this for 10 s.')).toBeInTheDocument()
     await userEvent.click(screen.getByRole('button', { name: 'Terminate' }))
     await waitFor(() => expect(onClose).toHaveBeenCalled())
-    expect(sent).toEqual([{ method: 'POST', path: '/api/v1/sessions/one/terminate', body: { forced: false } }])
+    expect(posts(sent)).toEqual([{ method: 'POST', path: '/api/v1/sessions/one/terminate', body: { undo: true } }])
   })
-  it('warns before it does so by force', async () => {
-    const sent = serve({ 'POST /api/v1/sessions/one/terminate': { ...one, status: 'TERMINATING', revision: 2 } })
+  it('warns before it does so by force, at once', async () => {
+    const sent = serve({ ...losses, 'POST /api/v1/sessions/one/terminate': ended })
     renderView(<TerminateDialog ids={['one']} onClose={vi.fn()} />, { known })
     await userEvent.click(screen.getByRole('checkbox', { name: 'Force' }))
     expect(screen.getByText(/Processes get no time to save/)).toBeInTheDocument()
+    expect(screen.getByText('This happens at once and cannot be undone.')).toBeInTheDocument()
     await userEvent.click(screen.getByRole('button', { name: 'Force-terminate' }))
-    await waitFor(() => expect(sent[0]?.body).toEqual({ forced: true }))
+    await waitFor(() => expect(posts(sent)[0]?.body).toEqual({ forced: true }))
+  })
+  it('names every session with owner, machine, what its home loses and what is cancelled', async () => {
+    const many = Array.from({ length: 22 }, (_, i) => makeSession({ id: `m${i}`, name: `many-${i}` }))
+    const after = [
+      { id: 'two', name: 'sweep-b' },
+      { id: 'eval', name: 'eval-c' },
+      { id: 'rep', name: 'report-d' },
+    ]
+    serve({
+      'GET /api/v1/sessions/one/loss': { files: ['a.txt', 'b', 'c', 'd'], count: 4, unknown: false, cancels: after },
+      'GET /api/v1/sessions/two/loss': { ...nothing, unknown: true },
+    })
+    renderView(<TerminateDialog ids={['one', 'two', ...many.map((s) => s.id)]} onClose={vi.fn()} />, {
+      known: { sessions: [one, two, ...many] },
+    })
+    expect(screen.getByText('Terminate 24 sessions?')).toBeInTheDocument()
+    const lines = within(screen.getByRole('list', { name: 'Sessions to terminate' })).getAllByRole('listitem')
+    expect(lines).toHaveLength(24)
+    expect(lines[1]).toHaveTextContent('sweep-bbob · lab')
+    expect(lines[23]).toHaveTextContent('many-21me · local')
+    expect(
+      await within(lines[0] as HTMLElement).findByText('Deletes 4 entries of its home: a.txt, b, c, …'),
+    ).toBeVisible()
+    expect(lines[0]).toHaveTextContent('Cancels 2 sessions that start after it: eval-c, report-d')
+    expect(lines[1]).toHaveTextContent('Its home cannot be listed. What is in it is deleted.')
   })
   it('ends the others when one refuses, and stays with what is left', async () => {
     const sent = serve({
+      ...losses,
       'POST /api/v1/sessions/one/terminate': () =>
         refusal(409, 'session_update_conflict', 'It is being committed.', 'Wait a moment.'),
       'POST /api/v1/sessions/two/terminate': { ...two, status: 'TERMINATING', revision: 2 },
@@ -39,7 +72,7 @@ describe('TerminateDialog', () => {
     await userEvent.click(screen.getByRole('button', { name: 'Terminate' }))
     expect(await screen.findByText('train-a: It is being committed. Wait a moment.')).toBeInTheDocument()
     expect(screen.getByText('Terminate train-a?')).toBeInTheDocument()
-    expect(sent).toHaveLength(2)
+    expect(posts(sent)).toHaveLength(2)
     expect(onClose).not.toHaveBeenCalled()
   })
 })
@@ -52,6 +85,7 @@ describe('TerminateDialog of a session that becomes an image', () => {
       startedAt: '2026-05-01T08:00:00Z',
       spec: { ...one.spec, commitOnEnd: 2 },
     })
+    serve({ 'GET /api/v1/sessions/three/loss': nothing })
     renderView(<TerminateDialog ids={['three']} onClose={vi.fn()} />, { known: { sessions: [three] } })
     expect(screen.getByText(/Its changes are saved as an image first/)).toBeInTheDocument()
     await userEvent.click(screen.getByRole('checkbox', { name: 'Force' }))

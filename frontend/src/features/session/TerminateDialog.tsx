@@ -1,4 +1,4 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueries, useQueryClient } from '@tanstack/react-query'
 import { Alert, Checkbox } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -7,6 +7,7 @@ import { applyAnswer, type SessionBook } from '@/api/book'
 import { asProblem, call } from '@/api/client'
 import { keys } from '@/api/keys'
 import { keptHome } from '@/api/home'
+import type { Loss, Session } from '@/api/types.gen'
 import { Dialog } from '@/ui/Dialog'
 import css from './TerminateDialog.module.css'
 
@@ -23,9 +24,63 @@ interface Failure {
   hint: string
 }
 
-const namesShown = 6
+/** How many names of files, or of sessions, one line has. */
+const namesShown = 3
+const failuresShown = 6
 
-/** Asks before sessions end. One that cannot be ended does not keep the others from it. */
+/** What becomes of the files in a session's home. */
+function HomeLine({ loss, failed }: { loss: Loss | undefined; failed: boolean }) {
+  const { t } = useTranslation('session')
+  if (failed || loss?.unknown) return <div className={css.bad}>{t('terminate.homeUnknown')}</div>
+  if (!loss) return <div className={css.dim}>{t('terminate.homeChecking')}</div>
+  if (loss.count === 0) return null
+  const names = loss.files.slice(0, namesShown).join(', ')
+  return (
+    <div className={css.bad}>
+      {t('terminate.home', { count: loss.count, names: loss.count > namesShown ? `${names}, …` : names })}
+    </div>
+  )
+}
+
+interface LineProps {
+  id: string
+  session: Session | undefined
+  loss: Loss | undefined
+  failed: boolean
+  /** All that are terminated: they are not named once more as cancelled. */
+  ids: readonly string[]
+}
+
+function Line({ id, session, loss, failed, ids }: LineProps) {
+  const { t } = useTranslation('session')
+  const cancels = (loss?.cancels ?? []).filter((other) => !ids.includes(other.id)).map((other) => other.name)
+  const named = cancels.slice(0, namesShown).join(', ')
+  const place = [session?.owner, session?.agent].filter(Boolean).join(' · ')
+  return (
+    <li>
+      <div className={css.line}>
+        <b title={session?.name ?? id}>{session?.name ?? id}</b>
+        <span className={css.dim} title={place}>
+          {place}
+        </span>
+      </div>
+      {session?.status === 'RUNNING' ? <HomeLine loss={loss} failed={failed} /> : null}
+      {cancels.length > 0 ? (
+        <div className={css.bad}>
+          {t('terminate.cancels', {
+            count: cancels.length,
+            names: cancels.length > namesShown ? `${named}, …` : named,
+          })}
+        </div>
+      ) : null}
+    </li>
+  )
+}
+
+/**
+ * Asks before sessions end, with each by its name and what ends with it. One that cannot be ended does not keep the
+ * others from it.
+ */
 export function TerminateDialog({ ids, forced, onClose }: TerminateDialogProps) {
   const { t } = useTranslation(['session', 'common'])
   const client = useQueryClient()
@@ -34,6 +89,14 @@ export function TerminateDialog({ ids, forced, onClose }: TerminateDialogProps) 
   const [left, setLeft] = useState(ids)
   const book = client.getQueryData<SessionBook>(keys.sessions)
   const nameOf = (id: string) => book?.[id]?.name ?? id
+  const losses = useQueries({
+    queries: left.map((id) => ({
+      queryKey: keys.loss(id),
+      queryFn: ({ signal }: { signal: AbortSignal }) => call('loss', { path: { id }, signal }),
+      gcTime: 0,
+      retry: false,
+    })),
+  })
 
   const end = useMutation({
     mutationFn: async () => {
@@ -41,7 +104,8 @@ export function TerminateDialog({ ids, forced, onClose }: TerminateDialogProps) 
       await Promise.all(
         left.map(async (id) => {
           try {
-            applyAnswer(client, await call('terminate', { path: { id }, body: { forced: force } }))
+            const body = force ? { forced: true } : { undo: true }
+            applyAnswer(client, await call('terminate', { path: { id }, body }))
           } catch (error) {
             const problem = asProblem(error)
             failed.push({ id, message: problem.message, hint: problem.hint })
@@ -60,13 +124,12 @@ export function TerminateDialog({ ids, forced, onClose }: TerminateDialogProps) 
   const homes = left.map((id) => book?.[id] && keptHome(book[id]))
   const lost = homes.filter((home) => !home).length
   const fate = lost === left.length ? 'text' : lost === 0 ? 'kept' : 'mixed'
-  const names = left.slice(0, namesShown).map(nameOf)
   return (
     <Dialog
-      width={460}
+      width={500}
       title={
         left.length === 1
-          ? t('session:terminate.titleOne', { name: names[0] })
+          ? t('session:terminate.titleOne', { name: nameOf(left[0] ?? '') })
           : t('session:terminate.titleMany', { count: left.length })
       }
       okText={t(force ? 'session:terminate.okForce' : 'session:terminate.ok')}
@@ -81,19 +144,23 @@ export function TerminateDialog({ ids, forced, onClose }: TerminateDialogProps) 
           ? t(`session:terminate.${fate === 'text' ? 'text' : 'kept'}`, { folder: homes[0]?.name })
           : t(`session:terminate.${fate}Many`, { count: lost })}
       </p>
-      {left.length > 1 ? (
-        <ul className={css.names}>
-          {names.map((name) => (
-            <li key={name}>{name}</li>
-          ))}
-          {left.length > namesShown ? (
-            <li className={css.more}>{t('session:terminate.more', { count: left.length - namesShown })}</li>
-          ) : null}
-        </ul>
-      ) : null}
+      {/* It scrolls, so it must be reached by the keyboard. */}
+      <ul className={css.names} tabIndex={0} aria-label={t('session:terminate.list')}>
+        {left.map((id, i) => (
+          <Line
+            key={id}
+            id={id}
+            session={book?.[id]}
+            loss={losses[i]?.data}
+            failed={losses[i]?.isError ?? false}
+            ids={left}
+          />
+        ))}
+      </ul>
       {committed ? (
         <p className={css.text}>{t(force ? 'session:terminate.noImage' : 'session:terminate.image')}</p>
       ) : null}
+      <p className={css.text}>{t(force ? 'session:terminate.noUndo' : 'session:terminate.undo')}</p>
       <Checkbox checked={force} onChange={(e) => setForce(e.target.checked)}>
         {t('session:terminate.force')}
       </Checkbox>
@@ -106,7 +173,7 @@ export function TerminateDialog({ ids, forced, onClose }: TerminateDialogProps) 
           type="error"
           showIcon
           title={t('session:terminate.failed', { count: failures.length })}
-          description={failures.slice(0, namesShown).map((f) => (
+          description={failures.slice(0, failuresShown).map((f) => (
             <div key={f.id}>
               {nameOf(f.id)}: {f.message} {f.hint}
             </div>

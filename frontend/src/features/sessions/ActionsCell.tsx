@@ -1,5 +1,5 @@
 import { Button, Tooltip } from 'antd'
-import { CirclePower, LayoutGrid, ScrollText, SquareTerminal, type LucideIcon } from 'lucide-react'
+import { CirclePower, LayoutGrid, ScrollText, SquareTerminal, Undo2, type LucideIcon } from 'lucide-react'
 import type { MouseEvent } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { Session } from '@/api/types.gen'
@@ -55,12 +55,16 @@ export function ActionsCell({ session }: { session: Session }) {
         disabled={!running}
         run={() => actions.openTerminal(session.id)}
       />
-      <Action
-        icon={CirclePower}
-        label={t('action.terminate')}
-        disabled={Boolean(session.lastHeard)}
-        run={() => actions.terminate([session.id])}
-      />
+      {session.ending && !session.ending.error ? (
+        <Action icon={Undo2} label={t('ending.undoOf')} run={() => actions.undoTerminate([session.id])} />
+      ) : (
+        <Action
+          icon={CirclePower}
+          label={t('action.terminate')}
+          disabled={Boolean(session.lastHeard)}
+          run={() => actions.terminate([session.id])}
+        />
+      )}
     </div>
   )
 }

@@ -7,10 +7,18 @@ import { useSessionActions } from '@/lib/actions'
 import { keepHours } from '@/ui/IdleParts'
 import { ListBar } from '@/ui/ListPage'
 import { PriorityForm } from './queueCells'
+import type { IsMine } from './filter'
 import { TagForm } from './TagForm'
 
+interface BulkBarProps {
+  sessions: Session[]
+  isMine: IsMine
+  known: string[]
+  onClear: () => void
+}
+
 /** Takes the place of the toolbar while rows are selected. */
-export function BulkBar({ sessions, known, onClear }: { sessions: Session[]; known: string[]; onClear: () => void }) {
+export function BulkBar({ sessions, isMine, known, onClear }: BulkBarProps) {
   const { t } = useTranslation(['sessions', 'common'])
   const actions = useSessionActions()
   const [open, setOpen] = useState(false)
@@ -20,6 +28,7 @@ export function BulkBar({ sessions, known, onClear }: { sessions: Session[]; kno
     actions.setTags(sessions, add, remove)
   }
   const selected = sessions.map((s) => s.id)
+  const others = sessions.filter((s) => !isMine(s)).length
   const waiting = sessions.filter((s) => s.status === 'PENDING')
   const judged = sessions.filter((s) => s.status === 'RUNNING' && s.idle.length > 0).map((s) => s.id)
   const set = (priority: number) => {
@@ -32,6 +41,7 @@ export function BulkBar({ sessions, known, onClear }: { sessions: Session[]; kno
   return (
     <ListBar selected>
       <strong>{t('sessions:selected', { count: selected.length })}</strong>
+      {others > 0 ? <span>{t('sessions:ofOthers', { count: others })}</span> : null}
       <Button size="small" danger icon={<CirclePower size={14} />} onClick={() => actions.terminate(selected)}>
         {t('common:action.terminate')}
       </Button>

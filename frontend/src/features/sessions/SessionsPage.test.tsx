@@ -3,7 +3,7 @@ import userEvent from '@testing-library/user-event'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { applyEvent } from '@/api/book'
 import { refusal, renderView, serve } from '@/api/testing/render'
-import { makeMachine, makeSession } from '@/api/testing/session'
+import { makeAgent, makeMachine, makeSession } from '@/api/testing/session'
 import type { Session } from '@/api/types.gen'
 import { SessionsPage } from './SessionsPage'
 
@@ -22,7 +22,7 @@ const ended = makeSession({
   reason: 'user-requested',
   terminatedAt: '2026-01-02T04:00:00Z',
 })
-const known = { sessions: [running, waiting, ended], machines: [makeMachine()] }
+const known = { sessions: [running, waiting, ended], machines: [makeMachine()], agents: [makeAgent()] }
 
 beforeEach(() => {
   vi.spyOn(HTMLElement.prototype, 'clientHeight', 'get').mockReturnValue(600)
@@ -167,6 +167,49 @@ describe('SessionsPage', () => {
     const bar = (await screen.findByText('60 sessions selected')).parentElement
     await userEvent.click(within(bar as HTMLElement).getByRole('button', { name: 'Terminate' }))
     expect(actions.terminate.mock.calls[0]?.[0]).toHaveLength(60)
+  })
+  it('selects at once only what is one’s own, and says of how many others it is', async () => {
+    const others = makeSession({ id: 'others', name: 'llm-d', owner: 'bob' })
+    const { actions } = renderView(<SessionsPage openId={undefined} />, {
+      known: { ...known, sessions: [running, waiting, others] },
+    })
+    const all = () => screen.getByRole('checkbox', { name: 'Select all' })
+    await userEvent.click(all())
+    expect(screen.getByText('2 sessions selected')).toBeInTheDocument()
+    expect(all()).toBeChecked()
+    await userEvent.click(screen.getByRole('checkbox', { name: 'Select llm-d' }))
+    const bar = screen.getByText('3 sessions selected').parentElement as HTMLElement
+    expect(bar).toHaveTextContent('1 of another owner')
+    await userEvent.click(within(bar).getByRole('button', { name: 'Terminate' }))
+    expect(new Set(actions.terminate.mock.calls[0]?.[0])).toEqual(new Set(['run', 'wait', 'others']))
+    await userEvent.click(all())
+    expect(screen.queryByText(/selected/)).not.toBeInTheDocument()
+  })
+  it('selects nothing at once where all are of others', () => {
+    const others = makeSession({ id: 'others', name: 'llm-d', owner: 'bob' })
+    renderView(<SessionsPage openId={undefined} />, { known: { ...known, sessions: [others] } })
+    expect(screen.getByRole('checkbox', { name: 'Select all' })).toBeDisabled()
+  })
+  it('never has more selected than is seen, whatever has changed the filter', async () => {
+    const { navigate } = renderView(<SessionsPage openId={undefined} />, { at: '/sessions', known })
+    await userEvent.click(screen.getByRole('checkbox', { name: 'Select all' }))
+    expect(screen.getByText('2 sessions selected')).toBeInTheDocument()
+    await navigate('/sessions?q=train')
+    expect(await screen.findByText('1 session selected')).toBeInTheDocument()
+  })
+  it('shows what is about to be terminated, and how to undo it', async () => {
+    const at = new Date(Date.now() + 8000).toISOString()
+    const { actions, client } = renderView(<SessionsPage openId={undefined} />, {
+      known: { ...known, sessions: [{ ...running, ending: { at } }] },
+    })
+    expect(screen.getByText('Terminates in 8 s')).toBeInTheDocument()
+    expect(screen.queryByRole('button', { name: 'Terminate' })).not.toBeInTheDocument()
+    await userEvent.click(screen.getByRole('button', { name: 'Undo' }))
+    expect(actions.undoTerminate).toHaveBeenCalledWith(['run'])
+    const error = { code: 'agent_call_unavailable', message: 'lab is not reached.', hint: '', fields: [] } as const
+    act(() => applyEvent(client, { epoch: 'e', seq: 1, session: { ...running, ending: { at, error } as never } }))
+    expect(await screen.findByText('Not terminated: lab is not reached.')).toBeInTheDocument()
+    expect(screen.getByRole('button', { name: 'Terminate' })).toBeInTheDocument()
   })
   it('remembers which columns were chosen', async () => {
     const first = renderView(<SessionsPage openId={undefined} />, { known })

@@ -145,7 +145,11 @@ export function SessionsPage({ openId, offer }: SessionsPageProps) {
   const usual = state.state === 'live' ? liveColumns : finishedColumns
   const shown = columns[state.state] ?? usual
   const book = useMemo(() => new Map((sessions ?? []).map((s) => [s.id, s])), [sessions])
-  const selected = useMemo(() => picked.filter((id) => isStillLive(book.get(id))), [picked, book])
+  // What the filter hides is not selected, whatever has changed the filter.
+  const selected = useMemo(() => {
+    const listed = new Set(rows.filter((row) => isLive(row.status)).map((row) => row.id))
+    return picked.filter((id) => listed.has(id))
+  }, [picked, rows])
   const changeList = useCallback(
     (next: Partial<ListState>) => {
       if (next.query !== undefined || next.state !== undefined || next.type !== undefined) setPicked([])
@@ -170,6 +174,7 @@ export function SessionsPage({ openId, offer }: SessionsPageProps) {
         {selected.length > 0 ? (
           <BulkBar
             sessions={selected.flatMap((id) => book.get(id) ?? [])}
+            isMine={isMine}
             known={[...new Set((sessions ?? []).flatMap((s) => s.tags))].sort()}
             onClear={() => setPicked([])}
           />
@@ -224,6 +229,7 @@ export function SessionsPage({ openId, offer }: SessionsPageProps) {
             onSort={(sort) => change({ sort })}
             selected={selected}
             onSelect={setPicked}
+            isMine={isMine}
             selectable={state.state === 'live'}
             openId={openId}
             onOpen={open}
@@ -236,7 +242,3 @@ export function SessionsPage({ openId, offer }: SessionsPageProps) {
 
 const none: Session[] = []
 const noColumns: Partial<Record<string, ColumnKey[]>> = {}
-
-function isStillLive(session: Session | undefined): boolean {
-  return session !== undefined && isLive(session.status)
-}

@@ -1,13 +1,15 @@
-import { Tooltip } from 'antd'
+import { Button, Tooltip } from 'antd'
 import { SquareCode, TriangleAlert, Workflow } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Link, useLocation } from 'react-router'
 import { useAgents, useLatestUsage } from '@/api/hooks'
-import type { Session, Wait, Warning } from '@/api/types.gen'
+import type { Ending, Session, Wait, Warning } from '@/api/types.gen'
+import { useSessionActions } from '@/lib/actions'
 import { formatBytes, parseBytes } from '@/lib/bytes'
 import { splitImage } from '@/lib/image'
 import { isLive } from '@/lib/status'
+import { EndingText } from '@/ui/EndingText'
 import { PullBar } from '@/ui/PullBar'
 import { ResourceBar } from '@/ui/ResourceBar'
 import { StatusBadge } from '@/ui/StatusBadge'
@@ -125,9 +127,37 @@ function Troubled({ head, warnings, last }: { head: ReactNode; warnings: readonl
   )
 }
 
+/** It is about to be terminated, which can be undone, or it was not. */
+function EndingSoon({ session, ending }: { session: Session; ending: Ending }) {
+  const { t } = useTranslation()
+  const actions = useSessionActions()
+  return (
+    <div className={css.waiting}>
+      <span className={css.waitingHead}>
+        <StatusBadge status={session.status} />
+        <Button
+          type="link"
+          size="small"
+          className={css.undo ?? ''}
+          onClick={(event) => {
+            event.stopPropagation()
+            actions.undoTerminate([session.id])
+          }}
+        >
+          {t(ending.error ? 'ending.dismiss' : 'ending.undo')}
+        </Button>
+      </span>
+      <span className={`${css.badBelow} num`}>
+        <EndingText ending={ending} />
+      </span>
+    </div>
+  )
+}
+
 export function StatusCell({ session }: { session: Session }) {
   const why = useWhy()(session)
   if (session.lastHeard && isLive(session.status)) return <Unheard session={session} at={session.lastHeard} />
+  if (session.ending) return <EndingSoon session={session} ending={session.ending} />
   if (session.status === 'PENDING' && session.wait) return <Waiting session={session} wait={session.wait} />
   const head = (
     <>
