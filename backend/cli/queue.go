@@ -121,7 +121,8 @@ func (p sessionCommands) resizeCommand() *cobra.Command {
 
 func (p sessionCommands) remindCommand() *cobra.Command {
 	var off bool
-	cmd := &cobra.Command{Use: "remind SESSION [--off]", Short: "Get a desktop notification when a waiting session starts"}
+	cmd := &cobra.Command{Use: "remind SESSION [--off]",
+		Short: "Get a desktop notification when a waiting session starts"}
 	cmd.Flags().BoolVar(&off, "off", false, "remove the reminder")
 	return runs(cmd, p.inSession(func(ctx context.Context, c *caller, s api.Session, _ []string) error {
 		on := !off

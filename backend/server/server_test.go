@@ -325,8 +325,8 @@ func TestLaunchThroughTheAPI(t *testing.T) {
 		}
 		for range 2 {
 			var ending, kept api.Session
-			if status := w.call(t, "POST", "/api/v1/sessions/train/terminate", `{"undo":true}`, &ending); status != 202 ||
-				ending.Ending == nil || ending.Status != session.Pending {
+			status := w.call(t, "POST", "/api/v1/sessions/train/terminate", `{"undo":true}`, &ending)
+			if status != 202 || ending.Ending == nil || ending.Status != session.Pending {
 				t.Errorf("%d, %+v", status, ending)
 			}
 			if status := w.call(t, "DELETE", "/api/v1/sessions/train/terminate", "", &kept); status != 200 ||
