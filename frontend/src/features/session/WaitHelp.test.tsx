@@ -95,9 +95,19 @@ describe('WaitHelp', () => {
     expect(await screen.findByText('sweep-b asks for 0.3 GPU now.')).toBeInTheDocument()
     expect(sent.filter((s) => s.method === 'PATCH').map((s) => s.body)).toEqual([{ accelerator: { shares: 300 } }])
   })
-  it('offers no smaller share where there is none', () => {
+  it.each<[string, Session]>([
+    ['there is none', waiting({})],
+    [
+      'memory is lacking',
+      {
+        ...waiting({ devices: 1 }),
+        wait: { code: 'scheduler_wait_resources', message: '', position: 1, said: [{ say: 'fewMemory' }] },
+      },
+    ],
+  ])('offers no smaller share where %s', (_name, session) => {
     serve({})
-    renderView(<WaitHelp session={waiting({})} />, { known })
+    renderView(<WaitHelp session={session} />, { known })
+    expect(screen.getByRole('button', { name: 'Remind me' })).toBeInTheDocument()
     expect(screen.queryByRole('button', { name: 'Use a smaller share' })).not.toBeInTheDocument()
   })
   it('sets a reminder and takes it back, and says when nothing can show it', async () => {

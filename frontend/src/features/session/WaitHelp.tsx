@@ -12,7 +12,7 @@ import type { Accelerator, Session, SessionUpdate } from '@/api/types.gen'
 import { askForNotices } from '@/lib/browserNotice'
 import { useAcceleratorText } from '@/ui/useAcceleratorText'
 import css from './SessionDrawer.module.css'
-import { smallerRequests } from './smaller'
+import { smallerRequests, waitsForDevices } from './smaller'
 
 /** Changes a session, and says which failed. */
 function useChange(session: Session, onDone: (change: SessionUpdate) => void) {
@@ -44,7 +44,7 @@ function UseLess({ session }: { session: Session }) {
     void message.success(t('help.changed', { name: session.name, what: textOf(accelerator as Accelerator) }))
   })
   const choices = smallerRequests(session, board?.devices ?? [], board?.quantum ?? 100)
-  if (choices.length === 0) return null
+  if (choices.length === 0 || !waitsForDevices(session)) return null
   const list = (
     <div className={css.smaller}>
       <strong>{t('help.smallerTitle')}</strong>

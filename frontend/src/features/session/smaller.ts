@@ -9,6 +9,15 @@ export interface Smaller {
 const whole = 1000
 const GIB = 1024 ** 3
 
+/** Reasons to wait that have to do with devices. One that is not told in phrases may be such a reason. */
+const reasons = ['fewDevices', 'noFit', 'turn', 'turnAt', 'limit', 'neverDevices', 'neverOther']
+
+/** Whether asking for less of the devices may help a session that waits. */
+export function waitsForDevices({ wait }: Session): boolean {
+  const said = wait?.said ?? []
+  return said.length === 0 || said.some(({ say }) => say !== undefined && reasons.includes(say))
+}
+
 /** How many containers with a request fit on the devices now. */
 function room(request: Accelerator, devices: readonly DeviceState[]): number {
   if (request.devices) return Math.floor(devices.filter((d) => d.free >= whole).length / request.devices)
