@@ -315,7 +315,7 @@ func end(ctx context.Context, c *Client, all bool) (live int, err error) {
 		select {
 		case <-ctx.Done():
 			return status.Live, session.NewError(session.CodeAgentTimeout,
-				fmt.Sprintf("%d sessions have not ended in time, so nothing was removed.", status.Live),
+				fmt.Sprintf("Nothing was removed. Sessions that have not ended in time: %d.", status.Live),
 				"Try again, or end them with: slipway stop --force")
 		case <-time.After(lookPause * 5):
 		}

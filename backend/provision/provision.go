@@ -144,7 +144,7 @@ func Remove(ctx context.Context, remote Remote, opts Options) error {
 		defer cancel()
 		var left daemon.Uninstalled
 		err := w.ask(ctx, Command(found.Dir, name, "-o", "json", "agent", "uninstall", "--end-sessions"), &left)
-		return fmt.Sprintf("%d sessions keep running.", left.Live), err
+		return fmt.Sprintf("Sessions that keep running: %d.", left.Live), err
 	})
 }
 
@@ -251,7 +251,7 @@ func (w *work) start(ctx context.Context, found Findings, p program) (switched d
 		case !switched.Done:
 			return "Version " + switched.To.Version + " runs already.", nil
 		case switched.From.PID != 0:
-			return fmt.Sprintf("Version %s took over from %s; %d sessions kept running.", switched.To.Version,
+			return fmt.Sprintf("Version %s took over from %s. Sessions that kept running: %d.", switched.To.Version,
 				switched.From.Version, switched.To.Live), nil
 		}
 		return "Version " + switched.To.Version + " runs.", nil
