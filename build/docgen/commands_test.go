@@ -52,3 +52,19 @@ func TestEveryCommandHasASectionAndAManPage(t *testing.T) {
 		t.Errorf("only %d commands were found", count)
 	}
 }
+
+// TestBothPackagesHaveTheManPages reads what makes the packages, since making them takes minutes.
+func TestBothPackagesHaveTheManPages(t *testing.T) {
+	t.Chdir(moduleRoot)
+	for path, wanted := range map[string][]string{
+		"build/packages/nfpm.yaml": {`src: "build/bin/man/man1/*.1.gz", dst: /usr/share/man/man1/`},
+		"build/ci/package.sh":      {"docgen -man build/bin/man/man1", "gzip -9n build/bin/man/man1/*.1", `-$OTHER" man`},
+	} {
+		text, err := os.ReadFile(path)
+		for _, piece := range wanted {
+			if err != nil || !bytes.Contains(text, []byte(piece)) {
+				t.Errorf("%s has no %q (%v)", path, piece, err)
+			}
+		}
+	}
+}
