@@ -22,7 +22,7 @@ const terminate = async (page: Page, title: string) => {
 
 describe('ending sessions', () => {
   it('names what is lost, waits where it can be undone, and is sent although the page is closed', async () => {
-    const session = await program.running({ name: 'has-files', image, type: 'interactive' })
+    const session = await program.running({ name: 'has-files', image, type: 'batch', command: 'sleep 900' })
     await program.launch({ name: 'starts-after', image, type: 'batch', command: 'true', after: [session.id] })
     await inSession(program, session, 'echo 1 > notes.txt; touch .hidden')
     const page = await browser.page(program)
