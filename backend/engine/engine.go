@@ -216,13 +216,17 @@ type GuestConfig struct {
 	Kernel  string     `json:"kernel"`
 	UID     int        `json:"uid"` // of the work user: the person who runs the agent
 	GID     int        `json:"gid"`
+	// the person is root in the container and keeps what a package manager needs; UID and GID are 0, without mounts
+	Admin bool `json:"admin,omitempty"`
 	// further groups of the work user, set by the engine for its devices
-	Groups  []int            `json:"groups,omitempty"`
-	Env     []session.EnvVar `json:"env"`     // complete: SLIPWAY_*, threads and the person's own
-	Command string           `json:"command"` // startup command of a batch session; "" otherwise
-	Ports   []int            `json:"ports"`
-	Cluster *Cluster         `json:"cluster,omitempty"` // nil: the session has one kernel
-	Pins    []Pin            `json:"pins,omitempty"`
+	Groups []int            `json:"groups,omitempty"`
+	Env    []session.EnvVar `json:"env"` // SLIPWAY_*, threads and the person's own
+	// variables that count unless the image or Env sets them
+	Defaults []session.EnvVar `json:"defaults,omitempty"`
+	Command  string           `json:"command"` // startup command of a batch session; "" otherwise
+	Ports    []int            `json:"ports"`
+	Cluster  *Cluster         `json:"cluster,omitempty"` // nil: the session has one kernel
+	Pins     []Pin            `json:"pins,omitempty"`
 }
 
 // Pin identifies the source of a mount. The guest compares it before it starts anything, because the path may have

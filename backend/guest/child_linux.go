@@ -41,7 +41,11 @@ func (c *container) startChild(cmd Command, env environment, files [3]*os.File, 
 	}
 	defer status.Close()
 	dir := cmp.Or(cmd.Dir, c.home)
-	args := []string{"slipway-guest", "spawn", strconv.Itoa(c.uid), writeGroups(c.gid, c.groups), dir}
+	program := "spawn"
+	if c.admin {
+		program = "spawn-admin"
+	}
+	args := []string{"slipway-guest", program, strconv.Itoa(c.uid), writeGroups(c.gid, c.groups), dir}
 	process, err := os.StartProcess(selfPath, append(args, cmd.Argv...), &os.ProcAttr{
 		Env:   env.with(cmd.Env),
 		Files: append(files[:], told),

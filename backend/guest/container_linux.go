@@ -24,6 +24,7 @@ import (
 type container struct {
 	uid, gid int
 	groups   []int // besides gid
+	admin    bool  // the user is root and keeps the capabilities of administrators
 	home     string
 	shell    shell
 	env      environment

@@ -64,10 +64,10 @@ func buildAndRun(m *testing.M) int {
 	return m.Run()
 }
 
-// kept are the capabilities that the Docker engine leaves to the guest.
+// kept are the capabilities that the Docker engine leaves to the guest, FSETID in administrator sessions.
 var kept = map[uintptr]bool{
-	unix.CAP_CHOWN: true, unix.CAP_DAC_OVERRIDE: true, unix.CAP_FOWNER: true, unix.CAP_KILL: true,
-	unix.CAP_SETGID: true, unix.CAP_SETPCAP: true, unix.CAP_SETUID: true,
+	unix.CAP_CHOWN: true, unix.CAP_DAC_OVERRIDE: true, unix.CAP_FOWNER: true, unix.CAP_FSETID: true,
+	unix.CAP_KILL: true, unix.CAP_SETGID: true, unix.CAP_SETPCAP: true, unix.CAP_SETUID: true,
 }
 
 // enter makes this process, the first of its namespaces, process 1 of a

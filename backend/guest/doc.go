@@ -9,7 +9,9 @@
 // agent has read "ready" from an events stream, or after 30 s. It exits with the code of the batch command, or on
 // SIGTERM, with 0 if there is none. Without a shell, a batch command ends with 127 and session_start_no-shell.
 //
-// The guest needs only the capabilities CHOWN, DAC_OVERRIDE, FOWNER, KILL, SETGID, SETPCAP and SETUID.
+// The guest needs only the capabilities CHOWN, DAC_OVERRIDE, FOWNER, KILL, SETGID, SETPCAP and SETUID. In an
+// administrator session the person is the image's root and keeps all of them except SETPCAP, and FSETID. Such a
+// container has no mounts of the machine.
 //
 // # What it touches as root
 //
@@ -28,6 +30,9 @@
 //	/etc/skel and its files       read; up to 100 files of 1 MiB. Anything else is skipped
 //	/var/lib/slipway/python       created, with sitecustomize.py. A link or a mount: session_start_uncooperative
 //	/usr/local/bin                created, with a link named ssh. A link or a mount: session_start_no-ssh
+//	/opt/slipway                  created, the work user's with its directories, for installed packages. A link or a
+//	                              mount: session_start_no-home
+//	/etc/profile.d                if it exists, with slipway.sh. Otherwise login shells lack that directory in PATH
 //
 // In /proc and /sys, which are the kernel's, up to a size: /proc/self/exe, fd, fdinfo, mountinfo and oom_score_adj,
 // /proc/PID/stat and cmdline, /proc/net, /proc/sys/net, /sys/fs/cgroup.
@@ -38,10 +43,10 @@
 // runs. ~/.ssh, the files of the home, sftp and the ssh client belong to processes that have become the work user.
 // Names of other machines are resolved by Go's resolver, from files of /etc that Docker mounts.
 //
-// Everything that runs for the person starts through guest spawn, which drops every capability, becomes the work user
-// and then executes the command. This includes guest files, which accesses files for the agent, and guest sftp. When
-// memory runs out, the kernel kills such programs before the guest. [Guest] and the link do not depend on Linux, but on
-// [Processes], which a simulated container implements too.
+// Everything that runs for the person starts through guest spawn, which drops every capability (guest spawn-admin: all
+// but the administrator's), becomes the work user and then executes the command. This includes guest files, which
+// accesses files for the agent, and guest sftp. When memory runs out, the kernel kills such programs before the guest.
+// [Guest] and the link do not depend on Linux, but on [Processes], which a simulated container implements too.
 //
 // # Cluster
 //

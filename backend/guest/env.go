@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"slipway/backend/engine"
 	"slipway/backend/session"
 )
 
@@ -48,8 +49,9 @@ func (e environment) with(vars []session.EnvVar) environment {
 	return e
 }
 
-// newEnvironment returns the environment of the person's programs: the image's, then a login's, then the session's.
-func newEnvironment(image []string, shell shell, session []session.EnvVar) environment {
+// newEnvironment returns the environment of the person's programs: the image's, then a login's, then the session's,
+// and its defaults where none of them sets the variable.
+func newEnvironment(image []string, shell shell, s engine.GuestConfig) environment {
 	var e environment
 	for _, entry := range image {
 		if name, value, ok := strings.Cut(entry, "="); ok && name != "" {
@@ -64,11 +66,18 @@ func newEnvironment(image []string, shell shell, session []session.EnvVar) envir
 	if e.get("LC_ALL") == "" {
 		e = e.fill("LANG", "C.UTF-8")
 	}
-	e = e.set("HOME", homePath).set("USER", User).set("LOGNAME", User)
+	e = e.set("HOME", homePath).set("USER", UserOf(s)).set("LOGNAME", UserOf(s))
 	if shell.path != "" {
 		e = e.set("SHELL", shell.path)
 	}
-	return e.with(session)
+	return e.with(s.Env).withDefaults(s.Defaults)
+}
+
+// withDefaults adds variables that are not set.
+func (e environment) withDefaults(vars []session.EnvVar) environment {
+	return e.with(slices.DeleteFunc(slices.Clone(vars), func(v session.EnvVar) bool {
+		return slices.ContainsFunc(e, func(entry string) bool { return strings.HasPrefix(entry, v.Name+"=") })
+	}))
 }
 
 func (e environment) forTerminal(shell shell) environment {
@@ -87,5 +96,13 @@ const (
 	selfPath   = "/proc/self/exe" // the guest's own program
 )
 
-// User is the name of the person in every container.
+// User is the name of the person in every container but those of administrator sessions.
 const User = "work"
+
+// UserOf is the name of the person in a container.
+func UserOf(s engine.GuestConfig) string {
+	if s.Admin {
+		return "root"
+	}
+	return User
+}

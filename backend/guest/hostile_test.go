@@ -169,6 +169,11 @@ func TestLinksOfAnImageAreNotFollowed(t *testing.T) {
 		{"the folder of python", map[string]string{"var/lib/slipway/python": "../../../data"}, "data",
 			"session_start_uncooperative"},
 		{"its parent", map[string]string{"var/lib": "../data"}, "data", "session_start_uncooperative"},
+		{"the directory of packages", map[string]string{"opt/slipway": "../data"}, "data", "session_start_no-home"},
+		{"a folder over it", nil, "opt/slipway", "session_start_no-home"},
+		{"a folder in it", nil, "opt/slipway/bin", ""},
+		{"a link in it", map[string]string{"opt/slipway/lib": "../../data"}, "data", ""},
+		{"the profiles of shells", map[string]string{"etc/profile.d": "../data"}, "data", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f, b := newFolder(t), newBox(t, false)

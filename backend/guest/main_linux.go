@@ -14,7 +14,7 @@ func Main(args []string) int {
 		return sshMain(args)
 	}
 	programs := map[string]func(args []string) int{"init": initialise, "worker": work, "spawn": spawn,
-		"files": filesMain, "ssh": sshMain, "sftp": sftpMain, "ssh-setup": setupMain}
+		"spawn-admin": spawnAdmin, "files": filesMain, "ssh": sshMain, "sftp": sftpMain, "ssh-setup": setupMain}
 	if len(args) > 0 && programs[args[0]] != nil {
 		return programs[args[0]](args[1:])
 	}

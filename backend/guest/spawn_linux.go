@@ -28,11 +28,21 @@ const (
 	codeNotFound  = 127
 )
 
+// adminCapabilities are those of programs in an administrator session: what package managers need, and a part of what
+// Docker leaves to root. SETPCAP is not among them, by which the agent tells the guest from such a program.
+const adminCapabilities uint32 = 1<<unix.CAP_CHOWN | 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_FOWNER |
+	1<<unix.CAP_FSETID | 1<<unix.CAP_KILL | 1<<unix.CAP_SETGID | 1<<unix.CAP_SETUID
+
 // spawn UID GID[,GROUP…] DIR PROGRAM ARG…: become that user without any capability and execute the program.
-func spawn(args []string) int {
+func spawn(args []string) int { return spawnWith(0, args) }
+
+// spawnAdmin is spawn with the capabilities of administrators.
+func spawnAdmin(args []string) int { return spawnWith(adminCapabilities, args) }
+
+func spawnWith(capabilities uint32, args []string) int {
 	runtime.LockOSThread() // privileges belong to a thread; this one becomes the program
 	unix.CloseOnExec(statusFD)
-	err := become(args)
+	err := become(capabilities, args)
 	failure, known := errors.AsType[*session.Error](err)
 	if !known {
 		failure = session.NewError(session.CodeGuestInternal,
@@ -48,7 +58,7 @@ func spawn(args []string) int {
 }
 
 // become returns only if it failed.
-func become(args []string) error {
+func become(capabilities uint32, args []string) error {
 	if len(args) < 4 {
 		return errors.New("spawn needs a user, a group, a folder and a program")
 	}
@@ -59,7 +69,7 @@ func become(args []string) error {
 	}
 	raiseScore()
 	unix.Umask(0o022)
-	if err := dropPrivileges(uid, groups); err != nil {
+	if err := dropPrivileges(uid, groups, capabilities); err != nil {
 		return err
 	}
 	dir, argv := args[2], args[3:]
@@ -109,15 +119,21 @@ func readGroups(text string) ([]int, error) {
 	return groups, nil
 }
 
-// dropPrivileges makes this thread the user's, without any capability, and verifies it. groups begins with the primary.
-func dropPrivileges(uid int, groups []int) error {
+// dropPrivileges makes this thread the user's, with at most the given capabilities, and verifies it. groups begins with
+// the primary. Only root keeps any, and a program that it executes has no more.
+func dropPrivileges(uid int, groups []int, keep uint32) error {
 	gid := groups[0]
+	var kept [2]unix.CapUserData
 	for capability := uintptr(0); ; capability++ {
 		set, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, capability, 0, 0, 0)
 		if err != nil {
 			break // after the last that this kernel knows
 		}
 		if set == 0 {
+			continue
+		}
+		if capability < 32 && keep&(1<<capability) != 0 {
+			kept[0].Effective |= 1 << capability
 			continue
 		}
 		if err := unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0); err != nil {
@@ -134,15 +150,16 @@ func dropPrivileges(uid int, groups []int) error {
 		return fmt.Errorf("set user %d: %w", uid, e)
 	}
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var none, have [2]unix.CapUserData
-	if err := unix.Capset(&header, &none[0]); err != nil {
+	var have [2]unix.CapUserData
+	kept[0].Permitted = kept[0].Effective
+	if err := unix.Capset(&header, &kept[0]); err != nil {
 		return fmt.Errorf("give up capabilities: %w", err)
 	}
 	// Without inheritable capabilities there are no ambient ones either.
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("set no_new_privs: %w", err)
 	}
-	if err := unix.Capget(&header, &have[0]); err != nil || have != none {
+	if err := unix.Capget(&header, &have[0]); err != nil || have != kept {
 		return fmt.Errorf("capabilities remain: %v %w", have, err)
 	}
 	return nil

@@ -321,6 +321,29 @@ func (p *place) give(uid, gid int) error {
 	return p.chown(uid, gid)
 }
 
+// giveDirectories changes the owner of a directory and of those in it, the directory last. It skips mounts, and files,
+// of which a container would get copies: who owns a directory may replace what is in it.
+func (p *place) giveDirectories(uid, gid int) error {
+	names, err := p.names(-1)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		c, err := p.child(name)
+		if err != nil {
+			continue // a link, a mount, or removed meanwhile
+		}
+		if c.stat.Mode&unix.S_IFMT == unix.S_IFDIR {
+			err = c.giveDirectories(uid, gid)
+		}
+		c.close()
+		if err != nil {
+			return err
+		}
+	}
+	return p.chown(uid, gid)
+}
+
 // keep makes a directory root's, and inaccessible to others.
 func (p *place) keep() error {
 	return errors.Join(p.chown(0, 0), unix.Fchmodat(unix.AT_FDCWD, p.held(), 0o700, 0))

@@ -19,7 +19,7 @@ const (
 )
 
 // createUser adds the work user to the image's user files, which may be missing. It comes first, so that its number
-// resolves to it even if the image has another user with that number.
+// resolves to it even if the image has another user with that number. An administrator is the image's root.
 func (c *container) createUser() error {
 	etc, err := c.held.tree.image("/etc", true)
 	if err != nil {
@@ -30,7 +30,10 @@ func (c *container) createUser() error {
 	group := fmt.Sprintf("%s:x:%d:", User, c.gid)
 	return errors.Join(
 		editFile(etc, "passwd", 0o644, func(lines []string) []string {
-			lines = append([]string{passwd}, withoutName(lines, User)...)
+			lines = withoutName(lines, User)
+			if !c.admin {
+				lines = append([]string{passwd}, lines...)
+			}
 			return ensureID(lines, 0, "root:x:0:0:root:/root:/bin/sh")
 		}),
 		editFile(etc, "group", 0o644, func(lines []string) []string {
@@ -40,6 +43,9 @@ func (c *container) createUser() error {
 		}),
 		// A password that nothing matches, if the image has such a file.
 		editFile(etc, "shadow", 0, func(lines []string) []string {
+			if c.admin {
+				return withoutName(lines, User)
+			}
 			return append(withoutName(lines, User), User+":*:19000:0:99999:7:::")
 		}),
 	)

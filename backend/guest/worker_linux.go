@@ -51,8 +51,8 @@ func work([]string) int {
 
 	shell := findShell(os.Getenv("PATH"))
 	c := &container{
-		uid: settings.UID, gid: settings.GID, groups: settings.Groups, home: homePath, shell: shell,
-		env: newEnvironment(os.Environ(), shell, settings.Env), held: held,
+		uid: settings.UID, gid: settings.GID, groups: settings.Groups, admin: settings.Admin, home: homePath,
+		shell: shell, env: newEnvironment(os.Environ(), shell, settings), held: held,
 	}
 	config := Config{Processes: c, SpoolDir: held.spool.held()}
 	if settings.Command == "" {
@@ -60,7 +60,7 @@ func work([]string) int {
 	}
 	g := New(config)
 	go connect(ctx, g, held.link.held()+"/"+socketName)
-	failures := append(c.prepare(), c.cooperate())
+	failures := append(c.prepare(), c.cooperate(), c.keepPackages(settings.Env))
 	if settings.Cluster != nil {
 		failures = append(failures, c.joinCluster(ctx, *settings.Cluster))
 	}
@@ -106,7 +106,7 @@ func begin() (settings engine.GuestConfig, held *places, err error) {
 	if err := json.Unmarshal(data, &settings); err != nil {
 		return settings, nil, fmt.Errorf("read settings: %w", err)
 	}
-	if settings.UID < 0 || settings.GID < 0 {
+	if settings.UID < 0 || settings.GID < 0 || settings.Admin && settings.UID != 0 {
 		return settings, nil, fmt.Errorf("read settings: invalid user %d:%d", settings.UID, settings.GID)
 	}
 	if held, err = openPlaces(t); err != nil {

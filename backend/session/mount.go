@@ -17,6 +17,33 @@ const Home = "/home/work"
 // time of its last change in nanoseconds since 1970, so that a file that was changed since is not taken for one.
 const StartFileMark = "user.slipway.start-file"
 
+// The folder of each person on a machine that is mounted in all of their sessions, for what package managers download.
+// Where it is mounted is the usual place, so programs that look there need no variable.
+const (
+	CacheFolder = ".cache"
+	CachePath   = Home + "/" + CacheFolder
+)
+
+// AdminSessions says who may launch administrator sessions on a machine.
+type AdminSessions string
+
+// Who may: admins, which is the default, everybody, or nobody.
+const (
+	AdminsOnly AdminSessions = "admins"
+	AdminsAll  AdminSessions = "everyone"
+	AdminsNone AdminSessions = "none"
+)
+
+// Refuse returns why a launch by an admin, or by a user, is refused; nil if it is not.
+func (a AdminSessions) Refuse(byAdmin bool) *FieldError {
+	if a == AdminsAll || byAdmin && a != AdminsNone {
+		return nil
+	}
+	e := Fault("admin", KindForbidden, Say("adminForbidden"))
+	e.Hint = "Launch an ordinary session, or ask the machine's owner to change session.admin."
+	return &e
+}
+
 // MountTarget returns where m appears in the session: an absolute, clean path. An empty target is the name of the
 // folder or the base name of the source, a relative one is under [Home].
 func MountTarget(m Mount) string {

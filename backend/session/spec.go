@@ -44,10 +44,11 @@ type Tuning struct {
 	MPS           bool `json:"mps,omitempty"`           // share the device through MPS, where the agent offers it
 }
 
-// Access is how a session is reached.
+// Access is how a session is reached, and what its person may change in it.
 type Access struct {
 	Ports []int `json:"ports,omitempty"` // preopened container ports
 	NoSSH bool  `json:"noSSH,omitempty"` // it is not reached by ssh
+	Admin bool  `json:"admin,omitempty"` // its person is root in the container, and it has no mounts
 }
 
 // Schedule is where and when a session starts.

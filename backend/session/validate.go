@@ -94,6 +94,7 @@ func (s Spec) Validate(now time.Time, limits Limits) []FieldError {
 	s.validateEnv(&f)
 	s.validateResources(&f, limits)
 	s.validateMounts(&f)
+	s.validateAdmin(&f)
 	s.validatePorts(&f)
 	s.validateQueue(&f)
 	f.refuse(s.Agent != "" && (len(s.Agent) > 64 || !agentRule.MatchString(s.Agent)), "agent", KindInvalid,
@@ -183,6 +184,19 @@ func (s Spec) validateResources(f *findings, limits Limits) {
 	f.refuse(s.Threads < 0 || s.Threads > MaxThreads, "threads", KindRange,
 		fmt.Sprintf("%d is not between 1 and %d threads.", s.Threads, MaxThreads),
 		"Leave it at 0 for as many threads as CPUs.")
+}
+
+// validateAdmin keeps root of a container away from everything of the machine.
+func (s Spec) validateAdmin(f *findings) {
+	switch {
+	case !s.Admin:
+	case len(s.Mounts) > 0:
+		f.say("admin", KindConflict, Say("adminMounts"))
+	case s.Cluster > 1:
+		f.say("admin", KindConflict, Say("adminCluster"))
+	case s.MPS:
+		f.say("admin", KindConflict, Say("adminMPS"))
+	}
 }
 
 func (s Spec) validatePorts(f *findings) {

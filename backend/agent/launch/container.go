@@ -28,6 +28,14 @@ func (r *Runner) container(s session.Session, number int) engine.Container {
 		Session: s.ID, Kernel: k.Name, UID: r.config.UID, GID: r.config.GID, Env: r.environment(s, number),
 		Ports: s.Spec.Ports, Cluster: r.clusterOf(s, k),
 	}
+	if s.Spec.Admin {
+		guest.Admin, guest.UID, guest.GID = true, 0, 0
+	}
+	if slices.ContainsFunc(s.Folders, func(m session.FolderMount) bool {
+		return m.Target == session.CachePath && !m.ReadOnly
+	}) {
+		guest.Defaults = cacheEnv()
+	}
 	if s.Spec.Type == session.Batch && number == 0 {
 		guest.Command = s.Spec.Command
 	}
@@ -119,6 +127,17 @@ func (r *Runner) environment(s session.Session, number int) []session.EnvVar {
 		return slices.ContainsFunc(s.Spec.Env, func(own session.EnvVar) bool { return own.Name == v.Name })
 	})
 	return slices.Concat(env, defaults, s.Spec.Env)
+}
+
+// cacheEnv leads package managers to the person's cache, which is not on the file system that they install to.
+func cacheEnv() []session.EnvVar {
+	return []session.EnvVar{
+		{Name: "PIP_CACHE_DIR", Value: session.CachePath + "/pip"},
+		{Name: "UV_CACHE_DIR", Value: session.CachePath + "/uv"},
+		{Name: "UV_LINK_MODE", Value: "copy"},
+		{Name: "CONDA_PKGS_DIRS", Value: session.CachePath + "/conda/pkgs"},
+		{Name: "HF_HOME", Value: session.CachePath + "/huggingface"},
+	}
 }
 
 const (

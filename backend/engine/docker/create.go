@@ -25,7 +25,8 @@ import (
 )
 
 // capabilities is what the guest keeps to set up the container and to become its user: it reads its own configuration,
-// makes the home, changes user and drops the rest. The person's processes get none of it.
+// makes the home, changes user and drops the rest. The person's processes get none of it, except those of an
+// administrator session: see the guest.
 var capabilities = []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETPCAP", "SETUID"}
 
 // Create makes a container without starting it. It also fails with engine_call_invalid where a directory does not
@@ -53,6 +54,11 @@ func (e *Engine) Create(ctx context.Context, c engine.Container) (string, error)
 	}
 	if err := e.CheckNetwork(ctx, c.Network); err != nil {
 		return "", err
+	}
+	if c.Guest.Admin && !facts.Seccomp {
+		return "", session.NewError(session.CodeEngineUnsupported,
+			"This Docker daemon does not filter system calls, which administrator sessions need.",
+			"Use a daemon with seccomp, or launch an ordinary session.")
 	}
 	if facts.Rootless {
 		c.Guest.UID, c.Guest.GID = 0, 0 // which is the person outside
@@ -104,6 +110,8 @@ func validate(c engine.Container) error {
 		return invalid("Memory and shared memory cannot be negative.")
 	case c.Labels[engine.LabelInstance] == "":
 		return invalid("A container needs the label " + engine.LabelInstance + ".")
+	case c.Guest.Admin && (len(c.Mounts) > 0 || c.MPS):
+		return invalid("A container whose person is root cannot have mounts or MPS.")
 	case len(labelsOf(c.Name, c.Labels)) == 0:
 		return invalid("The name of a container must begin with that of its session.")
 	}
@@ -242,7 +250,7 @@ func hostConfig(c engine.Container, facts *daemon.Facts) *container.HostConfig {
 		LogConfig: container.LogConfig{Type: "json-file",
 			Config: map[string]string{"max-size": "16m", "max-file": "4"}},
 		CapDrop:     []string{"ALL"},
-		CapAdd:      capabilities,
+		CapAdd:      slices.Clone(capabilities),
 		SecurityOpt: []string{"no-new-privileges"},
 		ShmSize:     int64(c.Shm),
 		OomScoreAdj: 500, // the kernel kills sessions before daemons
@@ -253,6 +261,9 @@ func hostConfig(c engine.Container, facts *daemon.Facts) *container.HostConfig {
 			Memory:     int64(c.Memory),
 			MemorySwap: int64(c.Memory),
 		},
+	}
+	if c.Guest.Admin {
+		h.CapAdd = append(h.CapAdd, "FSETID") // or files of packages lose their set-group-ID bit
 	}
 	if c.Processes > 0 {
 		h.PidsLimit = new(int64(c.Processes))

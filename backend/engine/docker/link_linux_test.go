@@ -29,21 +29,24 @@ func TestOnlyTheGuestIsTrusted(t *testing.T) {
 		as    *syscall.SysProcAttr
 		ended bool
 		want  bool
+		by    []string // the command that starts it
 	}{
-		{"root of the container, with its capabilities", &syscall.SysProcAttr{}, false, true},
-		{"a person", &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 1234, Gid: 1234}}, false, false},
+		{"root of the container, with its capabilities", &syscall.SysProcAttr{}, false, true, nil},
+		{"an administrator, who is root without one of them", &syscall.SysProcAttr{}, false, false,
+			[]string{"setpriv", "--inh-caps=-setpcap", "--bounding-set=-setpcap"}},
+		{"a person", &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 1234, Gid: 1234}}, false, false, nil},
 		{"a person who got the capability", &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 1234,
-			Gid: 1234}, AmbientCaps: []uintptr{unix.CAP_SETUID}}, false, false},
+			Gid: 1234}, AmbientCaps: []uintptr{unix.CAP_SETPCAP}}, false, false, nil},
 		{"a person in a user namespace of their own", &syscall.SysProcAttr{
 			Cloneflags: unix.CLONE_NEWUSER, Credential: &syscall.Credential{Uid: 0, Gid: 0, NoSetGroups: true},
 			UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: 1234,
 				Size: 1}}, GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: 1234, Size: 1}},
-		}, false, false},
+		}, false, false, nil},
 		{"one whose number is root's, in a user namespace", &syscall.SysProcAttr{
 			Cloneflags: unix.CLONE_NEWUSER, UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0,
 				Size: 1}}, GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1}},
-		}, false, false},
-		{"one that has ended", &syscall.SysProcAttr{}, true, false},
+		}, false, false, nil},
+		{"one that has ended", &syscall.SysProcAttr{}, true, false, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join("/tmp", fmt.Sprintf("slipway-link-%d.sock", os.Getpid()))
@@ -55,7 +58,8 @@ func TestOnlyTheGuestIsTrusted(t *testing.T) {
 			if err := os.Chmod(path, 0o777); err != nil {
 				t.Fatal(err)
 			}
-			dialer := exec.Command(readable(t))
+			by := append(c.by, readable(t))
+			dialer := exec.Command(by[0], by[1:]...) //nolint:gosec // of the table above
 			dialer.Env = append(os.Environ(), dialVariable+"="+path)
 			dialer.SysProcAttr = c.as
 			in, err := dialer.StdinPipe()

@@ -9,6 +9,7 @@ import (
 const (
 	ImageMinimal  = "slipway-test/minimal:1"  // bash, the core utilities and python3
 	ImageNotebook = "slipway-test/notebook:1" // also jupyter-notebook
+	ImagePip      = "slipway-test/pip:1"      // bash, the core utilities and python3 with pip
 	ImageStatic   = "slipway-test/static:1"   // one static binary, /hello
 	ImageUser     = "slipway-test/user:1"     // the minimal image with a default user that is not root
 )

@@ -98,6 +98,25 @@ var guestCases = []engineCase{
 			s.Errorf("what lies outside holds %q, %v", got, err)
 		}
 	}},
+	{"an administrator changes the image's files, and has no mounts", func(s *suite) {
+		for _, admin := range []bool{false, true} {
+			c := s.container("")
+			c.Guest.UID, c.Guest.GID = 1234, 1234
+			if admin {
+				c.Guest.UID, c.Guest.GID, c.Guest.Admin = 0, 0, true
+			}
+			_, client := s.attached(c)
+			if err := writeIn(s, client, "/etc/made", "made"); (err == nil) != admin {
+				s.Errorf("writing to the image with admin=%t: %v", admin, err)
+			}
+		}
+		c := s.container("")
+		c.Guest.UID, c.Guest.GID, c.Guest.Admin = 0, 0, true
+		c.Mounts = []session.Mount{{Source: s.TempDir(), Target: "/data"}}
+		if _, err := s.engine.Create(s.ctx, c); session.CodeOf(err) != session.CodeEngineInvalid {
+			s.Errorf("a mount for an administrator: %v", err)
+		}
+	}},
 	// It tries only what the guests dial in their own containers: not every engine has addresses.
 	{"a server is reached in its own container alone", func(s *suite) {
 		_, first, second := s.apart()

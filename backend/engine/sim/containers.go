@@ -106,6 +106,9 @@ func (s *containers) creatable(c engine.Container) error {
 	case c.Memory < session.MinMemory:
 		return invalid("A session needs %s of memory at least.", session.MinMemory)
 	}
+	if c.Guest.Admin && len(c.Mounts) > 0 {
+		return invalid("A container whose person is root cannot have mounts.")
+	}
 	for _, m := range c.Mounts {
 		source, err := s.source(m.Source)
 		if err != nil {

@@ -101,7 +101,10 @@ func (s *containers) world(id string, spec engine.Container, started time.Time) 
 			return nil, errors.Join(err, files.Close())
 		}
 	}
-	return &shell.World{FS: files, Clock: s.config.Clock, Hostname: spec.Hostname, User: guest.User,
+	if spec.Guest.Admin {
+		files.Administer()
+	}
+	return &shell.World{FS: files, Clock: s.config.Clock, Hostname: spec.Hostname, User: guest.UserOf(spec.Guest),
 		CPUs: max(len(spec.CPUs), 1), Memory: int64(spec.Memory), GPUs: s.grantedTo(id, spec), Started: started,
 		OutOfMemory: func() { s.oom(id) }, Servers: s.servers(spec.Image, files)}, nil
 }
@@ -128,12 +131,12 @@ func (s *containers) servers(ref string, files *shell.FS) map[string]http.Handle
 
 func environment(spec engine.Container) []string {
 	env := []string{
-		"HOME=" + session.Home, "USER=" + guest.User, "LOGNAME=" + guest.User, "SHELL=/bin/bash", "LANG=C.UTF-8",
-		"HOSTNAME=" + spec.Hostname,
-		"PATH=/usr/local/bin:/usr/bin:/bin", "UID=" + strconv.Itoa(spec.Guest.UID),
-		"EUID=" + strconv.Itoa(spec.Guest.UID), "GID=" + strconv.Itoa(spec.Guest.GID),
+		"HOME=" + session.Home, "USER=" + guest.UserOf(spec.Guest), "LOGNAME=" + guest.UserOf(spec.Guest),
+		"SHELL=/bin/bash", "LANG=C.UTF-8", "HOSTNAME=" + spec.Hostname, "PATH=/usr/local/bin:/usr/bin:/bin",
+		"UID=" + strconv.Itoa(spec.Guest.UID), "EUID=" + strconv.Itoa(spec.Guest.UID),
+		"GID=" + strconv.Itoa(spec.Guest.GID),
 	}
-	for _, v := range spec.Guest.Env {
+	for _, v := range slices.Concat(spec.Guest.Defaults, spec.Guest.Env) { // of two, the later one counts
 		env = append(env, v.Name+"="+v.Value)
 	}
 	return env

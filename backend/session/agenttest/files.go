@@ -283,9 +283,10 @@ func (s *suite) mountFolder(f session.Folder, inside session.Place) {
 	auto := s.folder(session.FolderRequest{Name: ".auto-1", Permission: session.FolderReadOnly})
 	launched := s.launch(session.Spec{Mounts: []session.Mount{{Folder: f.Name, Path: "sub", Target: "in"},
 		{Folder: string(f.ID), Target: "all", ReadOnly: true}}})
-	if len(launched.Folders) != 3 || launched.Folders[0].Folder != f.ID ||
+	if len(launched.Folders) != 4 || launched.Folders[0].Folder != f.ID ||
 		launched.Folders[0].Target != "/home/work/in" || !launched.Folders[1].ReadOnly ||
-		launched.Folders[2].Folder != auto.ID || !launched.Folders[2].Auto || !launched.Folders[2].ReadOnly {
+		launched.Folders[2].Folder != auto.ID || !launched.Folders[2].Auto || !launched.Folders[2].ReadOnly ||
+		launched.Folders[3].Name != session.CacheFolder || !launched.Folders[3].Auto {
 		s.Errorf("mounted are %+v", launched.Folders)
 	}
 	s.awaitStatus(launched.ID, session.Running)

@@ -25,6 +25,7 @@ type Facts struct {
 	Rootless   bool   // uid 0 of a container is the person who runs the daemon
 	Remapped   bool   // containers have user ids of their own unless told otherwise
 	SELinux    bool
+	Seccomp    bool // containers cannot make user namespaces
 	Containerd bool // the images are in containerd's store: known by their manifests, layers compressed
 
 	Runtimes     []string // names of the OCI runtimes that are set up
@@ -73,6 +74,8 @@ func readFacts(said system.Info, api, host string, local machine, now time.Time)
 		Rootless: hasOption(said.SecurityOptions, "rootless"),
 		Remapped: hasOption(said.SecurityOptions, "userns"),
 		SELinux:  hasOption(said.SecurityOptions, "selinux"),
+		Seccomp: hasOption(said.SecurityOptions, "seccomp") &&
+			!slices.Contains(said.SecurityOptions, "name=seccomp,profile=unconfined"),
 	}
 	f.Info = engine.Info{
 		Name: "docker", Version: said.ServerVersion, CPUs: said.NCPU, Memory: gpu.Bytes(said.MemTotal),

@@ -209,7 +209,11 @@ func (t *Terminal) prompt() string {
 	if dir == "/home/work" || strings.HasPrefix(dir, "/home/work/") {
 		dir = "~" + strings.TrimPrefix(dir, "/home/work")
 	}
-	return t.shell.world.User + "@" + t.shell.world.Hostname + ":" + dir + "$ "
+	sign := "$ "
+	if t.shell.world.User == "root" {
+		sign = "# "
+	}
+	return t.shell.world.User + "@" + t.shell.world.Hostname + ":" + dir + sign
 }
 
 // foreground runs a command while the kernel's line mode is simulated. What it does not read is for the next prompt.
