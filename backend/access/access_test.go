@@ -37,6 +37,7 @@ func (i inner) FindImage(ctx context.Context, ref string) (session.Image, error)
 
 func (i inner) Arrivals(string) session.ImageArrivals { return i.Agent }
 func (inner) MPSForUsers() bool                       { return false }
+func (inner) AdminSessions() session.AdminSessions    { return session.AdminsOnly }
 
 func (i inner) Allowance(string) session.Allowance { return session.Allowance{Folders: i.folders} }
 

@@ -36,6 +36,8 @@ type Inner interface {
 	Arrivals(owner string) session.ImageArrivals
 	// MPSForUsers reports whether users may use MPS.
 	MPSForUsers() bool
+	// AdminSessions says who may launch administrator sessions.
+	AdminSessions() session.AdminSessions
 }
 
 // Gate protects an agent. Its methods are safe for concurrent use.

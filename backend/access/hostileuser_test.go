@@ -596,6 +596,26 @@ func TestHostileUserGetsNoMPSUnlessItIsAllowed(t *testing.T) {
 	}
 }
 
+// Only admins may be root in a container, unless the machine's owner has said otherwise.
+func TestHostileUserIsNoAdministratorUnlessItIsAllowed(t *testing.T) {
+	gate, _ := newGate(t)
+	spec := session.Spec{Image: "python:3.12", Access: session.Access{Admin: true}}
+	for role, refused := range map[session.Role]bool{session.RoleUser: true, session.RoleAdmin: false} {
+		who := gate.As(access.Identity{Owner: "eve-of-it", Role: role})
+		p, err := who.Preview(t.Context(), "", spec, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := slices.ContainsFunc(p.Errors, func(e session.FieldError) bool {
+			return e.Field == "admin" && e.Kind == session.KindForbidden && e.Hint != ""
+		})
+		_, err = who.Launch(t.Context(), session.LaunchRequest{Spec: spec})
+		if launch := session.CodeOf(err) == session.CodeInvalid; said != refused || launch != refused {
+			t.Errorf("%s: refused in the preview is %v, at launch %v: %v", role, said, launch, err)
+		}
+	}
+}
+
 // admin looks after nothing.
 type admin struct{}
 

@@ -52,8 +52,9 @@ func (v *view) Preview(ctx context.Context,
 	return p, err
 }
 
-// refused returns what a spec requests that the caller may not have: directories that are not open to them, and MPS,
-// whose clients share /dev/shm with every program of the machine, unless the machine's owner has allowed it.
+// refused returns what a spec requests that the caller may not have: directories that are not open to them, and, unless
+// the machine's owner has allowed it, MPS, whose clients share /dev/shm with every program of the machine, and to be
+// root in the container.
 func (v person) refused(spec session.Spec) []session.FieldError {
 	if v.all {
 		return nil
@@ -77,6 +78,9 @@ func (v person) refused(spec session.Spec) []session.FieldError {
 		wrong = append(wrong, session.FieldError{Field: "mps", Kind: session.KindForbidden,
 			Message: "MPS is not open to users of this machine, because it shares the machine's memory in /dev/shm.",
 			Hint:    "Launch without MPS, or ask the machine's owner to set gpu.mps."})
+	}
+	if e := v.inner.AdminSessions().Refuse(false); e != nil && spec.Admin {
+		wrong = append(wrong, *e)
 	}
 	return wrong
 }

@@ -78,9 +78,10 @@ type SessionConfig struct {
 	App          time.Duration      // until an app answers; 0: 30 s
 	Idle         session.IdlePolicy // of sessions that have none of their own
 	Processes    int                // the most processes and threads in a container; 0: no limit
-	KeepFinished int                // records of ended sessions that are kept; 0: 10,000
-	LogCap       gpu.Bytes          // of one kept log; 0: 64 MiB
-	Arriving     layers.Quota       // of the incoming images of one person, the agent's own included
+	Admins       session.AdminSessions
+	KeepFinished int          // records of ended sessions that are kept; 0: 10,000
+	LogCap       gpu.Bytes    // of one kept log; 0: 64 MiB
+	Arriving     layers.Quota // of the incoming images of one person, the agent's own included
 	// NewID makes the id of a launched session. nil: a random one.
 	NewID func(session.LaunchRequest) session.ID
 	// Link makes the client of a guest over a fresh connection. nil: [guests.Connect].
@@ -235,7 +236,8 @@ func (a *Agent) reconcile(ctx context.Context) error {
 func (a *Agent) openMachine(h host.Host) (err error) {
 	c := &a.config
 	a.People, err = people.Open(people.Config{Host: h, Processes: c.Sessions.Processes,
-		MPSForUsers: c.Devices.MPSForUsers, Giving: c.Devices.Giving, Devices: a.devices, OffLimits: a.offLimits})
+		MPSForUsers: c.Devices.MPSForUsers, Admins: c.Sessions.Admins, Giving: c.Devices.Giving, Devices: a.devices,
+		OffLimits: a.offLimits})
 	if err != nil {
 		return err
 	}

@@ -435,6 +435,10 @@ func inBubble(t *testing.T, test func(t *testing.T)) { synctest.Test(t, test) }
 func TestLaunchRunsAndEnds(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		w := newWorld(t, newFake(t, simtest.Config{}), nil)
+		if _, err := w.agent.CreateFolder(t.Context(),
+			session.FolderRequest{Name: session.CacheFolder}); err != nil { // as a person's first launch does
+			t.Fatal(err)
+		}
 		synctest.Wait() // the first checkpoint of the accounts is none of the launch's
 		before := w.store.Changes()
 		s := w.launch(session.Spec{Name: "first"})

@@ -44,7 +44,7 @@ type real struct {
 
 // openReal opens an agent on the daemon at address with its data in dir, and runs
 // it. The daemon's containers of this instance stay when it stops.
-func openReal(dir, address string) (*real, error) {
+func openReal(dir, address string, change ...func(*Config)) (*real, error) {
 	s, err := store.Open(store.Config{Path: filepath.Join(dir, "agent.db")})
 	if err != nil {
 		return nil, err
@@ -55,9 +55,13 @@ func openReal(dir, address string) (*real, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := Open(Config{Name: "local", Dir: dir, Engine: engine.Of(e), Store: s, Owner: "ada",
+	config := Config{Name: "local", Dir: dir, Engine: engine.Of(e), Store: s, Owner: "ada",
 		UID: os.Getuid(), GID: os.Getgid(), Version: "test", Log: log, Sessions: SessionConfig{App: patience,
-			Limits: host.Limits{Grace: 2 * time.Second, Guest: patience, Backoff: []time.Duration{time.Second / 5}}}})
+			Limits: host.Limits{Grace: 2 * time.Second, Guest: patience, Backoff: []time.Duration{time.Second / 5}}}}
+	for _, fn := range change {
+		fn(&config)
+	}
+	a, err := Open(config)
 	if err != nil {
 		return nil, err
 	}
@@ -76,14 +80,14 @@ func openReal(dir, address string) (*real, error) {
 	}}, nil
 }
 
-func newReal(t *testing.T, dir string) *real {
+func newReal(t *testing.T, dir string, change ...func(*Config)) *real {
 	t.Helper()
-	return newRealAt(t, dir, enginetest.RequireDocker(t))
+	return newRealAt(t, dir, enginetest.RequireDocker(t), change...)
 }
 
-func newRealAt(t *testing.T, dir, host string) *real {
+func newRealAt(t *testing.T, dir, host string, change ...func(*Config)) *real {
 	t.Helper()
-	r, err := openReal(dir, host)
+	r, err := openReal(dir, host, change...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func mountWorld(t *testing.T) (w *world, home string) {
 	}), home
 }
 
-// launched returns what the engine was given for a session with mounts.
+// launched returns what the engine was given for a session with mounts, but for its cache.
 func launched(w *world, mounts ...session.Mount) engine.Container {
 	w.t.Helper()
 	s := w.awaitStatus(w.launch(session.Spec{Mounts: mounts}).ID, session.Running)
@@ -41,6 +41,8 @@ func launched(w *world, mounts ...session.Mount) engine.Container {
 	if !found {
 		w.t.Fatal("there is no container")
 	}
+	c.Mounts = slices.DeleteFunc(c.Mounts, func(m session.Mount) bool { return m.Target == session.CachePath })
+	c.Guest.Pins = slices.DeleteFunc(c.Guest.Pins, func(p engine.Pin) bool { return p.Target == session.CachePath })
 	return c
 }
 

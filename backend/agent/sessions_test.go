@@ -55,7 +55,8 @@ func TestContainerHasWhatTheSpecSays(t *testing.T) {
 			c.Name != "slipway-"+string(s.ID)+"-main1-1" {
 			t.Errorf("container %+v", c)
 		}
-		if len(c.Mounts) != 1 || c.Mounts[0].Target != "/home/work/d" || !c.Mounts[0].ReadOnly {
+		if len(c.Mounts) != 2 || c.Mounts[0].Target != "/home/work/d" || !c.Mounts[0].ReadOnly ||
+			c.Mounts[1].Target != session.CachePath {
 			t.Errorf("mounts %+v", c.Mounts)
 		}
 		env := map[string]string{}
@@ -480,7 +481,7 @@ func TestAnAdoptedSessionKeepsItsFolders(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(lost.Folders, running.Folders) || len(lost.Folders) != 1 || !lost.Folders[0].ReadOnly {
+		if !slices.Equal(lost.Folders, running.Folders) || len(lost.Folders) != 2 || !lost.Folders[0].ReadOnly {
 			t.Errorf("it has %+v mounted, not %+v", lost.Folders, running.Folders)
 		}
 		if _, err := w.agent.TrashFolder(ctx, folder.ID); session.CodeOf(err) != "folder_update_conflict" {

@@ -18,9 +18,10 @@ import (
 type Agent struct {
 	Shares      gpu.Config // how shares of devices are allocated
 	Idle        session.IdlePolicy
-	Guard       gpu.Policy   // what happens to a session that exceeds its share of device memory
-	Processes   int          // maximum number of processes and threads in a container; 0: no limit
-	MPSForUsers bool         // users who are not admins may use MPS
+	Guard       gpu.Policy // what happens to a session that exceeds its share of device memory
+	Processes   int        // maximum number of processes and threads in a container; 0: no limit
+	MPSForUsers bool       // users who are not admins may use MPS
+	Admins      session.AdminSessions
 	Images      layers.Quota // of image uploads
 	Library     string       // path of NVIDIA's library; empty: a standard location
 }
@@ -31,6 +32,8 @@ func ReadAgent(env func(string) string) (Agent, error) {
 	agent := Agent{Shares: r.shares(), Idle: r.idle(), Guard: word(&r, "SLIPWAY_GPU_GUARD",
 		"Write warn, end-process or end-session.", gpu.PolicyWarn, gpu.PolicyEndProcess, gpu.PolicyEndSession),
 		Processes: session.DefaultProcesses, MPSForUsers: env("SLIPWAY_GPU_MPS") == "1",
+		Admins: word(&r, "SLIPWAY_SESSION_ADMIN", "Write admins, everyone or none.", session.AdminsOnly,
+			session.AdminsAll, session.AdminsNone),
 		Library: env("SLIPWAY_NVML_LIBRARY")}
 	set(&r, "SLIPWAY_SESSION_PROCESSES", fmt.Sprintf("Write a number from %d to %d, or 0 for no limit.",
 		session.MinProcesses, session.MaxProcesses), &agent.Processes, func(text string) (int, bool) {

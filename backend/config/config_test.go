@@ -28,16 +28,17 @@ func TestSettingsAreAsTheEnvironmentSays(t *testing.T) {
 		"SLIPWAY_GPU_RESERVE": "512m", "SLIPWAY_GPU_EXCLUDE": "GPU-1, GPU-2",
 		"SLIPWAY_IDLE_LIFETIME": "2d", "SLIPWAY_IDLE_WINDOW": "30m", "SLIPWAY_IDLE_GPU": "5", "SLIPWAY_IDLE_ANY": "1",
 		"SLIPWAY_GPU_GUARD": "end-session", "SLIPWAY_GPU_MPS": "1", "SLIPWAY_NVML_LIBRARY": "/lib/nvml.so",
-		"SLIPWAY_SESSION_PROCESSES": "9000", "SLIPWAY_IMAGES_RECEIVE_MOST": "2", "SLIPWAY_IMAGES_RECEIVE_SIZE": "1g",
-		"SLIPWAY_IMAGES_RECEIVE_KEEP": "1d"})
+		"SLIPWAY_SESSION_PROCESSES": "9000", "SLIPWAY_SESSION_ADMIN": "none",
+		"SLIPWAY_IMAGES_RECEIVE_MOST": "2", "SLIPWAY_IMAGES_RECEIVE_SIZE": "1g", "SLIPWAY_IMAGES_RECEIVE_KEEP": "1d"})
 	five := 5.0
 	want := Agent{
 		Shares: gpu.Config{Quantum: 250, Strategy: gpu.Fill, AllowFragmentation: true, Floor: 512 * gpu.MiB,
 			Exclude: []gpu.UUID{"GPU-1", "GPU-2"}},
 		Idle: session.IdlePolicy{Lifetime: session.Duration(48 * time.Hour),
 			Use: session.UsePolicy{Window: session.Duration(30 * time.Minute), GPU: &five, Any: true}},
-		Guard: gpu.PolicyEndSession, Processes: 9000, MPSForUsers: true, Library: "/lib/nvml.so",
-		Images: layers.Quota{Images: 2, Size: gpu.GiB, Keep: 24 * time.Hour}}
+		Guard: gpu.PolicyEndSession, Processes: 9000, MPSForUsers: true, Admins: session.AdminsNone,
+		Library: "/lib/nvml.so",
+		Images:  layers.Quota{Images: 2, Size: gpu.GiB, Keep: 24 * time.Hour}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v; want %+v", got, err, want)
 	}

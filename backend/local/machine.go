@@ -136,8 +136,9 @@ func Open(ctx context.Context, c Config) (m *Machine, err error) {
 	agentConfig := agent.Config{
 		Name: m.Name, Dir: m.Dir, Engine: hardware.engine, Store: books, Owner: m.Owner,
 		UID: uid, GID: gid, Version: place.Version, Log: c.Log.With("part", "agent"), OffLimits: places,
-		Clock:    m.Clock,
-		Sessions: agent.SessionConfig{Idle: set.Idle, Processes: set.Processes, Arriving: set.Images},
+		Clock: m.Clock,
+		Sessions: agent.SessionConfig{Idle: set.Idle, Processes: set.Processes, Admins: set.Admins,
+			Arriving: set.Images},
 		Devices: agent.DeviceConfig{Source: hardware.devices, Giving: set.Shares, Guard: set.Guard,
 			EndProcess: hardware.endProcess, MPSForUsers: set.MPSForUsers, Alone: hardware.alone},
 		Host:   agent.HostConfig{Moment: clock.Now, Files: files},

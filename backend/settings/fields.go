@@ -45,6 +45,9 @@ const (
 	familyRule = `^[^"'\\,;:{}()<>/\x00-\x1f]{0,64}$`
 )
 
+const adminText = "Who can launch administrator sessions, in which they are root in the container: admins, which " +
+	"includes you on your own machine, everyone, or none."
+
 // Fields returns all settings, in the order in which they are shown.
 func Fields() []Field {
 	choice := func(name, env, usual, text string, choices ...string) Field {
@@ -110,6 +113,7 @@ func Fields() []Field {
 		{Name: "gpu.library", Env: "SLIPWAY_NVML_LIBRARY", Kind: Text, Example: "/opt/nvidia/libnvidia-ml.so.1",
 			Text: "Path of NVIDIA's libnvidia-ml.so.1, if it is not in a standard location."},
 		processes,
+		choice("session.admin", "SLIPWAY_SESSION_ADMIN", "admins", adminText, "admins", "everyone", "none"),
 		integer("images.receiveMost", "SLIPWAY_IMAGES_RECEIVE_MOST", 1, 100, 4,
 			"Maximum number of unfinished image uploads of one person to this machine."),
 		{Name: "images.receiveSize", Env: "SLIPWAY_IMAGES_RECEIVE_SIZE", Kind: Text, Rule: amountRule, Example: "100g",

@@ -82,9 +82,13 @@ func quoted(name string) string {
 }
 
 // automatic are the folders that are mounted unasked: those that begin with a dot, unless the spec uses their place.
+// Root of an administrator session gets none.
 func automatic(own []session.Folder, spec session.Spec, found []session.FolderMount,
 	users map[session.FolderID][]session.FolderUser) []session.FolderMount {
 	var mounts []session.FolderMount
+	if spec.Admin {
+		return nil
+	}
 	for _, f := range own {
 		mount := session.FolderMount{Folder: f.ID, Name: f.Name,
 			Target:   session.MountTarget(session.Mount{Folder: f.Name}),
@@ -100,6 +104,31 @@ func automatic(own []session.Folder, spec session.Spec, found []session.FolderMo
 	}
 	slices.SortFunc(mounts, func(a, b session.FolderMount) int { return strings.Compare(a.Name, b.Name) })
 	return mounts
+}
+
+// WithCache adds the mount of the owner's cache to those that [Folders.Find] found, and makes that folder if there is
+// none yet. A launch does not fail for want of it.
+func (f *Folders) WithCache(ctx context.Context, owner string, spec session.Spec,
+	found []session.FolderMount) []session.FolderMount {
+	taken := spec.Admin || slices.ContainsFunc(spec.Mounts, func(m session.Mount) bool {
+		target := session.MountTarget(m)
+		return m.Folder == session.CacheFolder || target != session.Home && session.Overlap(target, session.CachePath)
+	}) || slices.ContainsFunc(found, func(m session.FolderMount) bool { return m.Name == session.CacheFolder })
+	if taken {
+		return found
+	}
+	made, err := f.CreateFolder(ctx, session.FolderRequest{Owner: owner, Name: session.CacheFolder})
+	if err == nil {
+		return append(found, session.FolderMount{Folder: made.ID, Name: made.Name, Target: session.CachePath,
+			Auto: true})
+	}
+	if session.CodeOf(err) == session.CodeFolderExists { // made by another launch meanwhile
+		if _, again, _, err := f.Find(owner, spec); err == nil {
+			return again
+		}
+	}
+	f.config.Log.Warn("a session has no cache folder", "owner", owner, "error", err)
+	return found
 }
 
 // StillThere fails if a folder that a session mounts no longer exists.

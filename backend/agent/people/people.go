@@ -30,6 +30,7 @@ type Config struct {
 	host.Host
 	Processes   int  // the most processes and threads in a container; 0: no limit
 	MPSForUsers bool // people who are not admins may share devices through MPS
+	Admins      session.AdminSessions
 	Giving      gpu.Config
 	Devices     *devices.Devices
 	OffLimits   func() offlimits.Places
@@ -72,6 +73,9 @@ func (p *People) Allowance(owner string) session.Allowance {
 }
 
 func (p *People) MPSForUsers() bool { return p.config.MPSForUsers }
+
+// AdminSessions says who may launch administrator sessions.
+func (p *People) AdminSessions() session.AdminSessions { return p.config.Admins }
 
 func (p *People) Allowances() map[string]session.Allowance {
 	p.mu.Lock()

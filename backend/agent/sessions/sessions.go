@@ -57,6 +57,9 @@ func (m *Sessions) check(owner string, spec session.Spec) []session.FieldError {
 			Message: fmt.Sprintf("This agent is %s, not %s.", m.config.Agent, spec.Agent),
 			Hint:    "Leave it empty to let Slipway choose."})
 	}
+	if spec.Admin && m.config.People.AdminSessions() == session.AdminsNone {
+		wrong = append(wrong, *session.AdminsNone.Refuse(true))
+	}
 	wrong = append(wrong, m.config.Queue.Check(spec.WithDefaults(), info)...)
 	if slices.ContainsFunc(wrong, func(e session.FieldError) bool { return strings.HasSuffix(e.Field, ".source") }) {
 		return wrong
@@ -150,6 +153,7 @@ func (m *Sessions) launch(ctx context.Context, req session.LaunchRequest) (sessi
 	if len(wrong) > 0 && !m.launched(req) {
 		return session.Session{}, session.Invalid(wrong)
 	}
+	mounted = m.config.Folders.WithCache(ctx, req.Owner, spec, mounted)
 	named := req.Spec.Name != ""
 	for try := 0; ; try++ {
 		s := m.newSession(req)
