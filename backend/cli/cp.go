@@ -214,6 +214,14 @@ func (j *copying) down(ctx context.Context, source, target string) error {
 	return j.download(ctx, root, cmp.Or(source, "."), name, info)
 }
 
+// entryName returns the name of an entry of a directory, which may be no text.
+func entryName(entry api.FileInfo) string {
+	if raw, err := url.PathUnescape(entry.Encoded); err == nil && entry.Encoded != "" {
+		return raw
+	}
+	return entry.Name
+}
+
 // deepest limits how deep a copy follows directories: an untrusted machine could report endless ones.
 const deepest = 250
 
@@ -230,10 +238,7 @@ func (j *copying) downloadTree(ctx context.Context, root *os.Root, source, targe
 			return err
 		}
 		for _, entry := range listing.Entries {
-			name := entry.Name
-			if raw, err := url.PathUnescape(entry.Encoded); err == nil && entry.Encoded != "" {
-				name = raw
-			}
+			name := entryName(entry)
 			if err := j.downloadEntry(ctx, root, path.Join(source, name), filepath.Join(target, name), name,
 				entry); err != nil {
 				return err

@@ -251,7 +251,8 @@ func (p dataCommands) folderCommand() *cobra.Command {
 	parent := &cobra.Command{Use: "folder", Short: "Manage data folders, which outlive sessions",
 		Long: `A folder is on the machine of an agent and outlives sessions. Mount it by its name:
 slipway run -v NAME[/PATH][:ALIAS][:ro]. A folder whose name starts with a dot is mounted in
-every session, in the home directory. slipway cp copies to and from folder:NAME/PATH.`}
+every session, in the home directory. The folder .cache, which Slipway makes, keeps what pip, uv,
+conda and Hugging Face download. slipway cp copies to and from folder:NAME/PATH.`}
 	create, link := p.folderMakeCommands()
 	parent.AddCommand(p.folderListCommand(), create, link,
 		changes(p.program, &cobra.Command{Use: "rename FOLDER NAME", Short: "Rename a folder"}, route.FolderUpdate,
@@ -264,7 +265,7 @@ every session, in the home directory. slipway cp copies to and from folder:NAME/
 			route.FolderUpdate.Body(session.FolderChange{Keep: true})),
 		folderStateCommand(p, "rm", "Move a folder to the trash", "trashed", route.FolderTrash),
 		folderStateCommand(p, "restore", "Restore a folder from the trash", "restored", route.FolderRestore),
-		p.folderPurgeCommand())
+		p.folderEmptyCommand(), p.folderPurgeCommand())
 	return parent
 }
 
@@ -352,6 +353,43 @@ func folderStateCommand[In any](p dataCommands, name, short, done string,
 			return show(ctx, c, at.At(string(f.ID)),
 				func(w io.Writer, f api.Folder) { fmt.Fprintf(w, "%s is %s.\n", f.Name, done) })
 		})}
+}
+
+func (p dataCommands) folderEmptyCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "empty FOLDER", Short: "Delete everything in a folder",
+		Long: `Empty permanently deletes everything in a folder, such as .cache, and keeps the folder.
+Sessions can use it meanwhile.`}
+	p.yesFlag(cmd)
+	return runs(cmd, p.command(func(ctx context.Context, c *caller, args []string) error {
+		f, err := route.Folder.At(args[0]).Ask(ctx, c)
+		if err != nil {
+			return err
+		}
+		name := session.Printable(f.Name)
+		if f.Path != "" {
+			return fail(session.CodeFolderConflict, fmt.Sprintf("The folder %s is the directory %s.", name,
+				session.Printable(f.Path)), "Delete its files there.")
+		}
+		if err := p.confirm(ctx, "Permanently delete everything in the folder "+name+"?"); err != nil {
+			return err
+		}
+		files, id := route.FolderFiles(), string(f.ID)
+		for more := true; more; {
+			listing, err := askAgain(ctx, c, files.List.At(id).With("path", ""))
+			if err != nil {
+				return err
+			}
+			for _, entry := range listing.Entries {
+				gone := files.Remove.At(id).With("path", entryName(entry)).With("recursive", "1")
+				if _, err := gone.Ask(ctx, c); err != nil && !isNotFound(err) {
+					return err
+				}
+			}
+			more = listing.More
+		}
+		_, err = fmt.Fprintf(p.Stdout, "%s is empty.\n", name)
+		return err
+	}))
 }
 
 func (p dataCommands) folderPurgeCommand() *cobra.Command {

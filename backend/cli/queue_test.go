@@ -279,7 +279,7 @@ func TestQueueFlagsMakeTheSpec(t *testing.T) {
 	f.serveSamples()
 	last := f.launching(t, pending)
 	got := f.run(t, "run", "--image", "i", "--type", "batch", "--gpu", "mig:1g.10gb", "--uncooperative", "--mps",
-		"--cluster", "2", "--priority", "0", "--after", "train-a", "--after", "abc2",
+		"--admin", "--cluster", "2", "--priority", "0", "--after", "train-a", "--after", "abc2",
 		"--pending-timeout", "2h", "--label", "vision", "--commit-on-end", "3", "--keep-home=7d", "--at", "18:30",
 		"--timeout", "5m",
 		"--idle-lifetime", "2d", "--idle-network", "1h", "--idle-window", "30m", "--idle-grace", "5m", "--idle-any",
@@ -304,6 +304,7 @@ func TestQueueFlagsMakeTheSpec(t *testing.T) {
 					CPU: pointer(0.5), Memory: pointer(1.0), GPU: pointer(5.0), VRAM: pointer(7.0)}},
 		},
 		Accelerator: gpu.Request{Profile: "1g.10gb", Count: 1}, Tuning: session.Tuning{Uncooperative: true, MPS: true},
+		Access:  session.Access{Admin: true},
 		Cluster: 2,
 		Label:   "vision"}
 	if spec := last.Load().Spec; !reflect.DeepEqual(spec, want) {

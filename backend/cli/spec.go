@@ -137,6 +137,7 @@ func (p runCommands) runFlags() specFlags {
 		field("string", "pending-timeout", "pendingTimeout",
 			"cancel after waiting this long, a number with s, m, h, d or w (default: never)"),
 		field("bool", "no-ssh", "noSSH", "turn off SSH access to the session"),
+		field("bool", "admin", "admin", "be root in the session, to install packages with apt; it has no folders"),
 		field("int", "commit-on-end", "commitOnEnd",
 			"save an image when it ends, and keep this many of the newest with its name (default: none)"),
 		{kind: "string", name: "keep-home", usual: "30d", read: addKeepHome,

@@ -107,6 +107,7 @@ func (l *shellLine) queue(spec session.Spec) {
 	l.some("--gpu", requestOut(spec.Accelerator))
 	l.on("--uncooperative", spec.Uncooperative)
 	l.on("--no-ssh", spec.NoSSH)
+	l.on("--admin", spec.Admin)
 	l.on("--mps", spec.MPS)
 	l.number("--cluster", spec.Cluster)
 	if spec.Priority != nil {

@@ -100,11 +100,19 @@ func (w *world) asked(t *testing.T, spec session.Spec) session.Spec {
 }
 
 func TestEveryFieldOfALaunchIsThereWhenItIsAskedForAgain(t *testing.T) {
-	w := start(t)
-	want := everything()
-	if missing := unset(reflect.ValueOf(want), "Spec"); len(missing) > 0 {
+	all, admin := everything(), everything()
+	admin.Admin, admin.Mounts, admin.Cluster, admin.MPS = true, nil, 1, false // it cannot have these
+	missing := unset(reflect.ValueOf(all), "Spec")
+	if !slices.Equal(missing, []string{"Spec.Access.Admin"}) {
 		t.Fatalf("the test sets no %v: it says nothing of them", missing)
 	}
+	t.Run("of an ordinary session", func(t *testing.T) { comesBack(t, all) })
+	t.Run("of an administrator session", func(t *testing.T) { comesBack(t, admin) })
+}
+
+func comesBack(t *testing.T, want session.Spec) {
+	t.Helper()
+	w := start(t)
 	past := time.Now().Add(-time.Hour)
 	for id, name := range map[session.ID]string{"aaaaaaaaaaaa": "prepare", "bbbbbbbbbbbb": "fetch"} {
 		w.agent.Put(session.Session{ID: id, Name: name, Owner: "ada", Agent: "local", Status: session.Running,

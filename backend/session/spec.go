@@ -76,7 +76,7 @@ type Lifetime struct {
 
 // KeepsHome reports whether the home of the session is to become a folder.
 func (s Spec) KeepsHome() bool {
-	return s.KeepHome != nil && *s.KeepHome > 0 &&
+	return s.KeepHome != nil && *s.KeepHome > 0 && !s.Admin &&
 		!slices.ContainsFunc(s.Mounts, func(m Mount) bool { return MountTarget(m) == Home })
 }
 

@@ -108,6 +108,7 @@ var rules = []rule{
 	{"MAX_AFTER", "Most sessions to wait for", session.MaxAfter},
 	{"MAX_COMMITS", "Most images that are kept of a session's ends", session.MaxCommitOnEnd},
 	{"MAX_ENV", "Most variables of a session", session.MaxEnv},
+	{"CACHE_FOLDER", "The folder for what package managers download", strconv.Quote(session.CacheFolder)},
 	{"HOME", "The home and working directory of every session", strconv.Quote(session.Home)},
 	{"HIDDEN", "What stands for the value of a secret", strconv.Quote(session.Hidden)},
 	{"SECRET_NAME", "Matches the names of variables whose values are secret", "/" + session.SecretPattern + "/i"},

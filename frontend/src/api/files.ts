@@ -99,6 +99,12 @@ export const moveFile = (place: FilePlace, from: string, to: string) =>
 export const removeFile = (place: FilePlace, path: string, signal?: AbortSignal) =>
   ask('file-remove', fileAddress(place, 'file-remove', path, { recursive: 1 }), signal)
 
+/** Removes everything in the root of a place. */
+export async function emptyDirectory(place: FilePlace): Promise<void> {
+  const { entries } = await listAll(place, '', new AbortController().signal)
+  for (const entry of entries) await removeFile(place, encodedName(entry))
+}
+
 export const uploadState = (place: FilePlace, path: string, key: string, signal?: AbortSignal) =>
   ask('upload', fileAddress(place, 'upload', path, { key }), signal)
 export const dropUpload = (place: FilePlace, path: string, key: string) =>

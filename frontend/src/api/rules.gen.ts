@@ -95,6 +95,9 @@ export const MAX_COMMITS = 50;
 /** Most variables of a session. */
 export const MAX_ENV = 1000;
 
+/** The folder for what package managers download. */
+export const CACHE_FOLDER = ".cache";
+
 /** The home and working directory of every session. */
 export const HOME = "/home/work";
 

@@ -2247,6 +2247,8 @@ export interface Spec {
   ports?: number[];
   /** It is not reached by ssh. */
   noSSH?: boolean;
+  /** Its person is root in the container, and it has no mounts. */
+  admin?: boolean;
   /** Agent to run on; empty: Slipway chooses from the group. */
   agent?: string;
   /** Resource group to choose an agent in; empty: no matter which. */
