@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { FileListing, Folder } from '@/api/types.gen'
-import { Browser } from './browser'
+import { Browser, picture } from './browser'
 import { entry, local, makeFolder, openedFolder } from './foldersPage'
 import { stage } from './hooks'
 import { DemoProgram, eventually } from './program'
@@ -77,6 +77,28 @@ describe('a folder', () => {
     await expect(program.call('POST', `/folders/${folder.id}/trash`)).rejects.toThrow('folder_update_conflict')
     await program.call('POST', `/sessions/${session.id}/terminate`, { forced: true })
     await eventually('it can be trashed', () => row.getByRole('button', { name: 'Move to trash: used' }).isEnabled())
+  })
+
+  it('keeps downloads for all sessions, and is emptied while they run', async () => {
+    const session = await program.running({ name: 'downloads', image: 'python:3.12' })
+    expect(session.folders).toMatchObject([{ name: '.cache', target: '/home/work/.cache', auto: true }])
+    await program.call('POST', `/sessions/${session.id}/files/directory?path=.cache/pip`)
+    const cache = (await folders()).find((f) => f.usedBy.some((user) => user.session === session.id))
+    expect(await names(cache?.id ?? '')).toEqual(['pip'])
+    const page = await browser.page(program, '/folders')
+    const row = page.locator(`[data-row-key="${cache?.id ?? ''}"]`)
+    await row.getByRole('link', { name: 'downloads' }).waitFor()
+    await picture(page, 'folders-cache')
+    await row.getByRole('button', { name: 'Empty: .cache' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Empty .cache?' })
+    await dialog.getByText(/^In use by downloads/).waitFor()
+    await picture(page, 'folders-cache-empty')
+    await dialog.getByRole('button', { name: /^(Empty|Delete)/ }).click()
+    await dialog.waitFor({ state: 'detached' })
+    expect(await names(cache?.id ?? '')).toEqual([])
+    await page.goto(`${program.url}/sessions/${session.id}`)
+    await page.getByText('/home/work/.cache', { exact: true }).waitFor()
+    await program.call('POST', `/sessions/${session.id}/terminate`, { forced: true })
   })
 
   it('is mounted in part: the launcher offers what is in it', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Page } from 'playwright-core'
+import type { Folder } from '@/api/types.gen'
 import { Browser, picture } from './browser'
 import { stage } from './hooks'
 import { enter, enterMemory, launch, row, step } from './launcherPage'
@@ -251,7 +252,7 @@ describe('the launcher', () => {
 
   it('mounts folders that are ticked, found or made in the table, and shows what is in them', async () => {
     const page = await open('?step=storage')
-    const others = (await program.call<unknown[]>('GET', '/folders')).length
+    const others = (await program.call<Folder[]>('GET', '/folders')).filter((f) => !f.auto).length
     const make = async (name: string) => {
       await page.getByRole('button', { name: 'New folder' }).click()
       await page.getByRole('textbox', { name: 'Name of the new folder' }).fill(name)
@@ -287,6 +288,25 @@ describe('the launcher', () => {
     await page.getByText('/home/work/data', { exact: true }).waitFor()
     await page.getByText('other-8', { exact: true }).waitFor()
     expect(await page.getByText('/home/work/made-here', { exact: true }).count()).toBe(0)
+  })
+
+  it('launches an administrator session, which has no folders', async () => {
+    const page = await open(`?step=environment&${draft({ image, name: 'system', mounts: [['', 'x', 0, 'sets', '']] })}`)
+    await page.getByRole('checkbox', { name: /^Be root in the session/ }).check()
+    await says(page, 'An administrator session has no folders, because root in it could change their files.')
+    await picture(page, 'launcher-admin')
+    await step(page, 'storage').click()
+    await page.getByRole('button', { name: /^Remove/ }).click()
+    await says(page, 'An administrator session has no folders, because root in it could change or read')
+    await step(page, 'confirm').click()
+    await says(page, 'root in the container, without folders')
+    await says(page, /^slipway run .*--admin/)
+    await launch(page)
+    await row(page, 'system').getByText('Running').waitFor()
+    await row(page, 'system').getByRole('link', { name: 'system' }).click()
+    await says(page, 'Root in the container, without folders')
+    const made = (await program.sessions()).find((s) => s.name === 'system')
+    expect(made?.folders).toEqual([])
   })
 
   it('maps what the server finds wrong to the field', async () => {

@@ -91,3 +91,35 @@ describe('the trash', () => {
     await screen.findByText('Restored the remaining files of corpus.')
   })
 })
+
+describe('the cache', () => {
+  const cache: Folder = { ...folder, name: '.cache', auto: true, state: 'ready' }
+  const show = (folders: Folder[], answers: Parameters<typeof serve>[0] = {}) => {
+    const sent = serve({ 'GET /api/v1/folders': folders, ...answers })
+    renderView(<FoldersPage onOpen={vi.fn()} />, { known: { agents: [] } })
+    return sent
+  }
+
+  it('is emptied after a question', async () => {
+    const usage = { bytes: 2048, files: 2, at: '2026-01-01T00:00:00Z' }
+    const sent = show([{ ...cache, usage, usedBy: [{ session: 's', name: 'train' }] }], {
+      'GET /api/v1/folders/f/files': { path: '/', entries: [{ name: 'pip' }, { name: 'x', encoded: '%FF' }] },
+      'DELETE /api/v1/folders/f/files': null,
+    })
+    await userEvent.click((await rowOf('.cache')).getByRole('button', { name: 'Empty: .cache' }))
+    await screen.findByText(/^In use by train/)
+    expect(sent.some((s) => s.method === 'DELETE')).toBe(false)
+    await userEvent.click(screen.getByRole('button', { name: /^Delete 2/ }))
+    await vi.waitFor(() => expect(screen.queryByRole('dialog')).toBeNull())
+    expect(sent.filter((s) => s.method === 'DELETE')).toHaveLength(2)
+  })
+
+  it('is no directory of the machine, nor another folder', async () => {
+    show([
+      { ...cache, path: '/home/me/.cache' },
+      { ...folder, id: 'g', name: 'data', state: 'ready' },
+    ])
+    expect((await rowOf('data')).queryByRole('button', { name: /^Empty/ })).toBeNull()
+    expect((await rowOf('.cache')).queryByRole('button', { name: /^Empty/ })).toBeNull()
+  })
+})

@@ -13,6 +13,7 @@ import { ErrorState } from '@/ui/ErrorState'
 import { ListBar, ListCard, ListFill, ListPage } from '@/ui/ListPage'
 import { PageHeader } from '@/ui/PageHeader'
 import { Tabs } from '@/ui/Tabs'
+import { EmptyDialog } from './EmptyDialog'
 import { FolderDialog } from './FolderDialog'
 import { FoldersTable } from './FoldersTable'
 import { PurgeDialog } from './PurgeDialog'
@@ -34,6 +35,7 @@ export function FoldersPage({ onOpen }: FoldersPageProps) {
   const [trash, setTrash] = useState(false)
   const [search, setSearch] = useState('')
   const [editing, setEditing] = useState<Folder | 'new' | null>(null)
+  const [emptying, setEmptying] = useState<Folder | null>(null)
   const [purging, setPurging] = useState<Folder | null>(null)
   const [active, thrown] = useMemo(
     () => [folders.filter((f) => f.state === 'ready'), folders.filter((f) => f.state !== 'ready')],
@@ -123,6 +125,7 @@ export function FoldersPage({ onOpen }: FoldersPageProps) {
               )
             }
             onPurge={setPurging}
+            onEmpty={setEmptying}
             onStop={(f) => void change(f, (folder) => call('folder-delete-stop', { path: { folder } }), 'stopped')}
           />
         )}
@@ -134,6 +137,9 @@ export function FoldersPage({ onOpen }: FoldersPageProps) {
           onClose={() => setEditing(null)}
           onDone={() => void refresh()}
         />
+      ) : null}
+      {emptying ? (
+        <EmptyDialog folder={emptying} onClose={() => setEmptying(null)} onDone={() => void refresh()} />
       ) : null}
       {purging ? <PurgeDialog folder={purging} onClose={() => setPurging(null)} onDone={() => void refresh()} /> : null}
     </ListPage>

@@ -1,7 +1,8 @@
 import { Button, Tooltip } from 'antd'
-import { Folder as FolderIcon, FolderSymlink, Pencil, Pin, Trash2, Undo2 } from 'lucide-react'
+import { Eraser, Folder as FolderIcon, FolderSymlink, Pencil, Pin, Trash2, Undo2 } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
 import { Link } from 'react-router'
+import { CACHE_FOLDER } from '@/api/rules.gen'
 import type { Folder } from '@/api/types.gen'
 import { formatExact, formatRelative } from '@/lib/time'
 import { useNow } from '@/lib/useNow'
@@ -25,6 +26,7 @@ interface FoldersTableProps {
   onRestore: (folder: Folder) => void
   onPurge: (folder: Folder) => void
   onStop: (folder: Folder) => void
+  onEmpty: (folder: Folder) => void
 }
 
 /** The folders of one tab. */
@@ -39,6 +41,7 @@ export function FoldersTable({
   onRestore,
   onPurge,
   onStop,
+  onEmpty,
 }: FoldersTableProps) {
   const { t } = useTranslation('folders')
   const now = useNow()
@@ -62,7 +65,7 @@ export function FoldersTable({
           >
             {f.name}
           </button>
-          {f.auto ? <Mark text={t('auto')} title={t('autoText')} /> : null}
+          {f.auto ? <Mark text={t('auto')} title={t(f.name === CACHE_FOLDER ? 'clear.what' : 'autoText')} /> : null}
           {f.home ? <Mark text={t('home')} title={t('homeText', { name: f.home.name })} /> : null}
           {f.mode === 'model' ? <Mark text={t('mode.model')} /> : null}
           {f.path ? <Mark text={t('linked')} title={f.path} /> : null}
@@ -155,7 +158,7 @@ export function FoldersTable({
     {
       key: 'actions',
       title: <span className="unseen">{t('column.actions')}</span>,
-      width: trash ? 250 : rows.some((f) => f.home) ? 124 : 90,
+      width: trash ? 250 : rows.some((f) => f.home) ? 150 : 116,
       align: 'right',
       render: (_, f) =>
         trash ? (
@@ -183,6 +186,16 @@ export function FoldersTable({
                 title={t('keepHome')}
                 icon={<Pin size={14} />}
                 onClick={() => onKeep(f)}
+              />
+            ) : null}
+            {f.name === CACHE_FOLDER && !f.path ? (
+              <Button
+                type="text"
+                size="small"
+                aria-label={`${t('clear.action')}: ${f.name}`}
+                title={t('clear.action')}
+                icon={<Eraser size={14} />}
+                onClick={() => onEmpty(f)}
               />
             ) : null}
             <Button

@@ -198,6 +198,7 @@ function EnvironmentFacts({ draft, judgement, owner }: { draft: Draft; judgement
               ? [t('agent.label'), t('agent.anyOf', { group: draft.group })]
               : null,
           owner === '' ? null : [t('owner.label'), owner],
+          draft.admin ? [t('admin.title'), t('admin.is')] : null,
           draft.accelerator.mode === 'none'
             ? null
             : [t('accelerator.title'), <AcceleratorFacts draft={draft} judgement={judgement} />],

@@ -1,9 +1,9 @@
-import { InputNumber, Segmented } from 'antd'
+import { Checkbox, InputNumber, Segmented } from 'antd'
 import { useTranslation } from 'react-i18next'
 import { AcceleratorCard } from './AcceleratorCard'
 import { Card } from './Card'
 import { EnvFields } from './EnvFields'
-import { Field } from './Field'
+import { Field, IssueLine } from './Field'
 import { ImageFields } from './ImageFields'
 import { ManyCard } from './ManyCard'
 import { ResourceFields } from './ResourceFields'
@@ -19,7 +19,21 @@ export function EnvironmentStep({ judgement, ...props }: StepProps & { judgement
       <ManyCard {...props} />
       <EnvFields {...props} />
       <ThreadsField {...props} />
+      <AdminField {...props} />
     </>
+  )
+}
+
+function AdminField({ draft, issues, change }: StepProps) {
+  const { t } = useTranslation('launcher')
+  const issue = issues.at('admin')
+  return (
+    <Card title={t('admin.title')} text={t('admin.text')} bad={issue?.severity === 'error'}>
+      <Checkbox checked={draft.admin} onChange={(event) => change({ admin: event.target.checked })}>
+        {t('admin.label')}
+      </Checkbox>
+      {issue ? <IssueLine issue={issue} /> : null}
+    </Card>
   )
 }
 

@@ -38,7 +38,7 @@ export function FolderTable({ machine, any, isMounted, onMount, onUnmount, onOpe
   const [asking, setAsking] = useState(false)
   const here = (query.data ?? []).filter((f) => f.state === 'ready' && (any || f.agent === machine))
   const several = new Set(here.map((f) => f.agent)).size > 1
-  const auto = here.filter((f) => f.auto && f.agent === machine).map((f) => f.name)
+  const auto = [...new Set(here.filter((f) => f.auto && f.agent === machine).map((f) => f.name))]
   const offered = here.filter((f) => !f.auto)
   const rows = offered.filter((f) => f.name.toLowerCase().includes(search.trim().toLowerCase()))
   const refresh = async () => {

@@ -115,3 +115,11 @@ describe('the data folders of a launch', () => {
     expect(screen.getByLabelText('Directory 1: path on the machine')).toBeInTheDocument()
   })
 })
+
+it('says that an administrator session has no folders, and makes it an ordinary one', async () => {
+  show([folder('data')], false, { admin: true })
+  await screen.findByText(/^An administrator session has no folders/)
+  expect(screen.queryByRole('checkbox', { name: 'Mount data' })).toBeNull()
+  await userEvent.click(screen.getByRole('button', { name: 'Make it an ordinary session' }))
+  await screen.findByRole('checkbox', { name: 'Mount data' })
+})

@@ -60,6 +60,12 @@ export function StorageStep({ draft, issues, change, files }: StorageStepProps) 
       readOnly: folder.permission === 'ro',
     })
   }
+  if (draft.admin && draft.mounts.length === 0)
+    return (
+      <Card title={t('admin.title')} text={t('admin.noFolders')}>
+        <Button onClick={() => change({ admin: false })}>{t('admin.off')}</Button>
+      </Card>
+    )
   return (
     <>
       <Card title={t('storage.folders')} text={t('storage.foldersText')}>

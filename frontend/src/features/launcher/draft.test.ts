@@ -78,6 +78,7 @@ describe('the spec of a draft', () => {
     ],
     ports: ['8080', '9000:9001'],
     noSSH: true,
+    admin: true,
   }
 
   it('says what was entered', () => {
@@ -98,6 +99,7 @@ describe('the spec of a draft', () => {
       ],
       ports: [8080, 9000, 9001],
       noSSH: true,
+      admin: true,
     })
   })
 
@@ -167,6 +169,7 @@ describe('a spec with every field', () => {
     pendingTimeout: '2h',
     label: 'thesis',
     noSSH: true,
+    admin: true,
     commitOnEnd: 4,
     keepHome: '30d',
     idle: { lifetime: '2d', network: '1h', use },

@@ -55,6 +55,8 @@ export interface Draft extends QueueDraft {
   ports: string[]
   /** Nobody reaches it by ssh. */
   noSSH: boolean
+  /** One is root in it, and it has no mounts. */
+  admin: boolean
   /** Of each kernel. */
   accelerator: AcceleratorDraft
   /** Frameworks are not told of their share. */
@@ -81,6 +83,7 @@ export const EMPTY_DRAFT: Draft = {
   mounts: [],
   ports: [],
   noSSH: false,
+  admin: false,
   accelerator: NO_ACCELERATOR,
   uncooperative: false,
   mps: false,
@@ -115,6 +118,7 @@ export function toSpec(draft: Draft): Spec {
   const ports = expandPorts(draft.ports)
   if (ports.length > 0) spec.ports = ports
   if (draft.noSSH) spec.noSSH = true
+  if (draft.admin) spec.admin = true
   if (draft.agent !== '') spec.agent = draft.agent
   if (draft.group !== '') spec.group = draft.group
   const accelerator = requestOf(draft.accelerator)
@@ -156,6 +160,7 @@ export function fromSpec(spec: Spec): Draft {
     })),
     ports: (spec.ports ?? []).map(String),
     noSSH: spec.noSSH ?? false,
+    admin: spec.admin ?? false,
     accelerator: parseAccelerator(requestText(spec.accelerator)),
     uncooperative: spec.uncooperative ?? false,
     mps: spec.mps ?? false,

@@ -24,6 +24,7 @@ const full: Draft = {
   mounts: [{ source: '/data', target: 'in', readOnly: true }],
   ports: ['8080', '9000:9001'],
   noSSH: true,
+  admin: true,
 }
 
 describe('the draft in the address', () => {

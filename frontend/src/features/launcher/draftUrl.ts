@@ -60,6 +60,7 @@ export function decodeDraft(text: string | null): Draft {
     mounts: list(from.mounts).map(mountRow),
     ports: list(from.ports).map(str),
     noSSH: from.noSSH === true,
+    admin: from.admin === true,
     accelerator: decodeAccelerator(str(from.accelerator)),
     uncooperative: from.uncooperative === true,
     mps: from.mps === true,

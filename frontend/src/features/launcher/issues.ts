@@ -43,6 +43,7 @@ const STEP_OF: Record<string, Step> = {
   accelerator: 'environment',
   mps: 'environment',
   cluster: 'environment',
+  admin: 'environment',
   count: 'environment',
   agent: 'environment',
   owner: 'environment',

@@ -189,6 +189,7 @@ export function Facts({ session }: { session: Session }) {
           <Chips items={spec.env.map((v) => v.name)} />
         </Fact>
       ) : null}
+      {spec.admin ? <Fact name={t('session:fact.admin')}>{t('session:fact.adminText')}</Fact> : null}
       {spec.noSSH ? <Fact name={t('session:fact.ssh')}>{t('session:fact.noSSH')}</Fact> : null}
       {spec.ports?.length ? (
         <Fact name={t('session:fact.ports')} wide>
