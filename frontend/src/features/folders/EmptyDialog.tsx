@@ -13,7 +13,7 @@ export function EmptyDialog({ folder, onClose, onDone }: { folder: Folder; onClo
   const { t } = useTranslation(['folders', 'common'])
   const [busy, setBusy] = useState(false)
   const [problem, setProblem] = useState<ApiProblem | null>(null)
-  const size = folder.usage ? formatBytes(folder.usage.bytes) : ''
+  const size = folder.usage?.bytes ? formatBytes(folder.usage.bytes) : ''
   const go = async () => {
     setBusy(true)
     setProblem(null)
@@ -37,9 +37,9 @@ export function EmptyDialog({ folder, onClose, onDone }: { folder: Folder; onClo
       onCancel={onClose}
     >
       <div className={css.form}>
-        <p>{t('folders:clear.text')}</p>
+        <span>{t('folders:clear.text')}</span>
         {folder.usedBy.length > 0 ? (
-          <p>{t('folders:clear.used', { names: folder.usedBy.map((u) => u.name).join(', ') })}</p>
+          <span>{t('folders:clear.used', { names: folder.usedBy.map((u) => u.name).join(', ') })}</span>
         ) : null}
         {problem ? <ErrorState compact problem={problem} /> : null}
       </div>

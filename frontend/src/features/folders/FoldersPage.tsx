@@ -41,7 +41,9 @@ export function FoldersPage({ onOpen }: FoldersPageProps) {
     () => [folders.filter((f) => f.state === 'ready'), folders.filter((f) => f.state !== 'ready')],
     [folders],
   )
-  const rows = (trash ? thrown : active).filter((f) => f.name.toLowerCase().includes(search.trim().toLowerCase()))
+  const rows = (trash ? thrown : active)
+    .filter((f) => f.name.toLowerCase().includes(search.trim().toLowerCase()))
+    .toSorted((a, b) => Number(a.auto) - Number(b.auto)) // those of every person, such as caches, come last
   const refresh = () => client.invalidateQueries({ queryKey: keys.folders })
   const change = async (
     folder: Folder,

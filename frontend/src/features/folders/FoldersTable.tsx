@@ -130,7 +130,7 @@ export function FoldersTable({
           {
             key: 'usedBy',
             title: t('column.usedBy'),
-            width: 172,
+            width: 146,
             grow: 2,
             ellipsis: true,
             render: (_: unknown, f: Folder) =>

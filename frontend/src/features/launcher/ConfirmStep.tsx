@@ -249,7 +249,7 @@ function StorageFacts({ draft }: { draft: Draft }) {
         <TriangleAlert size={16} aria-hidden />
         <div>
           <div className={css.outlookTitle}>{t('confirm.noMount')}</div>
-          <div className={css.outlookText}>{t('confirm.noMountText')}</div>
+          <div className={css.outlookText}>{t(draft.admin ? 'admin.keep' : 'confirm.noMountText')}</div>
         </div>
       </div>
     )

@@ -63,7 +63,9 @@ export function StorageStep({ draft, issues, change, files }: StorageStepProps) 
   if (draft.admin && draft.mounts.length === 0)
     return (
       <Card title={t('admin.title')} text={t('admin.noFolders')}>
-        <Button onClick={() => change({ admin: false })}>{t('admin.off')}</Button>
+        <div className={css.buttons}>
+          <Button onClick={() => change({ admin: false })}>{t('admin.off')}</Button>
+        </div>
       </Card>
     )
   return (
