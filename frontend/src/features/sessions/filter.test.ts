@@ -93,6 +93,12 @@ describe('suggest', () => {
   it('offers a filter that finds what it says', () => {
     for (const { query, count } of suggest('tag:', all)) expect(all.filter(parseFilter(query))).toHaveLength(count ?? 0)
   })
+  it('offers folders of data, not the cache that nearly all have', () => {
+    const mount = (name: string) => ({ folder: name, name, target: `/home/work/${name}` })
+    expect(suggest('folder:', [makeSession({ folders: [mount('sets'), mount('.cache')] })])).toEqual([
+      { query: 'folder:sets ', term: 'folder:sets', count: 1 },
+    ])
+  })
   it('offers nothing for a property with values without number', () => expect(terms('id:')).toEqual([]))
 })
 

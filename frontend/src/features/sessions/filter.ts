@@ -4,7 +4,7 @@ import { nearest } from '@/lib/nearest'
 import { waitTexts } from '@/lib/phrases'
 import { statuses } from '@/lib/status'
 import { dayWords } from '@/lib/time'
-import { foldersOf } from './order'
+import { dataFolders, foldersOf } from './order'
 
 /** The title of an image's environment; empty where it is of none. */
 export type TitleOf = (image: string) => string
@@ -214,7 +214,7 @@ function valuesOf(
       property === 'tag'
         ? session.tags
         : property === 'folder'
-          ? session.folders.map((f) => f.name)
+          ? dataFolders(session)
           : [properties[property]?.(session, titleOf, nobodys) ?? '']
     for (const value of values) if (value) counts.set(value, (counts.get(value) ?? 0) + 1)
   }

@@ -1,3 +1,4 @@
+import { CACHE_FOLDER } from '@/api/rules.gen'
 import type { Session } from '@/api/types.gen'
 import { acceleratorRank } from '@/lib/accelerator'
 import { parseBytes } from '@/lib/bytes'
@@ -26,11 +27,13 @@ function byStatus(a: Session, b: Session): number {
   return statusRank(a.status) - statusRank(b.status) || (a.wait?.position ?? 0) - (b.wait?.position ?? 0)
 }
 
+/** The folders whose data a session uses: not the cache, which nearly all have. */
+export const dataFolders = (session: Session): string[] =>
+  session.folders.filter((f) => f.name !== CACHE_FOLDER).map((f) => f.name)
+
 /** What of the person's own data it has mounted. */
 export function foldersOf(session: Session): string {
-  return [...session.folders.map((f) => f.name), ...(session.spec.mounts ?? []).flatMap((m) => m.source ?? [])].join(
-    ', ',
-  )
+  return [...dataFolders(session), ...(session.spec.mounts ?? []).flatMap((m) => m.source ?? [])].join(', ')
 }
 
 export const comparators = {
