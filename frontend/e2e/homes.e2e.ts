@@ -74,7 +74,6 @@ describe('the home of a session', () => {
     await page.goto(`${program.url}/launcher`)
     await enter(page, { name: 'by-setting', image })
     await page.getByText(/stays as a folder.*7 days/).waitFor()
-    await page.getByText('--keep-home=1w').waitFor()
     await page.getByRole('button', { name: 'Launch', exact: true }).click()
     await row(page, 'by-setting').getByText('Running').waitFor()
     const home = await eventually('the home is there', () => folder('by-setting'))
