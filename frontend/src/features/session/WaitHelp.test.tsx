@@ -78,6 +78,10 @@ describe('smallerRequests', () => {
   ])('for %s', (_name, session, shares, wanted) =>
     expect(smallerRequests(session, free(...shares), 100).map((one) => [one.request, one.free])).toEqual(wanted),
   )
+  it('calls nothing free whose memory another program uses', () => {
+    const used = makeDevice({ free: 500, memoryFree: 10 * GIB })
+    expect(smallerRequests(waiting({ shares: 700 }), [used], 100).map((one) => one.free)).toEqual([false, false, true])
+  })
   it('leaves out what is lost', () => {
     const lost = makeDevice({ lost: { kind: 'fallen', why: 'it fell off the bus', hint: '' } })
     expect(smallerRequests(waiting({ shares: 500 }), [lost], 100).some((one) => one.free)).toBe(false)

@@ -8,6 +8,8 @@ export interface Smaller {
 
 const whole = 1000
 const GIB = 1024 ** 3
+/** The part of a share's memory that must be free. */
+const tolerance = 0.95
 
 /** Reasons to wait that have to do with devices. One that is not told in phrases may be such a reason. */
 const reasons = ['fewDevices', 'noFit', 'turn', 'turnAt', 'limit', 'neverDevices', 'neverOther']
@@ -22,7 +24,12 @@ export function waitsForDevices({ wait }: Session): boolean {
 function room(request: Accelerator, devices: readonly DeviceState[]): number {
   if (request.devices) return Math.floor(devices.filter((d) => d.free >= whole).length / request.devices)
   const { shares, memory } = request
-  if (shares) return devices.reduce((sum, d) => sum + Math.floor(d.free / shares), 0)
+  if (shares) {
+    // Other programs may use memory of a device that no session was given.
+    const fit = (d: DeviceState) =>
+      Math.min(d.free / shares, d.memoryFree / (tolerance * (shares / whole) * (d.memory - (d.reserved ?? 0))))
+    return devices.reduce((sum, d) => sum + Math.floor(fit(d)), 0)
+  }
   if (memory) return devices.reduce((sum, d) => sum + Math.floor(d.memoryFree / memory), 0)
   return 0
 }
