@@ -288,7 +288,7 @@ type startAppArgs struct {
 }
 
 var methodStartApp = plain[startAppArgs, session.App]{
-	spec{"app.start", tunnel.Control, again, long},
+	spec{"app.start", tunnel.Control, again, checking},
 	func(ctx context.Context, a session.Agent, r startAppArgs) (session.App, error) {
 		return a.StartApp(ctx, r.ID, r.AppRequest)
 	}}

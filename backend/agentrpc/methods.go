@@ -18,7 +18,7 @@ import (
 const (
 	short    = time.Minute
 	long     = 2 * time.Minute
-	checking = 30 * time.Minute // to read one file and make it durable
+	checking = 30 * time.Minute // to read one file and make it durable, or to install an app
 	slow     = time.Hour        // for many gigabytes in an engine
 )
 

@@ -93,6 +93,10 @@ type OpenRequest struct {
 	Public bool `json:"public,omitempty"`
 	Port   int  `json:"port,omitempty"`   // preferred port on this computer, 1024 to 65535; 0: none
 	Window bool `json:"window,omitempty"` // in a window of the desktop shell, if one is connected
+	// File is a notebook to show, relative to the home directory; only for JupyterLab and Jupyter Notebook.
+	File string `json:"file,omitempty"`
+	// Install installs the app into the session first if it is not installed and can be.
+	Install bool `json:"install,omitempty"`
 }
 
 // Shown says whether a desktop shell showed its window.

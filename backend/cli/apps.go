@@ -37,7 +37,11 @@ func appTable(w io.Writer, apps []api.App) {
 		return
 	}
 	table(w, "ID,TITLE,KIND, PORT,STATE,ADDRESS", apps, func(app api.App) []string {
-		return []string{app.ID, app.Title, app.Kind, limitCell(app.Port), string(app.State), app.URL}
+		state := string(app.State)
+		if app.Installable && app.State == session.AppStopped {
+			state = "not installed"
+		}
+		return []string{app.ID, app.Title, app.Kind, limitCell(app.Port), state, app.URL}
 	})
 	for _, app := range apps {
 		switch lost := app.LostDoor; {
@@ -72,6 +76,7 @@ Slipway. slipway apps lists ports that closed with Slipway.`}
 		cmd.MarkFlagsMutuallyExclusive("close", "stop", other)
 	}
 	cmd.Flags().StringVar(&req.Dir, "dir", "", "directory of the session for TensorBoard or MLflow")
+	cmd.Flags().BoolVar(&req.Install, "install", false, "install the app into the session with pip if the image lacks it")
 	cmd.Flags().BoolVar(&printOnly, "print", false, "print the address without opening it")
 	cmd.Flags().BoolVar(&req.Window, "window", false, "open in a window of the desktop app, if it is running")
 	return runs(cmd, p.inSession(func(ctx context.Context, c *caller, s api.Session, args []string) error {
@@ -79,7 +84,7 @@ Slipway. slipway apps lists ports that closed with Slipway.`}
 		if err != nil {
 			return err
 		}
-		app, err := chooseApp(s, apps, args)
+		app, err := chooseApp(s, apps, args, req.Install)
 		if err != nil {
 			return err
 		}
@@ -124,17 +129,19 @@ func (p terminalCommands) tellDoor(app api.App) {
 	}
 }
 
-// chooseApp returns the app that was named, or the first web app.
-func chooseApp(s api.Session, apps []api.App, named []string) (string, error) {
+// chooseApp returns the app that was named, or the first web app that is installed or may be.
+func chooseApp(s api.Session, apps []api.App, named []string, install bool) (string, error) {
 	if len(named) > 0 {
 		return named[0], nil
 	}
-	if i := slices.IndexFunc(apps, func(app api.App) bool { return app.Kind == "web" }); i >= 0 {
+	if i := slices.IndexFunc(apps, func(app api.App) bool {
+		return app.Kind == "web" && (install || !app.Installable)
+	}); i >= 0 {
 		return apps[i].ID, nil
 	}
 	return "", fail(session.CodeAppNotFound,
 		fmt.Sprintf("%s has no web app: Jupyter is not installed in %s and no port is open.", s.Name, s.Image),
-		"Launch an image with Jupyter, or open a port with --port.")
+		"Launch an image with Jupyter, install it with --install, or open a port with --port.")
 }
 
 // onDesktop reports whether this is a terminal on a computer with a display.

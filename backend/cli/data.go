@@ -194,7 +194,9 @@ func (p dataCommands) environmentCommand() *cobra.Command {
 		Short: "List the environments that the launcher offers",
 		Long: `Lists what the launcher offers: Slipway's own environments, those of environments.yaml in
 Slipway's directory, and the images on the machines. The file can add environments, replace
-those with the same id, and hide those with hidden: true.`,
+those with the same id, and hide those with hidden: true. The first with Jupyter is the first
+choice: say jupyter: lab or jupyter: notebook where a version has it. Images that the file does
+not name say it with the label slipway.jupyter.`,
 		Example: `  environments:
     - id: team
       title: Our own
@@ -202,7 +204,7 @@ those with the same id, and hide those with hidden: true.`,
       minimum: {cpu: 2, memory: 4g}
       accelerator: optional
       versions:
-        - {title: "2", image: "registry.example.com/team/all:2", size: 3g}`,
+        - {title: "2", image: "registry.example.com/team/all:2", size: 3g, jupyter: lab}`,
 		RunE: p.command(func(ctx context.Context, c *caller, _ []string) error {
 			file, err := route.EnvironmentFile.Ask(ctx, c)
 			if err != nil {

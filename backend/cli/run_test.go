@@ -376,3 +376,28 @@ func TestOpenPrintsTheAddressOfTheFirstWebApp(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+func TestOpenInstallsAnAppOnlyWhenAsked(t *testing.T) {
+	f := newPlane(t)
+	f.sessions = sampleSessions()
+	f.handle("GET /api/v1/sessions/{id}/apps", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, http.StatusOK, []api.App{{App: session.App{ID: "jupyterlab", Kind: "web", Installable: true,
+			State: session.AppStopped}}})
+	})
+	var asked api.OpenRequest
+	f.handle("POST /api/v1/sessions/{id}/apps/{app}/open", func(w http.ResponseWriter, r *http.Request) {
+		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+			t.Error(err)
+		}
+		reply(w, http.StatusOK, api.Opened{URL: "http://jupyterlab?slipway_ticket=t"})
+	})
+	if got := f.run(t, "apps", "train-a"); !strings.Contains(got.stdout, "not installed") {
+		t.Errorf("got %+v", got)
+	}
+	if got := f.run(t, "open", "train-a"); got.code == ExitOK || !strings.Contains(got.stderr, "--install") {
+		t.Errorf("got %+v", got)
+	}
+	if got := f.run(t, "open", "train-a", "--install"); got.code != ExitOK || !asked.Install {
+		t.Errorf("got %+v, asked %+v", got, asked)
+	}
+}

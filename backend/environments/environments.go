@@ -58,6 +58,8 @@ type version struct {
 	Title string `yaml:"title"`
 	Image string `yaml:"image"`
 	Size  amount `yaml:"size"`
+	// Jupyter is lab, notebook or empty: what the image has
+	Jupyter string `yaml:"jupyter"`
 
 	line int
 }
@@ -88,7 +90,7 @@ func (f *family) UnmarshalYAML(node *yaml.Node) error {
 // UnmarshalYAML stores the line for error messages.
 func (v *version) UnmarshalYAML(node *yaml.Node) error {
 	type plain version
-	if err := known(node, "title", "image", "size"); err != nil {
+	if err := known(node, "title", "image", "size", "jupyter"); err != nil {
 		return err
 	}
 	v.line = node.Line
@@ -184,6 +186,8 @@ func (f family) check(seen map[string]bool) error {
 			return at(v.line, "a version of %s has no title", f.ID)
 		case !session.ValidImage(v.Image):
 			return at(v.line, "%q is not the name of an image", v.Image)
+		case !slices.Contains([]string{"", hub.JupyterLab, hub.JupyterNotebook}, v.Jupyter):
+			return at(v.line, "jupyter: %s of %s is neither lab nor notebook", v.Jupyter, f.ID)
 		}
 	}
 	return nil
@@ -212,7 +216,7 @@ func offered(families []family) []hub.Environment {
 			Accelerator: f.Accelerator, MinCPU: f.Minimum.CPU, MinMemory: gpu.Bytes(f.Minimum.Memory)}
 		for _, v := range f.Versions {
 			e.Versions = append(e.Versions, hub.EnvironmentVersion{Title: v.Title, Image: v.Image,
-				Size: gpu.Bytes(v.Size)})
+				Size: gpu.Bytes(v.Size), Jupyter: v.Jupyter})
 		}
 		list = append(list, e)
 	}

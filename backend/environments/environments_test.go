@@ -3,6 +3,7 @@ package environments
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,7 +33,7 @@ func find(list []hub.Environment, id string) (hub.Environment, bool) {
 
 func TestWithoutAFileSlipwaysOwnAreOffered(t *testing.T) {
 	list, err := In(t.TempDir()).Environments()
-	if err != nil || len(list) < 10 || list[0].ID != "python" {
+	if err != nil || len(list) < 10 || list[0].ID != "jupyter-scipy" || list[0].Versions[0].Jupyter != hub.JupyterLab {
 		t.Fatalf("offered are %+v, %v", list, err)
 	}
 	torch, _ := find(list, "pytorch")
@@ -61,7 +62,7 @@ environments:
     hidden: true
   - id: python
     title: Python of ours
-    versions: [{title: "3.13", image: "python:3.13-slim"}]
+    versions: [{title: "3.13", image: "python:3.13-slim", jupyter: notebook}]
 `)
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +74,8 @@ environments:
 	if _, there := find(list, "julia"); there {
 		t.Error("what is hidden is offered")
 	}
-	if python, _ := find(list, "python"); python.Title != "Python of ours" || len(python.Versions) != 1 {
+	if python, _ := find(list, "python"); python.Title != "Python of ours" || len(python.Versions) != 1 ||
+		python.Versions[0].Jupyter != hub.JupyterNotebook {
 		t.Errorf("Python is %+v", python)
 	}
 	if empty, err := written(t, ""); err != nil || len(empty) < 10 {
@@ -84,16 +86,17 @@ environments:
 func TestABrokenFileNamesTheLineAndLeavesSlipwaysOwn(t *testing.T) {
 	const good = "environments:\n  - id: team\n    title: Ours\n"
 	for content, want := range map[string]string{
-		good + "    versions: [{title: a, image: 'Not An Image'}]\n":            "line 4",
-		good + "    versions: []\n":                                             "line 2: team has no versions",
-		good + "    version: []\n":                                              `line 4: unknown field "version"`,
-		good + "    minimum: {memory: lots}\n":                                  "line 4",
-		good + "    accelerator: two\n    versions: [{title: a, image: a}]\n":   "line 2",
-		good + "    versions: [{image: a}]\n":                                   "line 4",
-		"environments:\n  - id: Bad Id\n":                                       "line 2",
-		"environments:\n  - {id: a, hidden: true}\n  - {id: a, hidden: true}\n": "line 3",
-		"environments: [\n":                                                     "line",
-		"others: []\n":                                                          "line 1",
+		good + "    versions: [{title: a, image: 'Not An Image'}]\n":                             "line 4",
+		good + "    versions: []\n":                                                              "line 2: team has no versions",
+		good + "    version: []\n":                                                               `line 4: unknown field "version"`,
+		good + "    minimum: {memory: lots}\n":                                                   "line 4",
+		good + "    accelerator: two\n    versions: [{title: a, image: a}]\n":                    "line 2",
+		good + "    versions: [{image: a}]\n":                                                    "line 4",
+		good + "    versions: [{title: a, image: a, jupyter: yes}]\n":                            "line 4: jupyter: yes of team",
+		"environments:\n  - id: Bad Id\n":                                                        "line 2",
+		"environments:\n  - {id: a, hidden: true}\n  - {id: a, hidden: true}\n":                  "line 3",
+		"environments: [\n":                                                                      "line",
+		"others: []\n":                                                                           "line 1",
 		"environments:\n  - id: a\n    title: A\n    versions:\n      - {title: a, immage: a}\n": "line 5",
 	} {
 		list, err := written(t, content)
@@ -101,8 +104,38 @@ func TestABrokenFileNamesTheLineAndLeavesSlipwaysOwn(t *testing.T) {
 			!strings.Contains(err.Error(), FileName) {
 			t.Errorf("%q gives %v, want %s", content, err, want)
 		}
-		if len(list) < 10 || list[0].ID != "python" {
+		if len(list) < 10 || list[0].ID != "jupyter-scipy" {
 			t.Errorf("%q leaves %d environments", content, len(list))
 		}
+	}
+}
+
+// A family promises in its title or summary only what its images have: see which of them are known to have Jupyter.
+func TestTheCatalogueNamesJupyterOnlyWhereItIs(t *testing.T) {
+	list, err := In(t.TempDir()).Environments()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		has := slices.ContainsFunc(e.Versions, func(v hub.EnvironmentVersion) bool { return v.Jupyter != "" })
+		if says := strings.Contains(e.Title+e.Summary, "Jupyter"); says && !has {
+			t.Errorf("%s promises Jupyter, and no version has it", e.ID)
+		}
+		if strings.Contains(e.Summary, "RStudio") {
+			t.Errorf("%s promises RStudio, which no app opens", e.ID)
+		}
+		for _, v := range e.Versions {
+			if strings.Contains(v.Title+v.Image, "upyter") != (v.Jupyter != "") {
+				t.Errorf("%s %s (%s): has Jupyter: %q", e.ID, v.Title, v.Image, v.Jupyter)
+			}
+			if v.Jupyter != "" && e.Accelerator == "optional" && !strings.Contains(v.Title, "CPU only") &&
+				!strings.Contains(v.Title, "CUDA") && !strings.Contains(v.Title, "GPU") {
+				t.Errorf("%s %s does not say whether it uses a GPU", e.ID, v.Title)
+			}
+		}
+	}
+	torch, _ := find(list, "pytorch")
+	if first := torch.Versions[0]; first.Jupyter != hub.JupyterLab || !strings.Contains(first.Image, "cuda12") {
+		t.Errorf("PyTorch begins with %+v, not with JupyterLab for current cards", first)
 	}
 }

@@ -47,6 +47,8 @@ type EnvironmentVersion struct {
 	Image     string    `json:"image"`
 	Installed bool      `json:"installed"`
 	Size      gpu.Bytes `json:"size"`
+	// Jupyter is lab or notebook if the image has JupyterLab or only Jupyter Notebook, as far as is known before it runs.
+	Jupyter string `json:"jupyter,omitempty"`
 	// Custom is set if the image was made from a session. Agents have the image.
 	Custom *session.ImageOrigin `json:"custom,omitempty"`
 	Agents []string             `json:"agents"`
@@ -128,7 +130,44 @@ func (e *Environment) install(ref, tag string, image Image) {
 		}
 	}
 	e.Versions = append(e.Versions, EnvironmentVersion{Title: tag, Image: ref, Installed: true, Size: image.Size,
-		Custom: image.Origin, Agents: []string{image.Agent}})
+		Jupyter: e.jupyterIn(ref, image), Custom: image.Origin, Agents: []string{image.Agent}})
+}
+
+// What an image has of Jupyter.
+const (
+	JupyterLab      = "lab"
+	JupyterNotebook = "notebook"
+)
+
+// labelJupyter says what an image has of Jupyter: lab, notebook or none.
+const labelJupyter = "slipway.jupyter"
+
+// jupyterIn returns what an image that is not in the catalogue has of Jupyter: by its label, by its base in the
+// catalogue, or by its name. A wrong guess costs little, because a session's apps are looked for in its container.
+func (e *Environment) jupyterIn(ref string, image Image) string {
+	switch said := image.Labels[labelJupyter]; said {
+	case "":
+	case JupyterLab, JupyterNotebook:
+		return said
+	default:
+		return ""
+	}
+	if image.Origin != nil {
+		for _, v := range e.Versions {
+			if session.SameImage(v.Image, image.Origin.Base) {
+				return v.Jupyter
+			}
+		}
+		ref = image.Origin.Base
+	}
+	name := strings.ToLower(ref)
+	switch {
+	case strings.Contains(name, "jupyter"):
+		return JupyterLab
+	case strings.Contains(name, "notebook"):
+		return JupyterNotebook
+	}
+	return ""
 }
 
 // foundFamily returns the family of an image that is not in the catalogue. Labels of the image may describe it.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -403,6 +404,13 @@ func TestLaunch(t *testing.T) {
 			t.Fatalf("the key led to %s on %s, %v; want %s", again.ID, again.Agent, err, s.ID)
 		}
 	})
+	t.Run("of several that could start it at once, this computer is chosen", func(t *testing.T) {
+		w := open(t, "lab", "local")
+		s, err := w.Launch(t.Context(), hub.LaunchRequest{Spec: spec("a:1")})
+		if err != nil || s.Agent != "local" {
+			t.Fatalf("launched on %q, %v; want local", s.Agent, err)
+		}
+	})
 	t.Run("several are forecast where each would be launched after those before it", func(t *testing.T) {
 		w := open(t, "local", "lab")
 		s := spec("a:1")
@@ -415,7 +423,7 @@ func TestLaunch(t *testing.T) {
 				t.Errorf("a forecast is %+v", one)
 			}
 		}
-		if got := strings.Join(agents, " "); err != nil || p.Agent != agents[0] || got != "local lab local lab" {
+		if got := strings.Join(agents, " "); err != nil || p.Agent != agents[0] || got != "local local local local" {
 			t.Errorf("forecast on %s, the first on %s, %v", got, p.Agent, err)
 		}
 	})
@@ -535,10 +543,45 @@ func TestEnvironments(t *testing.T) {
 	}
 	t.Run("without an agent the catalogue is offered", func(t *testing.T) {
 		w.agents[0].SetDown(true)
-		if got := w.Environments(t.Context()); len(got) < 5 || got[0].ID != "python" {
+		if got := w.Environments(t.Context()); len(got) < 5 || got[0].ID != "jupyter-scipy" {
 			t.Fatalf("%d families", len(got))
 		}
 	})
+}
+
+func TestWhatHasJupyterIsKnownBeforeItRuns(t *testing.T) {
+	w := open(t, "local")
+	image := func(ref, base string, labels map[string]string) session.Image {
+		one := session.Image{ID: "sha256:" + ref, Refs: []string{ref}, Labels: labels}
+		if base != "" {
+			one.Origin = &session.ImageOrigin{Name: "mine", Base: base}
+		}
+		return one
+	}
+	w.agents[0].SetImages(
+		image("quay.io/jupyter/scipy-notebook:latest", "", nil),
+		image("slipway-custom/ada:1", "quay.io/jupyter/r-notebook:latest", nil),
+		image("slipway-custom/ada:2", "python:3.12", nil),
+		image("team/jupyter:1", "", nil),
+		image("team/notebook:1", "", nil),
+		image("team/jupyter-free:1", "", map[string]string{"slipway.jupyter": "none"}),
+		image("team/tools:1", "", map[string]string{"slipway.jupyter": "lab"}),
+		image("team/tools:2", "", nil),
+	)
+	found := map[string]string{}
+	for _, family := range w.Environments(t.Context()) {
+		for _, v := range family.Versions {
+			if v.Installed {
+				found[v.Image] = v.Jupyter
+			}
+		}
+	}
+	want := map[string]string{"quay.io/jupyter/scipy-notebook:latest": "lab", "slipway-custom/ada:1": "lab",
+		"slipway-custom/ada:2": "", "team/jupyter:1": "lab", "team/notebook:1": "notebook", "team/jupyter-free:1": "",
+		"team/tools:1": "lab", "team/tools:2": ""}
+	if !maps.Equal(found, want) {
+		t.Errorf("found %v, want %v", found, want)
+	}
 }
 
 func TestPresetsCanBeLaunched(t *testing.T) {

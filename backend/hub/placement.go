@@ -193,14 +193,17 @@ func (l *launches) offers(ctx context.Context, owner string, spec session.Spec, 
 	return offers, nil
 }
 
-// best returns the offer for the next session: no errors, then no wait, then no pull, then the most free CPUs.
+// best returns the offer for the next session: no errors, then no wait, then no pull, then this computer if it does not
+// wait there, then the most free CPUs.
 func best(offers []*offer) *offer {
 	waits := func(o *offer) int { return truth(len(o.forecasts) == 0 || o.forecasts[0].Wait != nil) }
+	away := func(o *offer) int { return truth(!o.member.Local || waits(o) == 1) }
 	return slices.MinFunc(offers, func(a, b *offer) int {
 		return cmp.Or(
 			cmp.Compare(len(a.Errors), len(b.Errors)),
 			cmp.Compare(waits(a), waits(b)),
 			cmp.Compare(truth(a.Image == nil), truth(b.Image == nil)),
+			cmp.Compare(away(a), away(b)),
 			cmp.Compare(b.freeCPUs, a.freeCPUs),
 		)
 	})

@@ -25,6 +25,7 @@ type Settings struct {
 	TerminalPaste  string `json:"terminalPaste"`
 	TerminalReader bool   `json:"terminalReader"` // announce output to screen readers
 	Notifications  bool   `json:"notifications"`  // by the desktop or the browser
+	OpenApps       bool   `json:"openApps"`       // open Jupyter by itself after a quick start
 	Zoom           int    `json:"zoom"`           // window zoom on Linux, in percent
 	Autostart      bool   `json:"autostart"`      // in the background, at login
 	// how long the home of a session is kept unused after its end, for example 30d; 0: it is deleted with the session

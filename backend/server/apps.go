@@ -58,6 +58,15 @@ func appAddress(r *http.Request, host appHost, path string) string {
 // appPath returns the first path of an app. It comes from the agent, so it must not lead to another host.
 func appPath(path string) string { return localPath("/" + strings.TrimPrefix(path, "/")) }
 
+// pathOfFile returns the path of an app that shows a file, which Jupyter can.
+func pathOfFile(app session.App, file string) string {
+	at := map[string]string{"jupyterlab": "/lab/tree/", "notebook": "/notebooks/"}[app.ID]
+	if file == "" || at == "" {
+		return app.Path
+	}
+	return at + (&url.URL{Path: file}).EscapedPath()
+}
+
 // openApp starts an app, waits until it responds, and returns its address with a ticket.
 func (s appRoutes) openApp(r *http.Request, agent session.Agent, id session.ID, req api.OpenRequest) (api.Opened,
 	error) {
@@ -66,7 +75,7 @@ func (s appRoutes) openApp(r *http.Request, agent session.Agent, id session.ID, 
 		return api.Opened{}, err
 	}
 	name := r.PathValue("app")
-	app, err := agent.StartApp(r.Context(), id, session.AppRequest{App: name, Dir: req.Dir})
+	app, err := agent.StartApp(r.Context(), id, session.AppRequest{App: name, Dir: req.Dir, Install: req.Install})
 	if err != nil {
 		return api.Opened{}, err
 	}
@@ -77,6 +86,7 @@ func (s appRoutes) openApp(r *http.Request, agent session.Agent, id session.ID, 
 			"Use lower-case letters, digits and single dashes, at most 50 characters.")
 	}
 	s.apps.forget(host)
+	app.Path = pathOfFile(app, req.File)
 	opened := api.Opened{App: s.appOut(r, id, app)}
 	if opened.App.URL == "" {
 		return opened, nil

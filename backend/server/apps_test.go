@@ -139,6 +139,17 @@ func text(t *testing.T, response *http.Response) string {
 	return string(body)
 }
 
+func TestJupyterOpensAtAFile(t *testing.T) {
+	w := start(t)
+	w.upstream(t)
+	var opened api.Opened
+	w.call(t, "POST", "/api/v1/sessions/aaaaaaaaaaaa/apps/notebook/open", `{"file":"a/my notes?.ipynb"}`, &opened)
+	want := "http://" + notebook + ":" + w.port + "/notebooks/a/my%20notes%3F.ipynb"
+	if opened.App.URL != want || !strings.HasPrefix(opened.URL, want+"?slipway_ticket=") {
+		t.Errorf("opened %+v", opened)
+	}
+}
+
 func TestTicketBecomesACookieAndDisappears(t *testing.T) {
 	w := start(t)
 	w.upstream(t)

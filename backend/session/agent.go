@@ -184,11 +184,11 @@ type ExecRequest struct {
 type Apps interface {
 	//rpc:method name=apps effect=read who=owner
 	ListApps(ctx context.Context, id ID) ([]App, error)
-	// StartApp starts an app and waits until it responds, at most 30 s. A running app is returned as it is, unless
-	// another directory is asked for. Failures: app_start_not-installed, app_start_exited, app_start_timeout,
-	// app_open_conflict.
+	// StartApp starts an app and waits until it responds, at most 30 s after it is installed. A running app is returned
+	// as it is, unless another directory is asked for. Failures: app_start_not-installed, app_start_exited,
+	// app_start_timeout, app_open_conflict.
 	//
-	//rpc:method name=app.start effect=again limit=long args=id,+ who=owner audit=req.App
+	//rpc:method name=app.start effect=again limit=checking args=id,+ who=owner audit=req.App
 	StartApp(ctx context.Context, id ID, req AppRequest) (App, error)
 	//rpc:method name=app.stop effect=again who=owner audit=app
 	StopApp(ctx context.Context, id ID, app string) error
@@ -198,10 +198,12 @@ type Apps interface {
 	DialPort(ctx context.Context, id ID, port int) (net.Conn, error)
 }
 
-// AppRequest asks for an app. Dir is the directory to show, if the app shows one; empty: the default. See [App].
+// AppRequest asks for an app. Dir is the directory to show, if the app shows one; empty: the default. With Install, an
+// app that is not installed but Installable is installed into the session first. See [App].
 type AppRequest struct {
-	App string `json:"app"`
-	Dir string `json:"dir,omitempty"`
+	App     string `json:"app"`
+	Dir     string `json:"dir,omitempty"`
+	Install bool   `json:"install,omitempty"`
 }
 
 // Event is one change in an agent's world. One of the pointers is set, or none if a later event has the same content:

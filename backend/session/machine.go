@@ -123,6 +123,9 @@ type App struct {
 	Dir   string   `json:"dir,omitempty"`   // directory that the app shows, or would; empty: none
 	Found bool     `json:"found,omitempty"` // not announced, but something listens on the port
 	Error *Cause   `json:"error,omitempty"`
+	// Installable is set if it is not installed, but can be installed into the session; see [AppRequest].
+	Installable bool   `json:"installable,omitempty"`
+	Progress    string `json:"progress,omitempty"` // last line of the installer while it runs
 }
 
 // AppState is the state of an app.

@@ -96,6 +96,8 @@ func Fields() []Field {
 			"session ends, a waiting session starts, or an idle session is about to be reclaimed."),
 		{Name: "keepHome", Env: "SLIPWAY_KEEP_HOME", Kind: Text, Rule: lengthRule, Example: "30d", Default: "0",
 			Text: "Keep home directories as folders until unused for this long. 0: delete them with their sessions."},
+		on("openApps", "SLIPWAY_OPEN_APPS", true,
+			"Open JupyterLab by itself when a session of a quick start is ready."),
 		{Name: "gpu.quantum", Env: "SLIPWAY_GPU_QUANTUM", Kind: Number, Least: 0.01, Most: 1, Default: 0.1,
 			Example: "0.25", Text: "The smallest share of a device that can be allocated."},
 		choice("gpu.strategy", "SLIPWAY_GPU_STRATEGY", "evenly", "How to place shares. evenly: the device with the "+

@@ -342,15 +342,9 @@ func (b *bench) measureBrowser() {
 	makeNoise(filepath.Join(dir, copiedName))
 	plain := startPlainly(b.ctx, dir)
 	defer plain.web.Close()
-	command := exec.CommandContext(b.ctx, "npx", "vitest", "run", "--config", "e2e/figures.config.ts")
-	command.Dir = "frontend"
-	command.Env = append(os.Environ(), "SLIPWAY_BIN="+measure.Get(filepath.Abs(b.o.binary)),
-		"SLIPWAY_PLAIN="+plain.url, "SLIPWAY_PLAIN_DIR="+dir, "SLIPWAY_ROUNDS="+strconv.Itoa(b.o.copies))
-	printed, err := command.CombinedOutput()
-	if err != nil {
-		measure.Fail("%w\n%s", err, printed)
-	}
-	figure := func(unit string) float64 { return metric(string(printed), unit) }
+	printed := b.inBrowser("browser.figures", "SLIPWAY_PLAIN="+plain.url, "SLIPWAY_PLAIN_DIR="+dir,
+		"SLIPWAY_ROUNDS="+strconv.Itoa(b.o.copies))
+	figure := func(unit string) float64 { return metric(printed, unit) }
 	took := func(unit string) time.Duration { return time.Duration(figure(unit) * float64(time.Millisecond)) }
 	for _, way := range [][2]string{{"up-ms", "to"}, {"down-ms", "from"}} {
 		b.addRate("1 GiB "+way[1]+" a folder by the page, in Chromium", took(way[0]), took("cp-ms"),
@@ -365,4 +359,36 @@ func (b *bench) measureBrowser() {
 	b.add(row{what: "scrolled to its end, from frame to frame",
 		value: fmt.Sprintf("p50 %.1f ms, p95 %.1f ms, longest %.0f ms", figure("frame-ms"), figure("late-frame-ms"),
 			figure("longest-frame-ms")), kept: true})
+}
+
+// inBrowser runs a file of measurements in frontend/e2e and returns what it printed.
+func (b *bench) inBrowser(file string, env ...string) string {
+	command := exec.CommandContext(b.ctx, "npx", "vitest", "run", "--config", "e2e/figures.config.ts", file)
+	command.Dir = "frontend"
+	command.Env = append(append(os.Environ(), "SLIPWAY_BIN="+measure.Get(filepath.Abs(b.o.binary))), env...)
+	printed, err := command.CombinedOutput()
+	if err != nil {
+		measure.Fail("%w\n%s", err, printed)
+	}
+	return string(printed)
+}
+
+// measureClick compares a quick start with docker run and Jupyter's own start, in turns: until Jupyter answers, and
+// until a cell has printed. frontend/e2e/start.figures.ts drives the browser.
+func (b *bench) measureClick() {
+	// Chromium drops what it loads when this machine gets an address, as the end of each container's cable does.
+	const ipv6 = "/proc/sys/net/ipv6/conf/default/disable_ipv6"
+	if before, err := os.ReadFile(ipv6); err == nil && os.WriteFile(ipv6, []byte("1"), 0) == nil {
+		defer func() { measure.OK(os.WriteFile(ipv6, before, 0)) }()
+	}
+	printed := b.inBrowser("start.figures", "SLIPWAY_ROUNDS="+strconv.Itoa(b.o.clicks))
+	for _, what := range [][2]string{{"ready-ms", "Jupyter opens"}, {"cell-ms", "a cell has printed"}} {
+		ours, theirs := metric(printed, what[0]), metric(printed, "docker-"+what[0])
+		b.add(row{fmt.Sprintf("quick start, from the click until %s, %d times", what[1], b.o.clicks),
+			fmt.Sprintf("p50 %.0f ms", ours), fmt.Sprintf("docker run and Jupyter: p50 %.0f ms", theirs),
+			fmt.Sprintf("%.2f", ours/theirs), "≤ 1.3", ours <= 1.3*theirs})
+	}
+	clicks := metric(printed, "clicks")
+	b.add(row{what: "clicks from an empty page to a running cell", value: fmt.Sprintf("%.0f", clicks), limit: "≤ 2",
+		kept: clicks <= 2})
 }

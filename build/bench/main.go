@@ -32,6 +32,7 @@ type options struct {
 	idle    time.Duration
 	copies  int
 	windows int
+	clicks  int
 	only    string
 }
 
@@ -52,7 +53,8 @@ func main() {
 	flag.IntVar(&b.o.deaths, "deaths", 1000, "how often the program is killed")
 	flag.IntVar(&b.o.copies, "copies", 5, "how often 1 GiB is copied in each way")
 	flag.IntVar(&b.o.windows, "windows", 5, "how often the window is opened")
-	flag.StringVar(&b.o.only, "only", "", "only this measurement: start, echo, output, stall, list, files, browser, "+
+	flag.IntVar(&b.o.clicks, "clicks", 7, "how often a quick start is clicked")
+	flag.StringVar(&b.o.only, "only", "", "only this measurement: start, click, echo, output, stall, list, files, browser, "+
 		"window, idle, plan, sampler or deaths")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -85,7 +87,8 @@ func (b *bench) run(ctx context.Context) (err error) {
 		name string
 		do   func()
 	}{
-		{"idle", b.measureIdle}, {"start", b.measureStart}, {"echo", b.measureEcho}, {"output", b.measureOutput},
+		{"idle", b.measureIdle}, {"start", b.measureStart}, {"click", b.measureClick}, {"echo", b.measureEcho},
+		{"output", b.measureOutput},
 		{"stall", b.measureStall}, {"list", b.measureList}, {"files", b.measureFiles}, {"browser", b.measureBrowser},
 		{"window", b.measureWindow}, {"plan", b.measurePlan}, {"sampler", b.measureSampler},
 		{"deaths", b.measureDeaths},

@@ -1,4 +1,4 @@
 import config from './vitest.config'
 
 // Measures in the browser; build/bench runs it.
-export default { ...config, test: { ...config.test, projects: undefined, include: ['browser.figures.ts'] } }
+export default { ...config, test: { ...config.test, projects: undefined, include: ['*.figures.ts'] } }

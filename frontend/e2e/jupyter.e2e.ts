@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import type { Session } from '@/api/types.gen'
 import { Browser, picture } from './browser'
 import { stage } from './hooks'
@@ -92,6 +92,34 @@ describe('Jupyter', () => {
     ])
     await again.locator('#notebook_list').getByText('from-terminal.txt').waitFor()
     expect(new URL(again.url()).host).toBe(new URL(tree.url()).host)
+  })
+
+  it('runs a cell two clicks after a fresh start', async () => {
+    const page = await browser.page(program)
+    let clicks = 0
+    const click = (target: Locator) => {
+      clicks++
+      return target.click()
+    }
+    const offer = page.locator('[data-offer="new"]')
+    await offer.getByText('Jupyter Notebook here').waitFor()
+    await offer.getByText('Starts at once').waitFor()
+    await picture(page, 'quick-start')
+    const [sheet] = await Promise.all([
+      browser.context.waitForEvent('page'),
+      click(offer.getByRole('button', { name: /^Jupyter Notebook here/ })),
+    ])
+    await sheet.waitForURL(/^http:\/\/notebook-\w+\.localhost:\d+\/notebooks\/Untitled\.ipynb$/)
+    await sheet.locator('#kernel_indicator_icon.kernel_idle_icon').waitFor()
+    await click(sheet.locator('.code_cell .CodeMirror').first())
+    await sheet.keyboard.insertText('print(6 * 7)')
+    await sheet.keyboard.press('Shift+Enter')
+    await eventually('the cell prints', async () => (await printed(sheet)) === '42')
+    expect(clicks).toBe(2)
+    const [session] = await program.sessions()
+    await row(page, session?.name ?? '')
+      .getByText('Running')
+      .waitFor()
   })
 
   it('lets nobody in without a ticket', async () => {

@@ -24,6 +24,7 @@ type Guest interface {
 	Services(ctx context.Context) ([]link.Service, error)
 	Listening(ctx context.Context) ([]int, error)
 	Dial(ctx context.Context, port int) (net.Conn, error)
+	Exec(ctx context.Context, req session.ExecRequest) (net.Conn, error)
 }
 
 // Config says how sessions are reached.
@@ -75,9 +76,9 @@ func (a *Apps) ListApps(ctx context.Context, id session.ID) ([]session.App, erro
 	if err != nil {
 		return nil, err
 	}
-	names := make([]string, len(programs))
-	for i, p := range programs {
-		names[i] = p.command
+	names := slices.Clone(installers)
+	for _, p := range programs {
+		names = append(names, p.command)
 	}
 	installed, err := g.Which(ctx, names)
 	if err != nil {
@@ -95,6 +96,10 @@ func (a *Apps) ListApps(ctx context.Context, id session.ID) ([]session.App, erro
 	for _, p := range programs {
 		if installed[p.command] != "" {
 			apps = append(apps, a.appOf(id, p, services, open))
+		} else if p.installable(installed) {
+			app := a.appOf(id, p, services, open)
+			app.Installable = true
+			apps = append(apps, app)
 		}
 	}
 	for _, p := range a.declaredIn(ctx, s) {
@@ -148,10 +153,10 @@ func (a *Apps) appOf(id session.ID, p program, services []link.Service, open []i
 		app = withService(app, services[i])
 	}
 	a.mu.Lock()
-	_, under := a.starts[string(id)+" "+p.id]
+	under := a.starts[string(id)+" "+p.id]
 	a.mu.Unlock()
-	if under && app.State != session.AppReady {
-		app.State, app.Error = session.AppStarting, nil
+	if under != nil && app.State != session.AppReady {
+		app.State, app.Error, app.Progress = session.AppStarting, nil, under.output.last()
 	}
 	return app
 }
@@ -197,6 +202,7 @@ func appOfPort(port int, state session.AppState) session.App {
 type starting struct {
 	cancel context.CancelCauseFunc
 	done   chan struct{}
+	output output // of its installer
 	app    session.App
 	err    error
 }
@@ -210,13 +216,17 @@ func (a *Apps) StartApp(ctx context.Context, id session.ID, req session.AppReque
 	s, exists := a.starts[key]
 	if !exists {
 		// It continues when the first caller is gone, because others may wait.
-		limited, release := context.WithTimeout(context.WithoutCancel(ctx), a.config.Limit+10*time.Second)
+		limit := a.config.Limit + 10*time.Second
+		if req.Install {
+			limit += installLimit
+		}
+		limited, release := context.WithTimeout(context.WithoutCancel(ctx), limit)
 		under, cancel := context.WithCancelCause(limited)
 		s = &starting{cancel: cancel, done: make(chan struct{})}
 		a.starts[key] = s
 		go func() {
 			defer release()
-			s.app, s.err = a.startApp(under, id, req)
+			s.app, s.err = a.startApp(under, id, req, &s.output)
 			a.mu.Lock()
 			delete(a.starts, key)
 			a.mu.Unlock()
@@ -236,7 +246,8 @@ func (a *Apps) StartApp(ctx context.Context, id session.ID, req session.AppReque
 	}
 }
 
-func (a *Apps) startApp(ctx context.Context, id session.ID, req session.AppRequest) (session.App, error) {
+func (a *Apps) startApp(ctx context.Context, id session.ID, req session.AppRequest, said *output) (session.App,
+	error) {
 	g, s, err := a.session(ctx, id)
 	if err != nil {
 		return session.App{}, err
@@ -250,6 +261,11 @@ func (a *Apps) startApp(ctx context.Context, id session.ID, req session.AppReque
 		return session.App{}, unknownApp(req.App)
 	case p.command == "":
 		return awaitDeclared(ctx, g, p)
+	}
+	if req.Install {
+		if err := install(ctx, g, p, said); err != nil {
+			return p.app(), err
+		}
 	}
 	return a.startProgram(ctx, g, p, req.Dir)
 }

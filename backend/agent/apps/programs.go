@@ -23,6 +23,8 @@ type program struct {
 	path    string // where its URL begins
 	kind    string // "web" or "tcp"; empty: "web"
 	dir     string // directory that it shows unless a person names another; empty: it shows none
+	pip     string // package that pip can install it from; empty: it is not offered for installation
+	instead string // command of a program that is enough, so that pip is not offered
 	args    func(s setting) []string
 }
 
@@ -36,7 +38,7 @@ type setting struct {
 // gateway has checked the caller, so the app needs no token of its own.
 var programs = []program{
 	{id: "jupyterlab", title: "JupyterLab", command: "jupyter-lab", port: 7430, ready: "/api",
-		args: func(s setting) []string {
+		pip: "jupyterlab", instead: "jupyter-notebook", args: func(s setting) []string {
 			return jupyterArgs([]string{"ServerApp"}, s)
 		}},
 	{id: "notebook", title: "Jupyter Notebook", command: "jupyter-notebook", port: 7431, ready: "/api",

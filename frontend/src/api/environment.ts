@@ -28,3 +28,21 @@ export function environmentTitle(environments: readonly Environment[], image: st
   const found = findVersion(environments, image)
   return found ? `${found.family.title} ${found.version.title}` : ''
 }
+
+/**
+ * The image that is offered first: one with Jupyter, on this computer if there is one, else on any machine, else the
+ * first of the catalogue. Without any with Jupyter: the first that is installed, else the first of all.
+ */
+export function firstChoice(environments: readonly Environment[], local = ''): string {
+  const versions = environments
+    .filter((family) => family.accelerator !== 'required')
+    .flatMap((family) => family.versions)
+  const jupyter = versions.filter((version) => version.jupyter)
+  const choice =
+    jupyter.find((version) => version.agents.includes(local)) ??
+    jupyter.find((version) => version.installed) ??
+    jupyter[0] ??
+    versions.find((version) => version.installed) ??
+    versions[0]
+  return choice?.image ?? ''
+}

@@ -15,6 +15,8 @@ export interface Opening {
   problem: ApiProblem | null
   /** The browser refused a tab: the address to open by hand, valid for a minute. */
   blocked: string | null
+  /** No tab was asked for, so the browser refused none. */
+  unasked?: boolean | undefined
   /** Gives the start up; null when it is over, or being given up already. */
   giveUp: (() => void) | null
 }

@@ -626,6 +626,10 @@ export interface App {
   /** Not announced, but something listens on the port. */
   found?: boolean;
   error?: Cause;
+  /** Installable is set if it is not installed, but can be installed into the session; see AppRequest. */
+  installable?: boolean;
+  /** Last line of the installer while it runs. */
+  progress?: string;
   /** Its stable address, which requires a ticket. */
   url: string;
   /** A local port that leads to it; absent: none. */
@@ -973,6 +977,8 @@ export interface EnvironmentVersion {
   image: string;
   installed: boolean;
   size: Bytes;
+  /** Jupyter is lab or notebook if the image has JupyterLab or only Jupyter Notebook, as far as is known before it runs. */
+  jupyter?: string;
   /** Custom is set if the image was made from a session. Agents have the image. */
   custom?: ImageOrigin;
   agents: string[];
@@ -1592,6 +1598,10 @@ export interface OpenRequest {
   port?: number;
   /** In a window of the desktop shell, if one is connected. */
   window?: boolean;
+  /** File is a notebook to show, relative to the home directory; only for JupyterLab and Jupyter Notebook. */
+  file?: string;
+  /** Install installs the app into the session first if it is not installed and can be. */
+  install?: boolean;
 }
 
 /** Opened is an app that is ready. */
@@ -2185,6 +2195,8 @@ export interface Settings {
   terminalReader: boolean;
   /** By the desktop or the browser. */
   notifications: boolean;
+  /** Open Jupyter by itself after a quick start. */
+  openApps: boolean;
   /** Window zoom on Linux, in percent. */
   zoom: number;
   /** In the background, at login. */

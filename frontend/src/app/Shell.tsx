@@ -8,6 +8,7 @@ import { NoticeCards } from '@/features/notifications/NoticeCards'
 import { NoticesProvider } from '@/features/notifications/NoticesProvider'
 import { OpenRecipe } from '@/features/recipes/OpenRecipe'
 import type { RecipeFile } from '@/features/recipes/useRecipeFile'
+import { useAwaited } from '@/features/start/useStart'
 import { stepsOf } from '@/features/tour/steps'
 import { lazily } from '@/lib/lazily'
 import { platformOf } from '@/lib/platform'
@@ -49,6 +50,7 @@ function Frame() {
   const terminal = useMatch('/sessions/:id/terminal')
   useTitle(detail?.params.id ?? terminal?.params.id)
   useKeys(setOver, mac)
+  useAwaited()
   useEffect(() => markShown('shell'), [])
   const close = () => setOver(undefined)
   const steps = stepsOf(useDemo())

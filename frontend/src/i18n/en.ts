@@ -15,6 +15,7 @@ import recipes from './en/recipes.json'
 import session from './en/session.json'
 import sessions from './en/sessions.json'
 import settings from './en/settings.json'
+import start from './en/start.json'
 import terminal from './en/terminal.json'
 import tour from './en/tour.json'
 import usage from './en/usage.json'
@@ -37,6 +38,7 @@ export const en = {
   session,
   sessions,
   settings,
+  start,
   terminal,
   tour,
   usage,

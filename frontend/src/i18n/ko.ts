@@ -15,6 +15,7 @@ import recipes from './ko/recipes.json'
 import session from './ko/session.json'
 import sessions from './ko/sessions.json'
 import settings from './ko/settings.json'
+import start from './ko/start.json'
 import terminal from './ko/terminal.json'
 import tour from './ko/tour.json'
 import usage from './ko/usage.json'
@@ -37,6 +38,7 @@ export const ko = {
   session,
   sessions,
   settings,
+  start,
   terminal,
   tour,
   usage,

@@ -3,7 +3,11 @@
  * click itself, which no popup blocker minds, and shows that something is
  * starting until the app's address is known.
  */
-interface AppTab {
+export interface AppTab {
+  /** No tab was asked for, so none was refused. */
+  unasked?: boolean
+  /** Changes what it says until the app is shown. */
+  say(text: string): void
   /** Goes to the app. Reports whether the tab is there. */
   show(address: string): boolean
   /** Nothing is going to appear in it. */
@@ -15,6 +19,9 @@ export function inDesktopShell(agent: string = navigator.userAgent): boolean {
   return /Linux/.test(agent) && /AppleWebKit/.test(agent) && !/Chrom(e|ium)/.test(agent)
 }
 
+/** No tab: the app is opened by hand once it is ready, or in a window of the desktop shell. */
+export const noTab: AppTab = { unasked: true, say: () => {}, show: () => false, close: () => {} }
+
 /** Opens a tab that says title; in the desktop shell, and where the browser refuses, none. */
 export function openAppTab(title: string, text: string): AppTab {
   const tab = inDesktopShell() ? null : window.open('', '_blank')
@@ -23,8 +30,20 @@ export function openAppTab(title: string, text: string): AppTab {
     tab.opener = null
     announce(tab.document, title, text)
   }
+  // With this page goes whoever would show the app in it.
+  const close = () => tab?.close()
+  window.addEventListener('pagehide', close)
+  let shown = false
+  const leave = () => {
+    shown = true
+    window.removeEventListener('pagehide', close)
+  }
   return {
+    say(line) {
+      if (tab && !tab.closed && !shown) announce(tab.document, title, line)
+    },
     show(address) {
+      leave()
       if (tab && !tab.closed) {
         tab.location.replace(address)
         return true
@@ -33,7 +52,8 @@ export function openAppTab(title: string, text: string): AppTab {
       return tab !== null || window.open(address, '_blank', 'noopener') !== null
     },
     close() {
-      tab?.close()
+      leave()
+      close()
     },
   }
 }

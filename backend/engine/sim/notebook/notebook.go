@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"mime"
 	"net/http"
+	"net/url"
 	"path"
 	"strconv"
 	"strings"
@@ -110,6 +111,13 @@ var types = map[string]string{".wasm": "application/wasm", ".mjs": "text/javascr
 // ServeHTTP implements [http.Handler]. Names of all files but the first page change with their content.
 func (p page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(path.Clean(r.URL.Path), "/")
+	// The addresses of Jupyter that name a file lead to the page, which reads the name behind the #.
+	for _, at := range []string{"lab/tree/", "notebooks/"} {
+		if file, ok := strings.CutPrefix(name, at); ok {
+			http.Redirect(w, r, "/#"+(&url.URL{Path: file}).EscapedPath(), http.StatusFound)
+			return
+		}
+	}
 	caching := "public, max-age=31536000, immutable"
 	if name == "" || name == "index.html" {
 		name, caching = "index.html", "no-cache"

@@ -330,6 +330,22 @@ func TestThePageIsShutAgainstOthers(t *testing.T) {
 	}
 }
 
+func TestTheAddressOfANotebookIsAsInJupyter(t *testing.T) {
+	d := newDesk(t)
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	for path, want := range map[string]string{"/lab/tree/a/my%20notes.ipynb": "/#a/my%20notes.ipynb",
+		"/notebooks/Untitled.ipynb": "/#Untitled.ipynb"} {
+		got, err := client.Get(d.url + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.Body.Close() //nolint:errcheck // nothing is read
+		if got.StatusCode != http.StatusFound || got.Header.Get("Location") != want {
+			t.Errorf("%s: got %s, %v", path, got.Status, got.Header)
+		}
+	}
+}
+
 func TestKernelsAreToldAsJupyterTellsThem(t *testing.T) {
 	d := newDesk(t)
 	list := func() (kernels []struct {

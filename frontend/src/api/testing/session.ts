@@ -123,6 +123,7 @@ export const testSettings: Settings = {
   terminalPaste: 'runs',
   terminalReader: false,
   notifications: true,
+  openApps: true,
   zoom: 100,
   autostart: false,
   keepHome: '0',

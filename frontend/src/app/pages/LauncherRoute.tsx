@@ -3,7 +3,9 @@ import type { Folder } from '@/api/types.gen'
 import { LauncherPage } from '@/features/launcher/LauncherPage'
 import { OpenRecipe } from '@/features/recipes/OpenRecipe'
 import { RecipeDrop } from '@/features/recipes/RecipeDrop'
+import { StartOffers } from '@/features/start/StartOffers'
 import { FolderFiles } from '../FolderFiles'
+import { recentAddress } from '../addresses'
 import { useLaunchFile } from '../useLaunchSpec'
 
 /** The launcher, on all of which a recipe may be dropped. */
@@ -12,6 +14,7 @@ export function LauncherRoute() {
   return (
     <RecipeDrop onRead={launch}>
       <LauncherPage
+        start={<StartOffers review={recentAddress} />}
         tools={<OpenRecipe onRead={launch} />}
         files={(folder, close) => <LauncherFiles folder={folder} onClose={close} />}
       />

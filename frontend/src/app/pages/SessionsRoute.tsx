@@ -4,7 +4,9 @@ import { useAgents, useMachines } from '@/api/hooks'
 import { lacksDocker } from '@/features/demo/lacksDocker'
 import { SeeDemo } from '@/features/demo/SeeDemo'
 import { SessionsPage } from '@/features/sessions/SessionsPage'
+import { StartOffers } from '@/features/start/StartOffers'
 import { lazily } from '@/lib/lazily'
+import { recentAddress } from '../addresses'
 import { useLaunchSpec } from '../useLaunchSpec'
 
 const SessionDrawer = lazy(async () => ({
@@ -30,7 +32,11 @@ export function SessionsRoute() {
   }
   return (
     <>
-      <SessionsPage openId={id} offer={offered ? <SeeDemo /> : null} />
+      <SessionsPage
+        openId={id}
+        start={<StartOffers centred review={recentAddress} />}
+        offer={offered ? <SeeDemo /> : null}
+      />
       <Suspense fallback={null}>
         {id ? (
           <SessionDrawer id={id} onClose={close} onAgain={(session) => void launch({ ...session.spec, name: '' })} />

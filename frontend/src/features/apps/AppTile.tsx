@@ -17,6 +17,7 @@ import {
 } from 'lucide-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import type { Deed, OpenWish } from '@/api/openApp'
 import type { App } from '@/api/types.gen'
 import { formatElapsed } from '@/lib/time'
 import { useNow } from '@/lib/useNow'
@@ -24,7 +25,6 @@ import css from './apps.module.css'
 import { isPort } from './appOrder'
 import { DoorLine, LostDoorLine } from './DoorLine'
 import { OpenForm } from './OpenForm'
-import type { Deed, OpenWish } from './useApps'
 
 const ICONS: [RegExp, LucideIcon][] = [
   [/jupyter|notebook/, NotebookPen],
@@ -73,7 +73,11 @@ export function AppTile({ app, deed, onOpen, onStop, onShut }: AppTileProps) {
         className={css.open}
         disabled={busy}
         aria-expanded={app.dir ? asks : undefined}
-        onClick={() => (app.dir && !ready && !starting ? setAsks(!asks) : open())}
+        onClick={() => {
+          if (app.installable) open({ install: true })
+          else if (app.dir && !ready && !starting) setAsks(!asks)
+          else open()
+        }}
       >
         <span className={css.icon}>
           {starting ? (
@@ -83,7 +87,9 @@ export function AppTile({ app, deed, onOpen, onStop, onShut }: AppTileProps) {
           )}
         </span>
         <span className={css.words}>
-          <span className={css.name}>{app.title}</span>
+          <span className={css.name}>
+            {app.installable && !starting ? t('install', { title: app.title }) : app.title}
+          </span>
           <State app={app} since={deed.since} failed={Boolean(problem)} />
         </span>
       </button>
@@ -103,7 +109,7 @@ export function AppTile({ app, deed, onOpen, onStop, onShut }: AppTileProps) {
         </div>
       ) : (
         <div className={css.tools}>
-          {app.kind === 'web' ? (
+          {app.kind === 'web' && !app.installable ? (
             <Button
               type="text"
               size="small"
@@ -131,6 +137,11 @@ export function AppTile({ app, deed, onOpen, onStop, onShut }: AppTileProps) {
       {app.lostDoor && !asks ? (
         <LostDoorLine door={app.lostDoor} title={app.title} onOpen={() => open(app.lostDoor)} onDismiss={onShut} />
       ) : null}
+      {starting && app.progress ? (
+        <div className={css.installing} title={app.progress} aria-live="polite">
+          {app.progress}
+        </div>
+      ) : null}
       {starting ? <div className={css.progress} role="progressbar" aria-label={t('state.starting')} /> : null}
       {problem && !starting ? (
         <div className={css.problem} role="alert">
@@ -142,7 +153,7 @@ export function AppTile({ app, deed, onOpen, onStop, onShut }: AppTileProps) {
       ) : null}
       {deed.blocked ? (
         <div className={css.blocked}>
-          {t('blocked')}{' '}
+          {deed.unasked ? null : `${t('blocked')} `}
           <a href={deed.blocked} target="_blank" rel="noopener">
             {t('openHere')}
           </a>
@@ -155,8 +166,11 @@ export function AppTile({ app, deed, onOpen, onStop, onShut }: AppTileProps) {
 function State({ app, since, failed }: { app: App; since: number | null; failed: boolean }) {
   const { t } = useTranslation('apps')
   const now = useNow(since !== null)
+  const time = formatElapsed(Math.max(0, now - (since ?? now)))
   if (since !== null)
-    return <span className={css.state}>{t('startingFor', { time: formatElapsed(Math.max(0, now - since)) })}</span>
+    return <span className={css.state}>{t(app.installable ? 'installingFor' : 'startingFor', { time })}</span>
+  if (app.installable && app.state === 'starting') return <span className={css.state}>{t('installing')}</span>
+  if (app.installable && !failed) return <span className={css.state}>{t('installText')}</span>
   const state = failed ? 'failed' : app.state
   return (
     <span className={css.state}>

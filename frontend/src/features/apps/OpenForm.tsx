@@ -1,9 +1,9 @@
 import { Alert, Button, Checkbox, Input, InputNumber } from 'antd'
 import { type FormEvent, useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import type { OpenWish } from '@/api/openApp'
 import type { App } from '@/api/types.gen'
 import css from './apps.module.css'
-import type { OpenWish } from './useApps'
 
 interface OpenFormProps {
   app: App

@@ -1,17 +1,19 @@
 import { Alert, Button, Popconfirm, Tooltip } from 'antd'
 import { ArrowRight, Rocket } from 'lucide-react'
-import { type ReactNode, useEffect, useMemo, useRef } from 'react'
+import { type ReactNode, useEffect, useMemo, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import { firstChoice } from '@/api/environment'
 import { useAgents, useSettings } from '@/api/hooks'
 import type { Folder } from '@/api/types.gen'
 import { PageHeader } from '@/ui/PageHeader'
 import css from './launcher.module.css'
 import { ConfirmStep } from './ConfirmStep'
 import { type Draft, type Step, STEPS } from './draft'
+import { encodeDraft } from './draftUrl'
 import { EnvironmentStep } from './EnvironmentStep'
 import { homeOf } from './home'
 import { useImages } from './useImages'
-import { defaultImage, imageState } from './images'
+import { imageState } from './images'
 import { stepsInError } from './issues'
 import { shownIssues } from './issueText'
 import { NetworkStep } from './NetworkStep'
@@ -31,20 +33,24 @@ const none: never[] = []
 
 interface LauncherPageProps {
   tools?: ReactNode
+  /** What an empty launcher offers above its first step. */
+  start?: ReactNode
   /** The files of a folder, over the launcher. */
   files: (folder: Folder, onClose: () => void) => ReactNode
 }
 
 /** Five steps to a session, in any order, all judged together. */
-export function LauncherPage({ tools, files }: LauncherPageProps) {
+export function LauncherPage({ tools, start, files }: LauncherPageProps) {
   const { t } = useTranslation('launcher')
   const use = useDraft()
   const agents = useAgents().data ?? none
   const { environments, images } = useImages()
   const families = environments.data ?? none
+  const local = agents.find((agent) => agent.local)?.name
   const draft = useMemo<Draft>(
-    () => (use.draft.image === '' && !use.draft.manual ? { ...use.draft, image: defaultImage(families) } : use.draft),
-    [use.draft, families],
+    () =>
+      use.draft.image === '' && !use.draft.manual ? { ...use.draft, image: firstChoice(families, local) } : use.draft,
+    [use.draft, families, local],
   )
   const launch = useLaunch(use.leave)
   const owner = ownerOf(draft, agents)
@@ -84,6 +90,11 @@ export function LauncherPage({ tools, files }: LauncherPageProps) {
             )}
           </div>
           <div className={css.content}>
+            {use.step === 'type' ? (
+              <WhileEmpty key={use.origin} draft={use.draft}>
+                {start}
+              </WhileEmpty>
+            ) : null}
             {use.step === 'type' ? <TypeStep {...props} /> : null}
             {use.step === 'environment' ? <EnvironmentStep {...props} judgement={judgement} /> : null}
             {use.step === 'storage' ? <StorageStep {...props} files={files} /> : null}
@@ -114,6 +125,12 @@ export function LauncherPage({ tools, files }: LauncherPageProps) {
       />
     </div>
   )
+}
+
+/** Shows something if the draft was empty at first. It stays while the first step is filled in: nothing jumps. */
+function WhileEmpty({ draft, children }: { draft: Draft; children: ReactNode }) {
+  const [empty] = useState(() => encodeDraft(draft) === '')
+  return empty ? children : null
 }
 
 interface BarProps {

@@ -2,12 +2,6 @@ import type { Environment, Image } from '@/api/types.gen'
 import { parseBytes } from '@/lib/bytes'
 import { findVersion, normalReference } from '@/api/environment'
 
-/** The image that is offered first: the first installed version, else the first of all. */
-export function defaultImage(environments: readonly Environment[]): string {
-  const versions = environments.flatMap((family) => family.versions)
-  return (versions.find((v) => v.installed) ?? versions[0])?.image ?? ''
-}
-
 export interface ImageState {
   installed: boolean
   /** Bytes on disk when installed, else an estimate of the download; 0 if unknown. */

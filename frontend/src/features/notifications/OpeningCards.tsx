@@ -57,7 +57,9 @@ function Card({ opening }: { opening: Opening }) {
           />
         </div>
       ) : (
-        <div className={css.text}>{blocked ? <Blocked address={blocked} /> : <Progress opening={opening} />}</div>
+        <div className={css.text}>
+          {blocked ? <Blocked address={blocked} unasked={opening.unasked} /> : <Progress opening={opening} />}
+        </div>
       )}
       {opening.since === null ? null : (
         <div className={css.buttons}>
@@ -89,11 +91,11 @@ function Progress({ opening }: { opening: Opening }) {
     : t('appStarting', { time: formatElapsed(Math.max(0, now - opening.since)) })
 }
 
-function Blocked({ address }: { address: string }) {
+function Blocked({ address, unasked }: { address: string; unasked: boolean | undefined }) {
   const { t } = useTranslation('notifications')
   return (
     <>
-      {t('blocked')}{' '}
+      {t(unasked ? 'appReadyNow' : 'blocked')}{' '}
       <a href={address} target="_blank" rel="noopener">
         {t('openHere')}
       </a>

@@ -49,12 +49,13 @@ interface NothingProps {
   state: ListState
   /** How many have failed since one looked. */
   failed: number
+  start: ReactNode
   offer: ReactNode
   onClear: () => void
   onFailed: () => void
 }
 
-function Nothing({ state, failed, offer, onClear, onFailed }: NothingProps) {
+function Nothing({ state, failed, start, offer, onClear, onFailed }: NothingProps) {
   const { t } = useTranslation('sessions')
   if (state.query) {
     return (
@@ -75,6 +76,7 @@ function Nothing({ state, failed, offer, onClear, onFailed }: NothingProps) {
       title={t('empty.liveTitle')}
       text={failed > 0 ? t('state.failed', { count: failed }) : t('empty.liveText')}
     >
+      {start}
       {failed > 0 ? <Button onClick={onFailed}>{t('empty.showFailed')}</Button> : null}
       <Link to="/launcher">
         <Button type="primary">{t('empty.launch')}</Button>
@@ -112,12 +114,14 @@ function useIsMine(): IsMine {
 interface SessionsPageProps {
   /** The session whose detail is open over the list. */
   openId: string | undefined
+  /** What an empty list offers to start with one click. */
+  start?: ReactNode
   /** Stands below the first step that an empty list offers. */
   offer?: ReactNode
 }
 
 /** The list of sessions under a summary of the machine. */
-export function SessionsPage({ openId, offer }: SessionsPageProps) {
+export function SessionsPage({ openId, start, offer }: SessionsPageProps) {
   const { t } = useTranslation('sessions')
   const navigate = useNavigate()
   const client = useQueryClient()
@@ -214,6 +218,7 @@ export function SessionsPage({ openId, offer }: SessionsPageProps) {
             <Nothing
               state={state}
               failed={failed}
+              start={start}
               offer={offer}
               onClear={() => changeList({ query: '' })}
               onFailed={() => changeList({ state: 'finished', type: 'all' })}

@@ -137,6 +137,19 @@ export function usePersonSections(
           ),
         },
         {
+          name: 'openApps',
+          label: t('openApps.label'),
+          text: t('openApps.text'),
+          control: (
+            <Switch
+              aria-label={t('openApps.label')}
+              disabled={locked('openApps')}
+              checked={settings.openApps}
+              onChange={(openApps) => save({ openApps })}
+            />
+          ),
+        },
+        {
           name: 'autostart',
           label: t('autostart.label'),
           text: t('autostart.text'),
