@@ -59,7 +59,7 @@ describe('an app that the image lacks', () => {
   it('is installed with one click, shows how far it is, and is opened by a link', async () => {
     const { open, sent, end } = installing('Downloading jupyterlab-4.5.whl (12 MB)')
     const { look } = show()
-    await userEvent.click(await screen.findByRole('button', { name: /^Install JupyterLab Not in the image/ }))
+    await userEvent.click(await screen.findByRole('button', { name: /^Install JupyterLab\s*Not in the image/ }))
     await look()
     expect(await screen.findByText('Downloading jupyterlab-4.5.whl (12 MB)')).toBeInTheDocument()
     expect(screen.getByText(/^Installing… /)).toBeInTheDocument()

@@ -42,7 +42,7 @@ function tabs() {
 function answers(change: Record<string, unknown> = {}) {
   return serve({
     'GET /api/v1/environments': environments,
-    'POST /api/v1/sessions/preview': preview(),
+    'POST /api/v1/preview': preview(),
     'POST /api/v1/sessions': launched,
     'GET /api/v1/sessions/aaaaaaaaaaaa/apps': [lab],
     'POST /api/v1/sessions/aaaaaaaaaaaa/apps/jupyterlab/open': { app: lab, url: address, windowed: false },
@@ -121,7 +121,7 @@ describe('quick start', () => {
     await becomes(client, { status: 'RUNNING' })
     unmount()
     expect(sent.some((s) => s.path.endsWith('/apps'))).toBe(false)
-    answers({ 'POST /api/v1/sessions/preview': preview({ wait: { message: 'Needs 2 CPUs.' } as Preview['wait'] }) })
+    answers({ 'POST /api/v1/preview': preview({ wait: { message: 'Needs 2 CPUs.' } as Preview['wait'] }) })
     show()
     await screen.findByText('Waits: Needs 2 CPUs.')
     await userEvent.click(screen.getByRole('button', { name: /^JupyterLab here/ }))
@@ -129,11 +129,11 @@ describe('quick start', () => {
   })
 
   it('names the other machine, and offers nothing that would be refused', async () => {
-    answers({ 'POST /api/v1/sessions/preview': preview({ agent: 'lab', image: undefined }) })
+    answers({ 'POST /api/v1/preview': preview({ agent: 'lab', image: undefined }) })
     const { unmount } = show()
     await screen.findByRole('button', { name: /^JupyterLab on lab.*Downloads the image first/ })
     unmount()
-    answers({ 'POST /api/v1/sessions/preview': preview({ errors: [{ field: 'image' }] as Preview['errors'] }) })
+    answers({ 'POST /api/v1/preview': preview({ errors: [{ field: 'image' }] as Preview['errors'] }) })
     show()
     await waitFor(() => expect(screen.queryByRole('region', { name: 'Quick start' })).not.toBeInTheDocument())
   })
