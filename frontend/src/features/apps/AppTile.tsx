@@ -107,9 +107,9 @@ export function AppTile({ app, deed, onOpen, onStop, onShut }: AppTileProps) {
             />
           )}
         </div>
-      ) : (
+      ) : app.installable ? null : (
         <div className={css.tools}>
-          {app.kind === 'web' && !app.installable ? (
+          {app.kind === 'web' ? (
             <Button
               type="text"
               size="small"

@@ -1,5 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { Button } from 'antd'
+import { Button, Flex } from 'antd'
 import { Inbox, SearchX } from 'lucide-react'
 import { useCallback, useEffect, useMemo, useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -77,11 +77,13 @@ function Nothing({ state, failed, start, offer, onClear, onFailed }: NothingProp
       text={failed > 0 ? t('state.failed', { count: failed }) : t('empty.liveText')}
     >
       {start}
-      {failed > 0 ? <Button onClick={onFailed}>{t('empty.showFailed')}</Button> : null}
-      <Link to="/launcher">
-        <Button type="primary">{t('empty.launch')}</Button>
-      </Link>
-      {offer}
+      <Flex wrap gap={8} justify="center">
+        {failed > 0 ? <Button onClick={onFailed}>{t('empty.showFailed')}</Button> : null}
+        <Link to="/launcher">
+          <Button type="primary">{t('empty.launch')}</Button>
+        </Link>
+        {offer}
+      </Flex>
     </EmptyState>
   )
 }

@@ -122,7 +122,8 @@ function NewTile({ offer, preview, busy, onPress }: NewTileProps) {
       kind={offer.kind}
       icon={NotebookPen}
       label={away ? t('on', { app, machine: away }) : t('here', { app })}
-      text={[environmentTitle(environments, offer.spec.image), resourcesText(offer)].join(' · ')}
+      text={environmentTitle(environments, offer.spec.image)}
+      resources={resourcesText(offer)}
       more={outlook}
       busy={busy === offer.key}
       disabled={busy !== undefined}
@@ -152,7 +153,8 @@ function Tile({ offer, busy, review, onPress }: TileProps) {
       kind={kind}
       icon={kind === 'last' ? NotebookPen : offer.jupyter ? Pin : SquareTerminal}
       label={name}
-      text={[environment, resourcesText(offer)].join(' · ')}
+      text={environment}
+      resources={resourcesText(offer)}
       more={offer.count > 1 ? `${more} · ${t('many', { count: offer.count })}` : more}
       busy={busy === offer.key}
       disabled={busy !== undefined}
@@ -177,6 +179,7 @@ interface FrameProps {
   icon: LucideIcon
   label: string
   text: string
+  resources: string
   more: string
   busy: boolean
   disabled: boolean
@@ -184,7 +187,7 @@ interface FrameProps {
   children?: React.ReactNode
 }
 
-function Frame({ kind, icon, label, text, more, busy, disabled, onPress, children }: FrameProps) {
+function Frame({ kind, icon, label, text, resources, more, busy, disabled, onPress, children }: FrameProps) {
   const Icon = busy ? LoaderCircle : icon
   return (
     <div className={css.tile} data-offer={kind}>
@@ -197,7 +200,8 @@ function Frame({ kind, icon, label, text, more, busy, disabled, onPress, childre
           <span className={css.line} title={text}>
             {text}
           </span>
-          <span className={css.line}>{more}</span>
+          <span className={css.line}>{resources}</span>
+          <span className={css.more}>{more}</span>
         </span>
       </button>
       {children}
