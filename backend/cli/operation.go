@@ -445,8 +445,15 @@ func (p *program) stateDetail(s api.Session) string {
 		return text
 	case s.Pull != nil:
 		return fmt.Sprintf("%d of %s", s.Pull.LayersDone, plural(s.Pull.Layers, "layer", "layers"))
+	}
+	deadline, announced := s.Deadline()
+	switch {
+	case announced:
+		return "ends in " + span(deadline.ExpiresAt.Sub(p.Now())) + " unless kept: slipway keep " + s.Name + " 4h"
 	case len(s.Warnings) > 0:
 		return s.Warnings[len(s.Warnings)-1].Title
+	case deadline != nil:
+		return "ends in " + span(deadline.ExpiresAt.Sub(p.Now()))
 	}
 	return ""
 }

@@ -141,12 +141,30 @@ func (p sessionCommands) remindCommand() *cobra.Command {
 }
 
 func (p sessionCommands) keepCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "keep SESSION TIME", Short: "Keep an idle session, for example for 4h"}
+	cmd := &cobra.Command{Use: "keep SESSION TIME", Short: "Keep an idle session, for example for 4h",
+		Long: `Keep protects a session from its idle checks and its maximum lifetime. TIME is a length of
+time from 1m to 30d, or tomorrow: until 9 o'clock in the morning. 0 removes the protection.`}
 	return changes(p.program, cmd, route.Keep,
-		func(length string) api.KeepRequest { return api.KeepRequest{For: length} },
+		func(length string) api.KeepRequest {
+			if length == "tomorrow" {
+				length = p.untilTomorrow().String()
+			}
+			return api.KeepRequest{For: length}
+		},
 		func(w io.Writer, s api.Session) {
+			if s.KeepUntil == nil {
+				fmt.Fprintf(w, "%s is no longer kept.\n", s.Name)
+				return
+			}
 			fmt.Fprintf(w, "%s is kept until %s.\n", s.Name, p.moment(s.KeepUntil))
 		})
+}
+
+// untilTomorrow is how long it is until 9 o'clock of the next day, in whole minutes.
+func (p *program) untilTomorrow() session.Duration {
+	now := p.Now()
+	morning := time.Date(now.Year(), now.Month(), now.Day()+1, 9, 0, 0, 0, now.Location())
+	return session.Duration(morning.Sub(now).Round(time.Minute))
 }
 
 func (p sessionCommands) idleCommand() *cobra.Command {

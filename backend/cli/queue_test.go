@@ -181,6 +181,23 @@ func TestQueueTablesSayWhatAPersonNeeds(t *testing.T) {
 			golden(t, name, got.stdout)
 		})
 	}
+	t.Run("and when a session ends, and how it is kept", func(t *testing.T) {
+		ends := newPlane(t)
+		ends.sessions = sampleSessions()[2:3]
+		for want, warnings := range map[string][]session.Warning{
+			"ends in 9m 0s\n": nil,
+			"ends in 9m 0s unless kept: slipway keep train-a 4h\n": {{Code: session.CodeIdleNetwork, Title: "x"}},
+		} {
+			ends.sessions[0].Idle = []session.IdleCheck{{Checker: session.CheckNetwork, State: session.IdleIdle,
+				ExpiresAt: pointer(noon.Add(9 * time.Minute))}}
+			ends.sessions[0].Warnings = warnings
+			for _, command := range [][]string{{"ps"}, {"show", "train-a"}} {
+				if got := ends.run(t, command...).stdout; !strings.Contains(got, want) {
+					t.Errorf("%v says\n%s, not %q", command, got, want)
+				}
+			}
+		}
+	})
 	t.Run("and a wait reads the same in show and ps", func(t *testing.T) {
 		waits := newPlane(t)
 		waits.sessions = sampleQueue()[:1]
@@ -460,6 +477,8 @@ func TestPriorityKeepAndPresetsAreAskedFor(t *testing.T) {
 		{[]string{"resize", "waiting-one", "none"}, `PATCH /api/v1/sessions/abc1wait0000 {"accelerator":{}}`,
 			"waiting-one asks for 1 CPU, 0 B.\n"},
 		{[]string{"keep", "train-a", "4h"}, `POST /api/v1/sessions/def3run00000/keep {"for":"4h"}`,
+			"train-a is kept until 2026-05-01 16:00:00 (in 4h 0m).\n"},
+		{[]string{"keep", "train-a", "tomorrow"}, `POST /api/v1/sessions/def3run00000/keep {"for":"21h"}`,
 			"train-a is kept until 2026-05-01 16:00:00 (in 4h 0m).\n"},
 		{[]string{"preset", "save", "Mine", "--cpu", "2", "--mem", "8g", "--gpu", "1"},
 			`POST /api/v1/presets {"name":"Mine","resources":{"cpu":2,"memory":8589934592},` +

@@ -93,7 +93,7 @@ func failures() []Act {
 	return []Act{diverged(), batch("image-mistyped", "pytorch/pytorhc:2.5", "python train.py"), tooLarge, tooSlow}
 }
 
-// forgotten is about to be reclaimed: the warning begins a minute and a half after its start.
+// forgotten is about to be reclaimed: the warning begins a minute after its start.
 func forgotten() Act { return unused("forgotten", 2*time.Minute) }
 
 // abandoned is reclaimed after a minute.

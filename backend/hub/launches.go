@@ -34,7 +34,7 @@ type LaunchRequest struct {
 
 // Launch launches a session and adds it to the recents. A repeated request with the same key returns the same session.
 func (l *launches) Launch(ctx context.Context, req LaunchRequest) (session.Session, error) {
-	s, err := l.launch(ctx, req)
+	s, err := l.launch(ctx, req, "")
 	if err != nil {
 		return session.Session{}, err
 	}
@@ -42,7 +42,8 @@ func (l *launches) Launch(ctx context.Context, req LaunchRequest) (session.Sessi
 	return s, nil
 }
 
-func (l *launches) launch(ctx context.Context, req LaunchRequest) (session.Session, error) {
+// launch launches one session, together with those of the same id of a launch.
+func (l *launches) launch(ctx context.Context, req LaunchRequest, together session.ID) (session.Session, error) {
 	if id := locked(l.shared, func() session.ID { return l.keys.movedTo(req.Key) }); id != "" {
 		s, _, err := l.Get(ctx, string(id))
 		return s, err
@@ -62,7 +63,8 @@ func (l *launches) launch(ctx context.Context, req LaunchRequest) (session.Sessi
 	}
 	defer release()
 	// an agent on another machine decides ByAdmin itself
-	launch := session.LaunchRequest{Key: req.Key, Owner: owner, Spec: req.Spec, ByAdmin: true}
+	launch := session.LaunchRequest{Key: req.Key, Owner: owner, Spec: req.Spec, ByAdmin: true,
+		Launch: together}
 	if req.Spec.Agent == "" {
 		launch.Floats = &session.Floats{Group: req.Spec.Group}
 	}
@@ -117,12 +119,20 @@ func (l *launches) LaunchMany(ctx context.Context, req LaunchRequest, count int)
 	}
 	outcomes := make([]Launched, count)
 	remembered := false
+	var together session.ID
+	if count > 1 {
+		together = session.NewID()
+	}
 	for i := range outcomes {
 		one := LaunchRequest{Key: session.Numbered(req.Key, "/", i, count), Spec: req.Spec, Owner: req.Owner}
 		one.Spec.Name = session.Numbered(req.Spec.Name, "-", i, count)
-		s, err := l.launch(ctx, one)
+		s, err := l.launch(ctx, one, together)
 		outcomes[i] = Launched{Session: s, Err: err}
-		if err == nil && !remembered {
+		if err != nil {
+			continue
+		}
+		together = cmp.Or(s.Launch, together) // that of the first request, if this one repeats it
+		if !remembered {
 			l.addRecent(ctx, req, count, s)
 			remembered = true
 		}

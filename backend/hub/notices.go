@@ -111,7 +111,7 @@ func (nt *notices) followNotices(ctx context.Context) {
 		case event.Removed != "":
 			judge.Forget(session.ID(event.Removed))
 		case event.Session != nil && event.Session.LastHeard == nil &&
-			(event.Session.Owner == nt.owner || event.Session.Reminder):
+			(nt.isOwn(event.Session) || event.Session.Reminder):
 			choices := nt.person.Settings()
 			judge.Speak(choices.Language)
 			n := judge.See(&event.Session.Session, nt.now())
@@ -142,6 +142,14 @@ func (a allowed) more(agent string, now time.Time) bool {
 	of.count++
 	a[agent] = of
 	return of.count <= mostNotices
+}
+
+// isOwn reports whether a session is the user's own, whose name on its machine may differ.
+func (nt *notices) isOwn(s *Session) bool {
+	nt.mu.Lock()
+	defer nt.mu.Unlock()
+	home := nt.homes[s.ID]
+	return home != nil && nt.personAt(home, s.Owner) == ""
 }
 
 func (nt *notices) isLocal(id session.ID) bool {

@@ -82,6 +82,32 @@ func TestWhatNoDesktopShowsIsLeftToThePages(t *testing.T) {
 	})
 }
 
+// TestOnesOwnSessionsElsewhereAreTold has the user be known by another name on another machine.
+func TestOnesOwnSessionsElsewhereAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, agent := &desktop{}, hubtest.New("lab")
+		agent.Owner = "ada.lovelace"
+		h, err := hub.Open(hub.Config{Members: []hub.Member{{Name: "lab", Agent: agent.Agent()}},
+			Shelf: &hubtest.Shelf{}, Settings: noSettings(t), Notifier: d, Owner: "ada"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		go h.Run(t.Context())
+		for id, owner := range map[session.ID]string{"aaaaaaaaaaaa": "ada.lovelace", "bbbbbbbbbbbb": "ada"} {
+			s := session.Session{ID: id, Name: owner, Owner: owner, Status: session.Running,
+				Spec: session.Spec{Type: session.Batch}, CreatedAt: time.Now()}
+			agent.Put(s)
+			synctest.Wait()
+			s.Status, s.Result = session.Terminated, session.ResultSuccess
+			agent.Put(s)
+			synctest.Wait()
+		}
+		if len(d.shown) != 1 || d.shown[0].Title != `"ada.lovelace" has finished` {
+			t.Errorf("shown %+v", d.shown)
+		}
+	})
+}
+
 // muteDesktop answers nothing.
 type muteDesktop struct{ desktop }
 

@@ -200,6 +200,12 @@ func TestLaunchesAreSpreadAndNamed(t *testing.T) {
 		outcomes[1].Session.Name != "train-2" {
 		t.Fatalf("%+v, %v", outcomes, err)
 	}
+	if first := outcomes[0].Session.Launch; first == "" || outcomes[1].Session.Launch != first {
+		t.Errorf("the launches are %q and %q, want one", first, outcomes[1].Session.Launch)
+	}
+	if alone := launch(t, w, spec("a:1")); alone.Launch != "" {
+		t.Errorf("what is launched alone has the launch %q", alone.Launch)
+	}
 	t.Run("random names without one", func(t *testing.T) {
 		outcomes, err := w.LaunchMany(t.Context(), hub.LaunchRequest{Spec: session.Spec{Image: "a:1"}}, 2)
 		if err != nil || outcomes[0].Session.Name == "" || outcomes[0].Session.Name == outcomes[1].Session.Name {
@@ -218,7 +224,7 @@ func TestLaunchesAreSpreadAndNamed(t *testing.T) {
 		w.agents[0].Refuse("train-2", nil)
 		again, err := w.LaunchMany(t.Context(), req, 3)
 		if err != nil || again[1].Err != nil || again[0].Session.ID != first[0].Session.ID ||
-			w.agents[0].Launches() != 3 {
+			again[1].Session.Launch != first[0].Session.Launch || w.agents[0].Launches() != 3 {
 			t.Fatalf("%+v, %v, %d launches", again, err, w.agents[0].Launches())
 		}
 	})

@@ -21,9 +21,11 @@ const (
 	typing = 5 * time.Minute
 )
 
-// Warning is how long before the end by a limit a session is warned: ten minutes, at most a quarter of the limit.
+// Warning is how long before the end by a limit a session is warned: a quarter of the limit, but at most ten minutes
+// and at least one, or half of the limit if that is shorter.
 func Warning(limit session.Duration) time.Duration {
-	return min(longestWarning, time.Duration(limit)/4)
+	length := time.Duration(limit)
+	return min(longestWarning, max(length/4, min(length/2, time.Minute)))
 }
 
 // Facts is what is known of a session at the time of a judgement, in wall clock times.

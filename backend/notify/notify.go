@@ -1,5 +1,5 @@
 // Package notify shows notifications on the desktop: a batch session has ended, a session that waited runs, an idle one
-// is about to be reclaimed. [Judge] decides what to show, and [Desktop] shows it, if there is a desktop.
+// is about to be reclaimed or was. [Judge] decides what to show, and [Desktop] shows it, if there is a desktop.
 package notify
 
 import (
@@ -11,7 +11,7 @@ import (
 )
 
 // Notice is a notification in the user's language: a batch session has ended, one that waited runs, or an idle one is
-// about to be reclaimed.
+// about to be reclaimed or was.
 type Notice struct {
 	Session session.ID `json:"session"` // its id
 	Title   string     `json:"title"`
@@ -49,7 +49,8 @@ type seen struct {
 func NewJudge(sessions []session.Session) *Judge {
 	j := &Judge{known: map[session.ID]seen{}}
 	for i := range sessions {
-		j.known[sessions[i].ID] = seen{sessions[i].Status, expires(&sessions[i]) != nil}
+		_, announced := sessions[i].Deadline()
+		j.known[sessions[i].ID] = seen{sessions[i].Status, announced}
 	}
 	return j
 }
@@ -63,16 +64,14 @@ func (j *Judge) Forget(id session.ID) { delete(j.known, id) }
 // See returns a notice about the new state of a session, or nil.
 func (j *Judge) See(s *session.Session, now time.Time) *Notice {
 	before := j.known[s.ID]
-	deadline := expires(s)
-	j.known[s.ID] = seen{s.Status, deadline != nil}
+	deadline, announced := s.Deadline()
+	j.known[s.ID] = seen{s.Status, announced}
 	if !s.Status.Live() {
 		delete(j.known, s.ID)
 	}
 	switch {
-	case s.Status == before.status && deadline != nil && !before.warned:
-		minutes := max(1, int(deadline.Sub(now).Round(time.Minute)/time.Minute))
-		n := notice(s, now, j.say(`"%s" is idle and about to end`, "유휴 세션 %s이(가) 곧 종료됩니다", s.Name),
-			j.say("It will be reclaimed in %d min unless you use or keep it.", "사용하거나 보호하지 않으면 %d분 뒤에 회수됩니다.", minutes))
+	case s.Status == before.status && announced && !before.warned:
+		n := notice(s, now, j.say(`"%s" is about to end`, "%s 세션이 곧 종료됩니다", s.Name), j.ends(deadline, now))
 		n.Urgent = true
 		return n
 	case s.Status == before.status:
@@ -81,6 +80,8 @@ func (j *Judge) See(s *session.Session, now time.Time) *Notice {
 		return j.runs(s, now)
 	case !s.Status.Live() && s.Spec.Type == session.Batch && before.status != "":
 		return notice(s, now, j.ended(s), j.why(s))
+	case !s.Status.Live() && s.Error != nil && s.Error.Code == session.CodeReclaimed && before.status != "":
+		return notice(s, now, j.say(`"%s" has ended`, "%s 세션이 종료되었습니다", s.Name), j.why(s))
 	}
 	return nil
 }
@@ -106,19 +107,23 @@ func notice(s *session.Session, now time.Time, title, text string) *Notice {
 	return &Notice{Session: s.ID, Title: title, Text: clip(session.Printable(text), longestText), At: now}
 }
 
-// expires returns when an idle session is reclaimed, or nil if it is not idle.
-func expires(s *session.Session) *time.Time {
-	if s.Status != session.Running {
-		return nil
+// ends says when and why a session is reclaimed.
+func (j *Judge) ends(deadline *session.IdleCheck, now time.Time) string {
+	left := max(0, deadline.ExpiresAt.Sub(now)).Round(time.Minute)
+	minutes := int(left / time.Minute)
+	switch {
+	case deadline.Checker == session.CheckLifetime && minutes == 0:
+		return j.say("Its maximum lifetime ends in less than a minute. Keep it if you still need it.",
+			"1분 안에 최대 수명에 도달합니다. 아직 필요하면 보호하세요.")
+	case deadline.Checker == session.CheckLifetime:
+		return j.say("Its maximum lifetime ends in %d min. Keep it if you still need it.",
+			"%d분 뒤에 최대 수명에 도달합니다. 아직 필요하면 보호하세요.", minutes)
+	case minutes == 0:
+		return j.say("It is idle and will be reclaimed in less than a minute unless you use or keep it.",
+			"사용하거나 보호하지 않으면 1분 안에 회수됩니다.")
 	}
-	var first *time.Time
-	for _, check := range s.Idle {
-		if check.State == session.IdleIdle && check.ExpiresAt != nil &&
-			(first == nil || check.ExpiresAt.Before(*first)) {
-			first = check.ExpiresAt
-		}
-	}
-	return first
+	return j.say("It is idle and will be reclaimed in %d min unless you use or keep it.",
+		"사용하거나 보호하지 않으면 %d분 뒤에 회수됩니다.", minutes)
 }
 
 func (j *Judge) say(english, korean string, args ...any) string {

@@ -99,14 +99,27 @@ func TestWhatEndedBeforeItWasHeardOfIsNoNews(t *testing.T) {
 	}
 }
 
-func TestAnIdleSessionIsAnnouncedOnceForEachCountdown(t *testing.T) {
+// counts returns a running session with a check that ends it after a time, announced or not.
+func counts(checker session.IdleChecker, left time.Duration, announced bool) session.Session {
 	s := started(interactive(""), time.Second)
+	deadline := begin.Add(left)
+	s.Idle = []session.IdleCheck{{State: session.IdleActive, Checker: session.CheckNetwork},
+		{Checker: checker, State: session.IdleIdle, ExpiresAt: &deadline}}
+	if announced {
+		s.Warnings = []session.Warning{{Code: checker.Code()}}
+	}
+	return s
+}
+
+func TestAnEndIsAnnouncedOnceForEachCountdown(t *testing.T) {
+	s, idle := counts(session.CheckUse, time.Hour, false), counts(session.CheckUse, 10*time.Minute, true)
 	j := NewJudge([]session.Session{s})
-	deadline := begin.Add(10 * time.Minute)
-	idle := s
-	idle.Idle = []session.IdleCheck{{State: session.IdleActive}, {State: session.IdleIdle, ExpiresAt: &deadline}}
+	if early := j.See(&s, begin); early != nil {
+		t.Fatalf("told %+v of an end that is not announced", early)
+	}
 	first := j.See(&idle, begin)
-	if first == nil || !first.Urgent || first.Text != "It will be reclaimed in 10 min unless you use or keep it." {
+	if first == nil || !first.Urgent || title(first) != `"bert" is about to end` ||
+		first.Text != "It is idle and will be reclaimed in 10 min unless you use or keep it." {
 		t.Fatalf("told %+v", first)
 	}
 	if again := j.See(&idle, begin.Add(time.Minute)); again != nil {
@@ -118,5 +131,30 @@ func TestAnIdleSessionIsAnnouncedOnceForEachCountdown(t *testing.T) {
 	j.Speak("ko")
 	if second := j.See(&idle, begin); second == nil || second.Text != "사용하거나 보호하지 않으면 10분 뒤에 회수됩니다." {
 		t.Fatalf("the second countdown was told as %+v", second)
+	}
+}
+
+func TestAnAnnouncementSaysWhatEndsTheSession(t *testing.T) {
+	for want, s := range map[string]session.Session{
+		"Its maximum lifetime ends in less than a minute. Keep it if you still need it.": counts(session.CheckLifetime,
+			20*time.Second, true),
+		"Its maximum lifetime ends in 5 min. Keep it if you still need it.": counts(session.CheckLifetime,
+			5*time.Minute, true),
+		"It is idle and will be reclaimed in less than a minute unless you use or keep it.": counts(session.CheckUse,
+			20*time.Second, true),
+	} {
+		running := started(interactive(""), time.Second)
+		if got := NewJudge([]session.Session{running}).See(&s, begin); got == nil || got.Text != want {
+			t.Errorf("told %+v, want %q", got, want)
+		}
+	}
+}
+
+func TestASessionThatWasReclaimedIsNews(t *testing.T) {
+	s := started(interactive(""), time.Second)
+	j := NewJudge([]session.Session{s})
+	s.Status, s.Error = session.Terminated, &session.Cause{Code: session.CodeReclaimed, Message: "No activity for 2h."}
+	if got := j.See(&s, begin); title(got) != `"bert" has ended` || got.Text != "No activity for 2h." {
+		t.Errorf("told %+v", got)
 	}
 }

@@ -116,6 +116,7 @@ type LaunchRequest struct {
 	Floats  *Floats  `json:"floats,omitempty"` // as in [Move]
 	Tags    []string `json:"tags,omitempty"`
 	From    ID       `json:"from,omitempty"` // of [Queue].Accept: the session in whose place it is
+	Launch  ID       `json:"launch,omitempty"` // see [Resolved]
 }
 
 // Filter selects sessions. The zero filter selects all of them.

@@ -1,6 +1,9 @@
 package session
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // IdlePolicy is when an idle session is reclaimed. A zero field is off.
 type IdlePolicy struct {
@@ -62,6 +65,35 @@ const (
 	CheckNetwork  IdleChecker = "network"
 	CheckUse      IdleChecker = "utilization"
 )
+
+// Code is the code of the warning that this checker is about to reclaim a session.
+func (c IdleChecker) Code() Code {
+	switch c {
+	case CheckLifetime:
+		return CodeIdleLifetime
+	case CheckNetwork:
+		return CodeIdleNetwork
+	}
+	return CodeIdleUtilization
+}
+
+// Deadline returns the idle check that reclaims a running session first if nothing changes, and whether its end is
+// announced. It is nil if no check counts down: the end by a check of activity moves while the session is used.
+func (s *Session) Deadline() (first *IdleCheck, announced bool) {
+	if s.Status != Running {
+		return nil, false
+	}
+	for i, check := range s.Idle {
+		counts := check.ExpiresAt != nil && (check.State == IdleIdle ||
+			check.State == IdleActive && check.Checker != CheckNetwork)
+		if counts && (first == nil || check.ExpiresAt.Before(*first.ExpiresAt)) {
+			first = &s.Idle[i]
+		}
+	}
+	announced = first != nil &&
+		slices.ContainsFunc(s.Warnings, func(w Warning) bool { return w.Code == first.Checker.Code() })
+	return first, announced
+}
 
 // IdleState is the result of a checker.
 type IdleState string

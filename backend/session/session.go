@@ -44,6 +44,7 @@ type Resolved struct {
 	DependsOn []ID   `json:"dependsOn"`         // Spec.After as it was understood
 	Pinned    string `json:"pinned,omitempty"`  // its image by digest, as found in preparation
 	ByAdmin   bool   `json:"byAdmin,omitempty"` // an admin launched it: it may use every image and registry login
+	Launch    ID     `json:"launch,omitempty"`  // of sessions that were launched together; empty: it was alone
 }
 
 // Progress describes a session while it waits, starts and runs.

@@ -93,7 +93,7 @@ func Fields() []Field {
 			"the text runs at once, if it has several lines, or never.", "runs", "several", "never"),
 		on("terminalReader", "SLIPWAY_TERMINAL_READER", false, "Support screen readers in terminals."),
 		on("notifications", "SLIPWAY_NOTIFICATIONS", true, "Send a desktop or browser notification when a batch "+
-			"session ends, a waiting session starts, or an idle session is about to be reclaimed."),
+			"session ends, a waiting session starts, or a session is about to be reclaimed or was."),
 		{Name: "keepHome", Env: "SLIPWAY_KEEP_HOME", Kind: Text, Rule: lengthRule, Example: "30d", Default: "0",
 			Text: "Keep home directories as folders until unused for this long. 0: delete them with their sessions."},
 		on("openApps", "SLIPWAY_OPEN_APPS", true,

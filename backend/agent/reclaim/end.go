@@ -12,11 +12,8 @@ import (
 	"slipway/backend/session"
 )
 
-// idleCodes are the codes of the warnings that a session is about to be reclaimed.
-var idleCodes = map[session.IdleChecker]session.Code{
-	session.CheckLifetime: session.CodeIdleLifetime,
-	session.CheckNetwork:  session.CodeIdleNetwork,
-	session.CheckUse:      session.CodeIdleUtilization,
+func checkers() []session.IdleChecker {
+	return []session.IdleChecker{session.CheckLifetime, session.CheckNetwork, session.CheckUse}
 }
 
 const (
@@ -29,7 +26,7 @@ func (w *Watch) announce(ctx context.Context, s session.Session, verdicts []idle
 	wanted := map[session.Code]session.Warning{}
 	for _, v := range verdicts {
 		if v.Warn {
-			code := idleCodes[v.Check.Checker]
+			code := v.Check.Checker.Code()
 			wanted[code] = session.Warning{Code: code, Title: "About to be reclaimed",
 				Text: fmt.Sprintf("It is ended as %s at %s UTC unless it is kept. %s", v.Reason,
 					v.Check.ExpiresAt.UTC().Format("15:04:05"), v.Check.Message)}
@@ -37,7 +34,8 @@ func (w *Watch) announce(ctx context.Context, s session.Session, verdicts []idle
 		}
 	}
 	var over []session.Code
-	for _, code := range idleCodes {
+	for _, checker := range checkers() {
+		code := checker.Code()
 		told := slices.ContainsFunc(s.Warnings, func(w session.Warning) bool { return w.Code == code })
 		_, still := wanted[code]
 		switch {
@@ -125,8 +123,8 @@ func (w *Watch) Keep(_ context.Context, id session.ID, length session.Duration) 
 		if length > 0 {
 			d.KeepUntil = new(d.Now.Add(time.Duration(length)))
 		}
-		for _, code := range idleCodes {
-			d.Unwarn(code, "")
+		for _, checker := range checkers() {
+			d.Unwarn(checker.Code(), "")
 		}
 		return nil
 	})

@@ -304,8 +304,8 @@ func (w *Watch) Resume(now, last gpu.Moment, live []session.Session) error {
 // resumeWarnings restores from the warnings since when ends are announced.
 func (k *watchedSession) resumeWarnings(warnings []session.Warning) {
 	for _, warning := range warnings {
-		for checker, code := range idleCodes {
-			if warning.Code == code {
+		for _, checker := range checkers() {
+			if warning.Code == checker.Code() {
 				k.announced[checker] = warning.At
 			}
 		}

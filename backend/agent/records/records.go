@@ -125,9 +125,12 @@ func NewSession(req session.LaunchRequest, id session.ID, agent string, at time.
 	if spec.Priority != nil {
 		priority = *spec.Priority
 	}
+	if !session.ValidID(string(req.Launch)) {
+		req.Launch = ""
+	}
 	return session.Session{
 		ID: id, Name: spec.Name, Owner: req.Owner, Agent: agent, Spec: spec,
-		Resolved: session.Resolved{Priority: priority, ByAdmin: req.ByAdmin},
+		Resolved: session.Resolved{Priority: priority, ByAdmin: req.ByAdmin, Launch: req.Launch},
 		Status:   session.Pending, End: session.End{Result: session.ResultUndefined}, CreatedAt: at,
 	}
 }

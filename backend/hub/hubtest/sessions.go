@@ -109,8 +109,8 @@ func (a *sessions) launch(ctx context.Context, req session.LaunchRequest) (sessi
 	}
 	s := session.Session{ID: session.NewID(), Name: cmp.Or(req.Spec.Name, session.RandomName()), Owner: req.Owner,
 		Spec: p.Spec, Status: session.Pending, End: session.End{Result: session.ResultUndefined}, CreatedAt: time.Now(),
-		Resolved: session.Resolved{Priority: session.DefaultPriority}, Move: session.Move{Floats: req.Floats},
-		Tags: req.Tags}
+		Resolved: session.Resolved{Priority: session.DefaultPriority, Launch: req.Launch},
+		Move:     session.Move{Floats: req.Floats}, Tags: req.Tags}
 	if req.Spec.Priority != nil {
 		s.Priority = *req.Spec.Priority
 	}

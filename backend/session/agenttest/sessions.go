@@ -108,7 +108,7 @@ func caseLife(s *suite) {
 }
 
 func caseKey(s *suite) {
-	req := session.LaunchRequest{Key: rand.Text(),
+	req := session.LaunchRequest{Key: rand.Text(), Launch: session.NewID(),
 		Spec: s.spec(session.Spec{Name: "key-" + suffix(), Type: session.Batch, Command: "true"})}
 	const callers = 8
 	var ids [callers]session.ID
@@ -126,6 +126,9 @@ func caseKey(s *suite) {
 	s.note(ids[0])
 	s.awaitEnd(ids[0])
 	again := must(s, with(s.agent.Launch, req))
+	if again.Launch != req.Launch {
+		s.Errorf("it belongs to the launch %q, want %q", again.Launch, req.Launch)
+	}
 	found := 0
 	for _, x := range must(s, with(s.agent.List, session.Filter{})) {
 		if x.Name == req.Spec.Name {
