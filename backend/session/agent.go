@@ -115,7 +115,7 @@ type LaunchRequest struct {
 	ByAdmin bool     `json:"byAdmin,omitempty"`
 	Floats  *Floats  `json:"floats,omitempty"` // as in [Move]
 	Tags    []string `json:"tags,omitempty"`
-	From    ID       `json:"from,omitempty"` // of [Queue].Accept: the session in whose place it is
+	From    ID       `json:"from,omitempty"`   // of [Queue].Accept: the session in whose place it is
 	Launch  ID       `json:"launch,omitempty"` // see [Resolved]
 }
 

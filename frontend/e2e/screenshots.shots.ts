@@ -63,7 +63,7 @@ describe('the pictures of the documentation', () => {
   it('are made', async () => {
     await theme('light')
     const page = await browser.page(program)
-    // Cards of notices lie over what is to be seen.
+    // Notifications take room of what is to be seen.
     const dismiss = async () => {
       for (const button of await page.getByRole('button', { name: /^Dismiss/ }).all())
         await button.click().catch(() => undefined)

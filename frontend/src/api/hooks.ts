@@ -5,7 +5,7 @@ import {
   type UseMutationResult,
   type UseQueryResult,
 } from '@tanstack/react-query'
-import { useCallback } from 'react'
+import { useCallback, useMemo } from 'react'
 
 import type { SessionBook, UsageBook } from './book'
 import { ApiProblem, call } from './client'
@@ -78,6 +78,15 @@ export function useSession(id: string): { session: Session | undefined; query: U
     staleTime: Infinity,
   })
   return { session: known ?? query.data, query }
+}
+
+/** Whether a session is one's own, on the machine that it is on. */
+export function useIsMine(): (session: { agent: string; owner: string }) => boolean {
+  const agents = useAgents().data
+  return useMemo(() => {
+    const names = new Map((agents ?? []).map((agent) => [agent.name, agent.owner]))
+    return (session) => names.get(session.agent) === session.owner
+  }, [agents])
 }
 
 /** The newest sample of one session; the caller renders again only when that one changes. */

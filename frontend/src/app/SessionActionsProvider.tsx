@@ -10,7 +10,9 @@ import type { Session } from '@/api/types.gen'
 import { EndingToast } from '@/features/session/EndingToast'
 import { SessionActionsContext, type SessionActions } from '@/lib/actions'
 import { lazily } from '@/lib/lazily'
+import { now } from '@/lib/now'
 import type { RecipeSource } from '@/lib/recipe'
+import { formatMoment } from '@/lib/time'
 
 const AppsModal = lazy(async () => ({ default: (await lazily(() => import('@/features/apps/AppsModal'))).AppsModal }))
 const CommitDialog = lazy(async () => ({
@@ -114,8 +116,10 @@ export function SessionActionsProvider({ children }: { children: ReactNode }) {
       keep: (ids, hours) =>
         void changeAll(
           ids,
-          (id) => call('keep', { path: { id }, body: { for: `${hours}h` } }),
-          t('changes.kept', { count: hours }),
+          (id) => call('keep', { path: { id }, body: { for: `${Math.round(hours * 60)}m` } }),
+          Number.isInteger(hours)
+            ? t('changes.kept', { count: hours })
+            : t('changes.keptUntil', { when: formatMoment(now() + hours * 3_600_000) }),
         ),
       setTags: (sessions, add, remove) => {
         const tagsOf = new Map(

@@ -4,7 +4,7 @@ import { Outlet, useLocation, useMatch, useNavigate, useSearchParams } from 'rea
 import { useLoggedOut } from '@/api/hooks'
 import { DemoCorner } from '@/features/demo/DemoBadge'
 import { useDemo } from '@/features/demo/useDemo'
-import { NoticeCards } from '@/features/notifications/NoticeCards'
+import { NoticeDock, ReclaimDock } from '@/features/notifications/NoticeDock'
 import { NoticesProvider } from '@/features/notifications/NoticesProvider'
 import { OpenRecipe } from '@/features/recipes/OpenRecipe'
 import type { RecipeFile } from '@/features/recipes/useRecipeFile'
@@ -35,9 +35,6 @@ const Tour = lazy(async () => ({ default: (await lazily(() => import('@/features
 const RecentsModal = lazy(async () => ({
   default: (await lazily(() => import('@/features/history/RecentsModal'))).RecentsModal,
 }))
-
-/** Width of the detail drawer, in pixels: the cards stand beside it. */
-const drawerWidth = 680
 
 const mac = platformOf(navigator.userAgent) === 'mac'
 
@@ -81,13 +78,9 @@ function Frame() {
           <div className={css.page}>
             <Outlet />
           </div>
+          <NoticeDock hide={terminal?.params.id ?? detail?.params.id} onMore={() => setOver('notices')} />
         </main>
       </div>
-      <NoticeCards
-        inset={detail ? drawerWidth : 0}
-        hide={terminal?.params.id ?? detail?.params.id}
-        onMore={() => setOver('notices')}
-      />
       <Suspense fallback={null}>
         {over === 'notices' ? <NoticesDrawer onClose={close} /> : null}
         {over === 'palette' ? <CommandPalette onShow={setOver} onClose={close} mac={mac} /> : null}
@@ -114,10 +107,13 @@ function Content() {
   // A terminal in a window of its own needs no frame.
   if (!terminal || params.get('window') !== '1') return <Frame />
   return (
-    <>
-      <Outlet />
+    <div className={css.alone}>
+      <div className={css.page}>
+        <Outlet />
+      </div>
+      <ReclaimDock />
       <DemoCorner />
-    </>
+    </div>
   )
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { firstEnd, idleOutlook, toneOfMetric, isUnjudged } from './idle'
+import { announcedEnd, firstEnd, hoursUntilTomorrow, idleOutlook, toneOfMetric, isUnjudged } from './idle'
 
 const now = Date.parse('2026-01-01T00:00:00Z')
 const at = (minutes: number) => new Date(now + minutes * 60_000).toISOString()
@@ -62,5 +62,29 @@ describe('a session that no check has judged', () => {
     expect(isUnjudged([], {}, at, now)).toBe(false)
     expect(isUnjudged([{ checker: 'network', state: 'active' }], { network: '1h' }, at, now)).toBe(false)
     expect(isUnjudged([], { network: '1h' }, undefined, now)).toBe(false)
+  })
+})
+
+describe('announcedEnd', () => {
+  const warned = { status: 'RUNNING', idle: [check('lifetime', 2), check('network', 1, 'idle')] }
+  const by = (checker: string) => ({ code: `session_idle_${checker}` })
+  it('is that of the check that warns, whatever others count down to', () => {
+    expect(announcedEnd({ ...warned, warnings: [by('lifetime')] })).toEqual({
+      checker: 'lifetime',
+      at: now + 2 * 60_000,
+    })
+    expect(announcedEnd({ ...warned, warnings: [by('lifetime'), by('network')] })?.checker).toBe('network')
+  })
+  it.each([
+    ['nothing warns', { ...warned, warnings: [{ code: 'session_run_device-lost' }] }],
+    ['it ends already', { ...warned, status: 'TERMINATING', warnings: [by('lifetime')] }],
+    ['its machine is away', { ...warned, warnings: [by('lifetime')], lastHeard: at(0) }],
+  ])('is none while %s', (_, session) => expect(announcedEnd(session)).toBeUndefined())
+})
+
+describe('hoursUntilTomorrow', () => {
+  it('goes on until 9 in the morning of the next day', () => {
+    expect(hoursUntilTomorrow(new Date(2026, 0, 31, 23, 30).getTime())).toBe(9.5)
+    expect(hoursUntilTomorrow(new Date(2026, 0, 31, 0, 10, 20).getTime())).toBeCloseTo(32 + 50 / 60)
   })
 })

@@ -51,6 +51,36 @@ export function idleOutlook(checks: readonly IdleSubject[], keepUntil: string | 
   return check && left !== undefined ? { tone: toneOfTime(left), check, left } : { tone: 'none' }
 }
 
+/** The part of a session that its announced end depends on. An api Session fits. */
+interface Endangered {
+  status: string
+  /** Its machine is not reached: what it said about an end is old. */
+  lastHeard?: string
+  idle: readonly IdleSubject[]
+  warnings: readonly { code: string }[]
+}
+
+/** Why and when, in ms since 1970, a session is reclaimed unless it is kept. */
+export interface AnnouncedEnd {
+  checker: string
+  at: number
+}
+
+/** The end of a session by its idle checks, once it is announced. */
+export function announcedEnd({ status, lastHeard, idle, warnings }: Endangered): AnnouncedEnd | undefined {
+  if (status !== 'RUNNING' || lastHeard || warnings.length === 0) return undefined
+  const check = firstEnd(idle.filter((c) => warnings.some((w) => w.code === `session_idle_${c.checker}`)))
+  return check?.expiresAt ? { checker: check.checker, at: Date.parse(check.expiresAt) } : undefined
+}
+
+/** How many hours it is until 9 o'clock of the next morning, in whole minutes. */
+export function hoursUntilTomorrow(now: number): number {
+  const morning = new Date(now)
+  morning.setDate(morning.getDate() + 1)
+  morning.setHours(9, 0, 0, 0)
+  return Math.round((morning.getTime() - now) / 60_000) / 60
+}
+
 /** Below the threshold: bad; below twice the threshold: warn; else good. */
 export function toneOfMetric(average: number, threshold: number): 'bad' | 'warn' | 'good' {
   if (average < threshold) return 'bad'

@@ -31,17 +31,19 @@ interface StatusBadgeProps {
   failed?: boolean | undefined
   /** Shown when the pointer rests on the badge. */
   title?: string
+  /** Words in place of the status. */
+  text?: string | undefined
 }
 
 /** A status as a word, a shape and a colour. */
-export function StatusBadge({ status, failed = false, title }: StatusBadgeProps) {
+export function StatusBadge({ status, failed = false, title, text }: StatusBadgeProps) {
   const { t } = useTranslation()
   const family = statusFamily(status)
   const Icon = (failed && family === 'ended' ? CircleX : icons[family]) ?? Circle
   const badge = (
     <span className={`${css.badge} ${css[family]}`} data-status={status}>
       <Icon size={13} strokeWidth={2.25} aria-hidden className={css.icon} />
-      {t(`status.${status as 'RUNNING'}`, { defaultValue: status })}
+      {text ?? t(`status.${status as 'RUNNING'}`, { defaultValue: status })}
     </span>
   )
   return title ? <Tooltip title={title}>{badge}</Tooltip> : badge

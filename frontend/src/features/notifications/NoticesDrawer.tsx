@@ -2,8 +2,11 @@ import { Button, Drawer } from 'antd'
 import { Bell } from 'lucide-react'
 import { useEffect } from 'react'
 import { useTranslation } from 'react-i18next'
+import { Link } from 'react-router'
 import { useSessionActions } from '@/lib/actions'
 import { messageText } from '@/lib/phrases'
+import { isLive } from '@/lib/status'
+import { formatMoment } from '@/lib/time'
 import { EmptyState } from '@/ui/EmptyState'
 import { StatusBadge } from '@/ui/StatusBadge'
 import { RelativeTime } from '@/ui/Times'
@@ -13,12 +16,15 @@ import css from './notifications.module.css'
 import { Operations } from './Operations'
 import { useNotices } from './NoticesProvider'
 
-function Row({ notice, onOpen }: { notice: Notice; onOpen: () => void }) {
+function Row({ notice, onOpen, onClose }: { notice: Notice; onOpen: () => void; onClose: () => void }) {
+  const { t } = useTranslation(['notifications', 'common'])
   const why = useWhy()(notice)
-  const text = messageText(notice) || why
+  const text = notice.endsAt
+    ? t('common:reclaim.at', { when: formatMoment(notice.endsAt) })
+    : messageText(notice) || why
   return (
-    <li>
-      <button type="button" className={css.row} onClick={onOpen}>
+    <li className={css.entry}>
+      <button type="button" className={css.item} onClick={onOpen}>
         <div className={css.rowBody}>
           <div className={css.rowTop}>
             <span className={css.rowName}>{notice.name}</span>
@@ -30,6 +36,11 @@ function Row({ notice, onOpen }: { notice: Notice; onOpen: () => void }) {
           {text ? <div className={css.text}>{text}</div> : null}
         </div>
       </button>
+      {isLive(notice.status) ? null : (
+        <Link className={css.history} to={`/sessions/${notice.id}?view=history`} onClick={onClose}>
+          {t('notifications:history')}
+        </Link>
+      )}
     </li>
   )
 }
@@ -64,6 +75,7 @@ export function NoticesDrawer({ onClose }: { onClose: () => void }) {
           <Row
             key={notice.id}
             notice={notice}
+            onClose={onClose}
             onOpen={() => {
               onClose()
               actions.showDetail(notice.id)

@@ -1,15 +1,17 @@
-import { createContext, useCallback, useContext, useEffect, useMemo, useRef, useState, type ReactNode } from 'react'
+import { createContext, useContext, useEffect, useMemo, useRef, useState, type ReactNode } from 'react'
 import type { SessionBook } from '@/api/book'
 import { useSessionBook } from '@/api/hooks'
-import { now, realLength } from '@/lib/now'
-import { isLive } from '@/lib/status'
+import { now } from '@/lib/now'
 import { readStored, writeStored } from '@/lib/stored'
-import { kept, nextNotices, type Notice } from './notices'
+import { kept, type LastEnds, lastEnds, nextNotices, type Notice } from './notices'
 
 interface Notices {
   notices: Notice[]
   unread: number
-  dismiss: (id: string) => void
+  /** Takes the cards of sessions from the dock. */
+  close: (ids: readonly string[]) => void
+  /** The same by hand: what they said has been read. */
+  dismiss: (ids: readonly string[]) => void
   readAll: () => void
   clear: () => void
 }
@@ -17,6 +19,7 @@ interface Notices {
 const NoticesContext = createContext<Notices>({
   notices: [],
   unread: 0,
+  close: () => {},
   dismiss: () => {},
   readAll: () => {},
   clear: () => {},
@@ -27,15 +30,11 @@ export function useNotices(): Notices {
 }
 
 const none: Notice[] = []
+const nothing: LastEnds = {}
 
 function stored(): Notice[] {
   const notices = readStored<Notice[]>('notices', none)
   return Array.isArray(notices) ? notices.slice(0, kept).map((n) => ({ ...n, open: false })) : none
-}
-
-/** How long the card of an ended session stays, in ms: longer where something went wrong. */
-function staysFor(notice: Notice): number {
-  return notice.failed ? 12_000 : 5_000
 }
 
 /** Follows the sessions and keeps what is told of them. */
@@ -48,30 +47,24 @@ export function NoticesProvider({ children }: { children: ReactNode }) {
     if (!book) return
     const last = before.current
     before.current = book
-    setNotices((old) => nextNotices(old, last, book, now()))
+    const ends = readStored<LastEnds>('notices-ends', nothing)
+    setNotices((old) => nextNotices(old, last, book, now(), ends))
+    const later = lastEnds(ends, book)
+    if (later !== ends) writeStored('notices-ends', later)
   }, [book])
   useEffect(() => writeStored('notices', notices), [notices])
 
-  const close = useCallback(
-    (id: string) => setNotices((old) => old.map((n) => (n.id === id ? { ...n, open: false } : n))),
-    [],
-  )
-  useEffect(() => {
-    const timers = notices
-      .filter((n) => n.open && !isLive(n.status))
-      .map((n) => setTimeout(() => close(n.id), Math.max(0, staysFor(n) - realLength(now() - n.at))))
-    return () => timers.forEach(clearTimeout)
-  }, [notices, close])
-
-  const value = useMemo<Notices>(
-    () => ({
+  const value = useMemo<Notices>(() => {
+    const change = (ids: readonly string[], to: Partial<Notice>) =>
+      setNotices((old) => old.map((n) => (ids.includes(n.id) ? { ...n, ...to } : n)))
+    return {
       notices,
       unread: notices.filter((n) => !n.read).length,
-      dismiss: (id) => setNotices((old) => old.map((n) => (n.id === id ? { ...n, open: false, read: true } : n))),
+      close: (ids) => change(ids, { open: false }),
+      dismiss: (ids) => change(ids, { open: false, read: true }),
       readAll: () => setNotices((old) => (old.some((n) => !n.read) ? old.map((n) => ({ ...n, read: true })) : old)),
       clear: () => setNotices((old) => old.filter((n) => n.open)),
-    }),
-    [notices],
-  )
+    }
+  }, [notices])
   return <NoticesContext value={value}>{children}</NoticesContext>
 }

@@ -26,25 +26,14 @@ function Card({ opening }: { opening: Opening }) {
   const session = useSessionBook().data?.[opening.session]
   const { problem, blocked, title } = opening
   return (
-    <div className={css.card} data-opening={opening.app} role={problem ? 'alert' : 'status'}>
-      <div className={css.head}>
-        <Sign opening={opening} />
-        <span className={css.title}>{title}</span>
-        {session ? (
-          <button type="button" className={css.where} onClick={() => actions.openApps(opening.session)}>
-            {session.name}
-          </button>
-        ) : null}
-        <div className={css.headEnd}>
-          <Button
-            type="text"
-            size="small"
-            aria-label={t('dismissApp', { title })}
-            icon={<X size={14} />}
-            onClick={() => forgetOpening(opening.session, opening.app)}
-          />
-        </div>
-      </div>
+    <div className={css.row} data-opening={opening.app} role={problem ? 'alert' : 'status'}>
+      <Sign opening={opening} />
+      <span className={css.title}>{title}</span>
+      {session ? (
+        <button type="button" className={css.where} onClick={() => actions.openApps(opening.session)}>
+          {session.name}
+        </button>
+      ) : null}
       {problem ? (
         <div className={css.why}>
           <span>
@@ -57,22 +46,28 @@ function Card({ opening }: { opening: Opening }) {
           />
         </div>
       ) : (
-        <div className={css.text}>
+        <div className={css.said}>
           {blocked ? <Blocked address={blocked} unasked={opening.unasked} /> : <Progress opening={opening} />}
         </div>
       )}
       {opening.since === null ? null : (
-        <div className={css.buttons}>
-          <Button
-            size="small"
-            aria-label={t('giveUpApp', { title })}
-            disabled={!opening.giveUp}
-            onClick={() => opening.giveUp?.()}
-          >
-            {t('giveUp')}
-          </Button>
-        </div>
+        <Button
+          size="small"
+          aria-label={t('giveUpApp', { title })}
+          disabled={!opening.giveUp}
+          onClick={() => opening.giveUp?.()}
+        >
+          {t('giveUp')}
+        </Button>
       )}
+      <Button
+        type="text"
+        size="small"
+        className={css.rowEnd ?? ''}
+        aria-label={t('dismissApp', { title })}
+        icon={<X size={14} />}
+        onClick={() => forgetOpening(opening.session, opening.app)}
+      />
     </div>
   )
 }

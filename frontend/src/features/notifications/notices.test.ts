@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { makeSession } from '@/api/testing/session'
-import { kept, nextNotices, type Notice } from './notices'
+import type { Session } from '@/api/types.gen'
+import { kept, lastEnds, nextNotices, type Notice } from './notices'
 
 const pending = makeSession({ id: 'a', name: 'one', status: 'PENDING' })
 const running = makeSession({ id: 'a', name: 'one', status: 'RUNNING' })
@@ -16,6 +17,47 @@ function course(...books: (typeof pending)[][]): Notice[] {
   })
   return notices
 }
+
+describe('an end by idle checks', () => {
+  const idle = [
+    { checker: 'lifetime', state: 'idle', expiresAt: '2026-01-02T04:00:00Z', message: '', metrics: [], checkedAt: '' },
+  ] as Session['idle']
+  const warnings = [{ code: 'session_idle_lifetime' as const, title: '', text: '', at: '' }]
+  const warned = { ...running, idle, warnings }
+  const reclaimed = (id: string, terminatedAt: string) =>
+    makeSession({
+      ...ended,
+      id,
+      terminatedAt,
+      error: { code: 'session_run_reclaimed', message: 'It was reclaimed.' },
+    })
+
+  it('is news when it is announced, when it is put off no more, and without a card', () => {
+    const [told] = course([running], [warned])
+    expect(told).toMatchObject({ read: false, open: false, endsAt: Date.parse('2026-01-02T04:00:00Z') })
+    const read = [{ ...(told as Notice), read: true }]
+    const [kept] = nextNotices(read, { a: warned }, { a: running }, 5)
+    expect(kept).toMatchObject({ read: true, endsAt: undefined })
+    expect(nextNotices([kept as Notice], { a: running }, { a: warned }, 6)[0]).toMatchObject({ read: false, at: 6 })
+  })
+  it('is news to a page that opens after it was announced, or since the last page was open', () => {
+    expect(course([warned])).toMatchObject([{ id: 'a', endsAt: Date.parse('2026-01-02T04:00:00Z') }])
+    const [seen, missed] = [reclaimed('seen', '2026-01-02T03:00:00Z'), reclaimed('missed', '2026-01-02T03:00:00.5Z')]
+    const ends = lastEnds({}, { seen })
+    expect(lastEnds(ends, { seen })).toBe(ends)
+    expect(nextNotices([], undefined, { seen, missed }, 0, ends)).toMatchObject([
+      {
+        id: 'missed',
+        message: 'It was reclaimed.',
+        read: false,
+        open: false,
+        at: Date.parse('2026-01-02T03:00:00.5Z'),
+      },
+    ])
+    const elsewhere = { ...missed, agent: 'lab' }
+    expect(nextNotices([], undefined, { elsewhere }, 0, ends)).toEqual([])
+  })
+})
 
 describe('nextNotices', () => {
   it('tells nothing of what was there when the page came up', () => expect(course([running])).toEqual([]))

@@ -1,5 +1,6 @@
 import type { SessionBook } from '@/api/book'
 import type { Session } from '@/api/types.gen'
+import { announcedEnd } from '@/lib/idle'
 import type { Phrase } from '@/lib/phrases'
 import { isLive, statusFamily } from '@/lib/status'
 
@@ -21,8 +22,10 @@ export interface Notice {
   /** When it last changed, in ms since 1970. */
   at: number
   read: boolean
-  /** Its card is at the bottom right. */
+  /** Its launch has a card in the dock. */
   open: boolean
+  /** When it is reclaimed, in ms since 1970, once that is announced. */
+  endsAt?: number | undefined
 }
 
 /** How many the drawer keeps. */
@@ -43,16 +46,20 @@ function noticeOf(session: Session, at: number, open: boolean): Notice {
     at,
     read: false,
     open,
+    endsAt: announcedEnd(session)?.at,
   }
 }
 
 function update(notice: Notice, session: Session, at: number): Notice {
   const message = session.error?.message ?? ''
-  if (notice.status === session.status && notice.name === session.name && notice.message === message) return notice
+  const endsAt = announcedEnd(session)?.at
+  const same = notice.status === session.status && notice.name === session.name && notice.message === message
+  if (same && notice.endsAt === endsAt) return notice
   const turned = statusFamily(notice.status) !== statusFamily(session.status)
+  const news = turned || (endsAt !== undefined && notice.endsAt === undefined)
   return {
-    ...noticeOf(session, turned ? at : notice.at, notice.open || (turned && !isLive(session.status))),
-    read: notice.read && !turned,
+    ...noticeOf(session, news ? at : notice.at, notice.open || (turned && !isLive(session.status))),
+    read: notice.read && !news,
   }
 }
 
@@ -63,20 +70,41 @@ function update(notice: Notice, session: Session, at: number): Notice {
  */
 function worthTelling(before: Session | undefined, after: Session, newest: string): boolean {
   if (!before) return after.createdAt >= newest
+  if (announcedEnd(after) && !announcedEnd(before)) return true
   const family = statusFamily(after.status)
   return statusFamily(before.status) !== family && family !== 'preparing' && family !== 'ending'
+}
+
+/** When the last session of each machine ended that a page has seen, in ms since 1970 by the clock of the machine. */
+export type LastEnds = Readonly<Record<string, number>>
+
+/** The same object if no session has ended since. */
+export function lastEnds(known: LastEnds, book: SessionBook): LastEnds {
+  const later: Record<string, number> = {}
+  for (const { agent, terminatedAt = '' } of Object.values(book)) {
+    const at = Date.parse(terminatedAt)
+    if (at > (later[agent] ?? known[agent] ?? 0)) later[agent] = at
+  }
+  return Object.keys(later).length > 0 ? { ...known, ...later } : known
+}
+
+/** Whether a session was reclaimed while no page was open. Of a machine that is new nothing is known. */
+function missed({ agent, terminatedAt, error }: Session, ends: LastEnds): boolean {
+  const last = ends[agent]
+  return error?.code === 'session_run_reclaimed' && last !== undefined && Date.parse(terminatedAt ?? '') > last
 }
 
 /**
  * Follows the book from one state to the next: a session that appears gets a
  * card, one that has a notice changes it in place, one that turns gets one.
- * The first book ever seen is no news.
+ * Of the first book only what was reclaimed since the last page is news, and what is about to be.
  */
 export function nextNotices(
   notices: Notice[],
   before: SessionBook | undefined,
   after: SessionBook,
   at: number,
+  ends: LastEnds = {},
 ): Notice[] {
   let changed = false
   const known = new Set<string>()
@@ -87,12 +115,16 @@ export function nextNotices(
     changed ||= updated !== notice
     return updated
   })
-  if (before) {
+  if (!before) {
+    const news = Object.values(after).filter((s) => !known.has(s.id) && (announcedEnd(s) || missed(s, ends)))
+    next.unshift(...news.map((s) => noticeOf(s, Date.parse(s.terminatedAt ?? '') || at, false)))
+    changed ||= news.length > 0
+  } else {
     const newest = Object.values(before).reduce((max, s) => (s.createdAt > max ? s.createdAt : max), '')
     for (const session of Object.values(after)) {
       if (known.has(session.id) || session === before[session.id] || !worthTelling(before[session.id], session, newest))
         continue
-      next.unshift(noticeOf(session, at, true))
+      next.unshift(noticeOf(session, at, before[session.id]?.status !== session.status))
       changed = true
     }
   }

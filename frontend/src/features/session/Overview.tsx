@@ -3,12 +3,14 @@ import { CirclePower, Clock, Download, FileCode, GitCompareArrows, TriangleAlert
 import { useTranslation } from 'react-i18next'
 import type { Session } from '@/api/types.gen'
 import { useSessionActions } from '@/lib/actions'
+import { type AnnouncedEnd, announcedEnd } from '@/lib/idle'
 import { isLive } from '@/lib/status'
 import { formatExact, formatRelative, past } from '@/lib/time'
 import { useNow } from '@/lib/useNow'
 import { CopyButton } from '@/ui/CopyButton'
 import { EndingText } from '@/ui/EndingText'
 import { PullBar } from '@/ui/PullBar'
+import { Countdown, ReclaimButtons, useEndReason } from '@/ui/Reclaim'
 import { usePullTexts } from '@/ui/useWhy'
 import { WaitReason } from '@/ui/WaitReason'
 import { AccountsSection } from './AccountsSection'
@@ -24,6 +26,28 @@ import { MoveButtons } from './MoveButtons'
 import { WaitHelp } from './WaitHelp'
 import css from './SessionDrawer.module.css'
 
+/** It is about to be reclaimed: when and why, and what can be done about it. */
+function Ending({ session, end }: { session: Session; end: AnnouncedEnd }) {
+  const { t } = useTranslation()
+  const reason = useEndReason()(end)
+  return (
+    <div className={`${css.notice} ${css.noticeWarn}`} role="status">
+      <TriangleAlert size={16} aria-hidden />
+      <div className={css.noticeBody}>
+        <div className={css.noticeTitle} title={formatExact(end.at)}>
+          <Countdown end={end} />
+        </div>
+        <div className={css.noticeText}>
+          {reason} {t('reclaim.loss')}
+        </div>
+        <div className={css.noticeButtons}>
+          <ReclaimButtons sessions={[session]} />
+        </div>
+      </div>
+    </div>
+  )
+}
+
 /** What a person must know first: why it waits, what is pulled, what went wrong. */
 function Notices({ session }: { session: Session }) {
   const { t } = useTranslation(['session', 'common'])
@@ -31,6 +55,8 @@ function Notices({ session }: { session: Session }) {
   const pullTexts = usePullTexts()
   const unheard = isLive(session.status) ? session.lastHeard : undefined
   const now = useNow(unheard !== undefined)
+  const end = announcedEnd(session)
+  const warnings = end ? session.warnings.filter((w) => !w.code.startsWith('session_idle_')) : session.warnings
   return (
     <>
       {unheard ? (
@@ -89,7 +115,8 @@ function Notices({ session }: { session: Session }) {
           </div>
         </div>
       ) : null}
-      {session.warnings.map((warning) => (
+      {end ? <Ending session={session} end={end} /> : null}
+      {warnings.map((warning) => (
         <div key={`${warning.code}${warning.device ?? ''}${warning.at}`} className={`${css.notice} ${css.noticeWarn}`}>
           <TriangleAlert size={16} aria-hidden />
           <div className={css.noticeBody} title={formatExact(warning.at)}>

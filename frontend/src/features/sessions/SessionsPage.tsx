@@ -6,7 +6,7 @@ import { useTranslation } from 'react-i18next'
 import { Link, useNavigate } from 'react-router'
 import type { UsageBook } from '@/api/book'
 import { asProblem } from '@/api/client'
-import { useAgents, useEnvironments, useFinishedBook, useSessionBook } from '@/api/hooks'
+import { useEnvironments, useFinishedBook, useIsMine, useSessionBook } from '@/api/hooks'
 import { keys } from '@/api/keys'
 import type { Session } from '@/api/types.gen'
 import { environmentTitle } from '@/api/environment'
@@ -21,7 +21,7 @@ import { BulkBar } from './BulkBar'
 import { type ColumnKey, finishedColumns, liveColumns } from './columns'
 import { toCsv } from './csv'
 import { useDense } from './DisplayMenu'
-import { type IsMine, unknownIn } from './filter'
+import { unknownIn } from './filter'
 import { selectSessions, useListState, type ListState } from './listState'
 import { ResourcePanels } from './ResourcePanels'
 import { SessionsTable } from './SessionsTable'
@@ -102,15 +102,6 @@ function useSessions(state: ListState) {
     waiting: state.state === 'finished' && older.isPending,
     refreshing: book.isFetching || older.isFetching,
   }
-}
-
-/** Whether a session is one's own, on the machine that it is on. */
-function useIsMine(): IsMine {
-  const agents = useAgents().data
-  return useMemo(() => {
-    const names = new Map((agents ?? []).map((agent) => [agent.name, agent.owner]))
-    return (session) => names.get(session.agent) === session.owner
-  }, [agents])
 }
 
 interface SessionsPageProps {

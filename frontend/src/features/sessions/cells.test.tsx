@@ -14,6 +14,19 @@ it('never says that a machine was last heard in the future, whose clock may be a
   expect(screen.getByText('Last heard now')).toBeInTheDocument()
 })
 
+it('counts down to an announced end in place of its warning', async () => {
+  const end = { expiresAt: new Date(now() + 90_500).toISOString(), checkedAt: new Date(now()).toISOString() }
+  const session = makeSession({
+    idle: [{ checker: 'lifetime', state: 'idle', message: '', metrics: [], ...end }],
+    warnings: [{ code: 'session_idle_lifetime', title: 'About to be reclaimed', text: '', at: end.checkedAt }],
+  })
+  renderView(<StatusCell session={session} />)
+  expect(screen.getByText('Running')).toBeInTheDocument()
+  await userEvent.hover(screen.getByText(/^Ends in 1m \d+s$/))
+  expect(await screen.findByText(/^It reaches its maximum lifetime\. \d{4}-/)).toBeInTheDocument()
+  expect(screen.queryByText('About to be reclaimed')).not.toBeInTheDocument()
+})
+
 it('writes the load of several devices for one of them, and how many are busy', async () => {
   const session = makeSession({ id: 's', spec: { image: 'a', resources: {}, accelerator: { devices: 4 } } })
   const gpus = [9900, 9800, 9200, 9400].map((util, i) => ({ device: `u${i}`, util }))

@@ -7,10 +7,12 @@ import { useAgents, useLatestUsage } from '@/api/hooks'
 import type { Ending, Session, Wait, Warning } from '@/api/types.gen'
 import { useSessionActions } from '@/lib/actions'
 import { formatBytes, parseBytes } from '@/lib/bytes'
+import { type AnnouncedEnd, announcedEnd } from '@/lib/idle'
 import { splitImage } from '@/lib/image'
 import { isLive } from '@/lib/status'
 import { EndingText } from '@/ui/EndingText'
 import { PullBar } from '@/ui/PullBar'
+import { Countdown, useEndReason } from '@/ui/Reclaim'
 import { ResourceBar } from '@/ui/ResourceBar'
 import { StatusBadge } from '@/ui/StatusBadge'
 import { formatExact, formatShortRelative, past } from '@/lib/time'
@@ -154,6 +156,21 @@ function EndingSoon({ session, ending }: { session: Session; ending: Ending }) {
   )
 }
 
+/** It runs, and is about to be reclaimed. */
+function ReclaimSoon({ head, end }: { head: ReactNode; end: AnnouncedEnd }) {
+  const reason = useEndReason()(end)
+  return (
+    <Tooltip title={`${reason} ${formatExact(end.at)}`} mouseEnterDelay={0.2}>
+      <div className={css.waiting}>
+        <span className={css.waitingHead}>{head}</span>
+        <span className={css.troubleBelow}>
+          <TriangleAlert size={12} aria-hidden /> <Countdown end={end} />
+        </span>
+      </div>
+    </Tooltip>
+  )
+}
+
 export function StatusCell({ session }: { session: Session }) {
   const why = useWhy()(session)
   if (session.lastHeard && isLive(session.status)) return <Unheard session={session} at={session.lastHeard} />
@@ -165,6 +182,8 @@ export function StatusCell({ session }: { session: Session }) {
       <ClusterRing session={session} />
     </>
   )
+  const end = announcedEnd(session)
+  if (end) return <ReclaimSoon head={head} end={end} />
   const warning = isLive(session.status) ? session.warnings.at(-1) : undefined
   if (!why && warning) return <Troubled head={head} warnings={session.warnings} last={warning} />
   if (!why) return <div className={css.status}>{head}</div>
