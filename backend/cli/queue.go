@@ -160,11 +160,11 @@ time from 1m to 30d, or tomorrow: until 9 o'clock in the morning. 0 removes the 
 		})
 }
 
-// untilTomorrow is how long it is until 9 o'clock of the next day, in whole minutes.
+// untilTomorrow is how long it is until 9 o'clock of the next day, in whole seconds.
 func (p *program) untilTomorrow() session.Duration {
 	now := p.Now()
 	morning := time.Date(now.Year(), now.Month(), now.Day()+1, 9, 0, 0, 0, now.Location())
-	return session.Duration(morning.Sub(now).Round(time.Minute))
+	return session.Duration((morning.Sub(now) + time.Second - 1).Truncate(time.Second))
 }
 
 func (p sessionCommands) idleCommand() *cobra.Command {

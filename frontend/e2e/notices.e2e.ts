@@ -44,7 +44,9 @@ describe('an end by idle checks', () => {
     for (const page of open) await warning(page, 'nearly-lost').waitFor({ state: 'detached' })
     const until = Date.parse((await program.session(kept.id)).keepUntil ?? '')
     expect((until - Date.now()) / 60_000).toBeGreaterThan(58)
-    expect(await program.cli('keep', 'nearly-lost', 'tomorrow')).toMatch(/^nearly-lost is kept until .* 09:00:00 \(in /)
+    expect(await program.cli('keep', 'nearly-lost', 'tomorrow')).toMatch(
+      /^nearly-lost is kept until .* 09:00:0\d \(in /,
+    )
   })
 
   it('waits for an image that is made first', async () => {
@@ -111,9 +113,9 @@ async function apart(one: ReturnType<Page['getByRole']>, other: ReturnType<Page[
 }
 
 describe('the dock of notifications', () => {
-  const launchSwarm = async () => {
+  const launchFour = async (name: string) => {
     const launched = await program.call<Launched[]>('POST', '/launches', {
-      spec: { name: 'swarm', image, resources: small },
+      spec: { name, image, resources: small },
       count: 4,
     })
     await Promise.all(launched.map(({ session }) => program.status(session?.id ?? '', 'RUNNING')))
@@ -123,7 +125,7 @@ describe('the dock of notifications', () => {
   it('has one card for each launch, also of several or of a cluster, collapsed until it is opened', async () => {
     const page = await browser.page(program)
     await page.getByText('Connected').waitFor()
-    await launchSwarm()
+    await launchFour('swarm')
     await runs('trio', { cluster: 3 })
     const chip = (name: string) => dock(page).getByRole('button', { name: new RegExp(`^${name}`) })
     await chip('swarm').getByText('4 of 4 running').waitFor()
@@ -154,11 +156,11 @@ describe('the dock of notifications', () => {
   it('never lies over what is on a page or in a drawer', async () => {
     const page = await browser.page(program)
     await page.getByText('Connected').waitFor()
-    const [first = ''] = await launchSwarm()
+    const [first = ''] = await launchFour('flock')
     const paths = ['/sessions', '/launcher', '/launcher?step=environment', '/launcher?step=confirm', '/images']
     paths.push('/folders', '/settings', `/sessions/${first}`, `/sessions/${first}?view=logs`)
     await dock(page)
-      .getByRole('button', { name: /^swarm/ })
+      .getByRole('button', { name: /^flock/ })
       .click()
     for (const size of [
       { width: 1280, height: 800 },
@@ -172,7 +174,7 @@ describe('the dock of notifications', () => {
           dispatchEvent(new PopStateEvent('popstate', { state: history.state as unknown }))
         }, path)
         await page.locator(`#content[data-page="${path.split('?')[0] ?? ''}"]`).waitFor()
-        await dock(page).getByRole('region', { name: 'swarm' }).waitFor()
+        await dock(page).getByRole('region', { name: 'flock' }).waitFor()
         await page.locator('.ant-skeleton:visible').first().waitFor({ state: 'detached' })
         expect({ path, size, covered: await covered(page) }).toEqual({ path, size, covered: [] })
       }

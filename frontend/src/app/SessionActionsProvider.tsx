@@ -116,7 +116,7 @@ export function SessionActionsProvider({ children }: { children: ReactNode }) {
       keep: (ids, hours) =>
         void changeAll(
           ids,
-          (id) => call('keep', { path: { id }, body: { for: `${Math.round(hours * 60)}m` } }),
+          (id) => call('keep', { path: { id }, body: { for: `${Math.ceil(hours * 3600)}s` } }),
           Number.isInteger(hours)
             ? t('changes.kept', { count: hours })
             : t('changes.keptUntil', { when: formatMoment(now() + hours * 3_600_000) }),

@@ -27,7 +27,7 @@ export interface SessionActions {
   terminateNow: (ids: string[]) => void
   /** Keeps sessions that are about to end. */
   undoTerminate: (ids: string[]) => void
-  /** Protects sessions from being reclaimed as idle, for so many hours, to the minute. */
+  /** Protects sessions from being reclaimed as idle, for so many hours, to the second. */
   keep: (ids: string[], hours: number) => void
   /** Shows what a session or a recent launch was asked for, as a recipe. */
   showRecipe: (source: RecipeSource) => void

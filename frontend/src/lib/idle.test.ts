@@ -85,6 +85,6 @@ describe('announcedEnd', () => {
 describe('hoursUntilTomorrow', () => {
   it('goes on until 9 in the morning of the next day', () => {
     expect(hoursUntilTomorrow(new Date(2026, 0, 31, 23, 30).getTime())).toBe(9.5)
-    expect(hoursUntilTomorrow(new Date(2026, 0, 31, 0, 10, 20).getTime())).toBeCloseTo(32 + 50 / 60)
+    expect(hoursUntilTomorrow(new Date(2026, 0, 31, 0, 10, 20).getTime())).toBeCloseTo(32 + 49 / 60 + 40 / 3600)
   })
 })

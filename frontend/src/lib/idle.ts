@@ -73,12 +73,12 @@ export function announcedEnd({ status, lastHeard, idle, warnings }: Endangered):
   return check?.expiresAt ? { checker: check.checker, at: Date.parse(check.expiresAt) } : undefined
 }
 
-/** How many hours it is until 9 o'clock of the next morning, in whole minutes. */
+/** How many hours it is until 9 o'clock of the next morning. */
 export function hoursUntilTomorrow(now: number): number {
   const morning = new Date(now)
   morning.setDate(morning.getDate() + 1)
   morning.setHours(9, 0, 0, 0)
-  return Math.round((morning.getTime() - now) / 60_000) / 60
+  return (morning.getTime() - now) / 3_600_000
 }
 
 /** Below the threshold: bad; below twice the threshold: warn; else good. */

@@ -127,7 +127,7 @@ function Line({ session, alone }: { session: Session; alone: boolean }) {
 export function LaunchPanel({ launch, onClose }: { launch: Launch; onClose: () => void }) {
   const { t } = useTranslation(['notifications', 'common'])
   const actions = useSessionActions()
-  const live = launch.sessions.filter((s) => isLive(s.status) && s.status !== 'TERMINATING')
+  const live = launch.sessions.filter((s) => isLive(s.status) && s.status !== 'TERMINATING' && !s.ending)
   const [first, ...others] = launch.sessions
   const alone = others.length === 0 && first
   return (
