@@ -64,6 +64,8 @@ type (
 	DeviceBoard     = hub.Board
 	DeviceState     = hub.DeviceState
 	Event           = hub.Event
+	FileCopying     = hub.FileCopying
+	FileEnd         = hub.FileEnd
 	ImageSending    = hub.ImageSending
 	KeyRotation     = hub.Rotation
 	Machine         = hub.Machine

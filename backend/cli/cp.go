@@ -23,19 +23,24 @@ import (
 
 func (p dataCommands) cpCommand() *cobra.Command {
 	var recursive, force bool
-	cmd := &cobra.Command{Use: "cp [-r] SOURCE DESTINATION", Short: "Copy files to or from a session or a folder",
-		Long: `Cp copies between this computer and a running session or a data folder. Write one side as
-SESSION:PATH, where relative paths start at /home/work, or as folder:NAME/PATH. If a session
-is named folder, use its ID. To resume an interrupted copy, run the same command again. Cp
-compares all checksums. With -r it skips links.`,
+	cmd := &cobra.Command{Use: "cp [-r] SOURCE DESTINATION", Short: "Copy files to, from or between machines",
+		Long: `Cp copies between this computer, running sessions and data folders. Write a session as
+SESSION:PATH, where relative paths start at /home/work, and a folder as folder:NAME/PATH. If
+a session is named folder, use its ID. If several machines have a folder of that name, add
+the machine: folder:NAME@MACHINE/PATH. To resume an interrupted copy, run the same command
+again. Cp compares all checksums. With -r it skips links.
+
+Between two folders or sessions, also of different machines, files that are there with the
+same size and time are not copied again. A folder that does not exist is created if you name
+its machine. Until all of it is copied, its name ends in .part.`,
 		Example: "  slipway cp data.tar train-a:\n  slipway cp -r train-a:results .\n  slipway cp -r ./images " +
-			"folder:data/"}
+			"folder:data/\n  slipway cp -r folder:data@workstation folder:data@lab"}
 	cmd.Flags().BoolVarP(&recursive, "recursive", "r", false, "copy directories recursively")
 	cmd.Flags().BoolVarP(&force, "force", "f", false, "overwrite existing files")
-	return runs(cmd, p.command(func(ctx context.Context, c *caller, args []string) error {
+	near := p.command(func(ctx context.Context, c *caller, args []string) error {
 		source, target := farSide(args[0]), farSide(args[1])
-		if (source == nil) == (target == nil) {
-			return usagef("one side must be SESSION:PATH or folder:NAME/PATH, the other a path on this computer")
+		if source == nil && target == nil {
+			return usagef("one side must be SESSION:PATH or folder:NAME/PATH")
 		}
 		files, place, err := filesOf(ctx, c, cmp.Or(source, target))
 		if err != nil {
@@ -59,11 +64,71 @@ compares all checksums. With -r it skips links.`,
 		return p.print(job.done, func(w io.Writer) {
 			fmt.Fprintf(w, "%s, %s\n", plural(job.done.Files, "file", "files"), size(job.done.Bytes))
 		})
-	}))
+	})
+	across := p.operates(func(ctx context.Context, c *caller, args []string) (api.Operation, error) {
+		req, err := betweenFar(ctx, c, farSide(args[0]), farSide(args[1]), recursive)
+		if err != nil {
+			return api.Operation{}, err
+		}
+		req.Replace = force
+		return begin(ctx, c, route.FileCopy.Body(req))
+	}, func(w io.Writer, o api.Operation) { fmt.Fprintln(w, session.Printable(o.Steps[len(o.Steps)-1].Detail)) })
+	return runs(cmd, func(cmd *cobra.Command, args []string) error {
+		if farSide(args[0]) == nil || farSide(args[1]) == nil {
+			return near(cmd, args)
+		}
+		err := across(cmd, args)
+		if problem, _ := describe(err); err != nil && problem.Code == session.CodeOperationCancelled {
+			p.notice("Run the same command to resume.")
+		}
+		return err
+	})
+}
+
+// betweenFar returns the request to copy from one session or folder to another. A directory that exists receives the
+// copy, as cp does; all of a folder is copied into the other folder itself.
+func betweenFar(ctx context.Context, c *caller, source, target *far, recursive bool) (req api.FileCopying, err error) {
+	from, info, err := endOf(ctx, c, source)
+	if err != nil {
+		return req, err
+	}
+	if info.Kind == "directory" && !recursive {
+		return req, usagef("%s is a directory: use -r to copy it", source.text)
+	}
+	to, there, err := endOf(ctx, c, target)
+	if err != nil && (!isNotFound(err) || to.Session+to.Folder == "") {
+		return req, err
+	}
+	base := path.Base(path.Clean("/" + from.Path))
+	if base != "/" && (to.Path == "" || strings.HasSuffix(to.Path, "/") || there.Kind == "directory") {
+		to.Path = path.Join(to.Path, base)
+	}
+	return api.FileCopying{From: from, To: to}, nil
+}
+
+// endOf returns what one side of a copy names, and what it is. If that is not found, it returns the name.
+func endOf(ctx context.Context, c *caller, side *far) (end api.FileEnd, info api.FileInfo, err error) {
+	files, place, err := filesOf(ctx, c, side)
+	end = api.FileEnd{Path: side.path}
+	switch {
+	case side.session != "folder":
+		end.Session = place
+	case err != nil:
+		end.Folder, end.Agent = side.folder, side.agent
+	default:
+		end.Folder = place
+	}
+	if err == nil {
+		info, err = askAgain(ctx, c, files.Stat.At(place).With("path", cmp.Or(side.path, ".")))
+	}
+	return end, info, err
 }
 
 // far is a path in a session, or in a folder if session is "folder".
-type far struct{ session, path string }
+type far struct {
+	text, session, path string
+	folder, agent       string // once they are removed from the path
+}
 
 // farSide reads SESSION:PATH. It returns nil for a path of this computer, which may have a drive, or a colon after a
 // slash.
@@ -72,7 +137,7 @@ func farSide(text string) *far {
 	if !found || session == "" || strings.ContainsAny(session, `/\`) || runtime.GOOS == "windows" && len(session) == 1 {
 		return nil
 	}
-	return &far{session, path}
+	return &far{text: text, session: session, path: path}
 }
 
 // filesOf returns the routes to the files of a session or folder, and its id. It removes the name of a folder from the
@@ -83,11 +148,11 @@ func filesOf(ctx context.Context, c *caller, side *far) (files route.Files, plac
 		return route.SessionFiles(), string(s.ID), err
 	}
 	name, rest, _ := strings.Cut(strings.TrimPrefix(side.path, "/"), "/")
-	if name == "" {
+	side.path = rest
+	if side.folder, side.agent, _ = strings.Cut(name, "@"); side.folder == "" {
 		return files, "", usagef("missing folder name: use, for example, folder:data/images")
 	}
-	f, err := route.Folder.At(name).Ask(ctx, c)
-	side.path = rest
+	f, err := route.Folder.At(side.folder).With("agent", side.agent).Ask(ctx, c)
 	return route.FolderFiles(), string(f.ID), err
 }
 

@@ -27,6 +27,7 @@ const (
 	ImageSend      OperationKind = "image-send"
 	ImageFetch     OperationKind = "image-fetch"
 	FileArchive    OperationKind = "file-archive"
+	FileCopy       OperationKind = "file-copy"
 	ImagePull      OperationKind = "image-pull"
 	ImageCommit    OperationKind = "image-commit"
 	ImageRemove    OperationKind = "image-remove"
@@ -113,9 +114,9 @@ type Prompt struct {
 type Operation struct {
 	ID string `json:"id"`
 	// agent-add, agent-probe, agent-upgrade, agent-remove, agent-reconnect, image-send, image-fetch, image-pull,
-	// image-commit, image-remove, file-archive or folder-purge
+	// image-commit, image-remove, file-archive, file-copy or folder-purge
 	Kind OperationKind `json:"kind"`
-	// name or address of the agent, reference of the image, or name of the archive or folder
+	// name or address of the agent, reference of the image, or name of the archive, folder or session
 	Subject   string         `json:"subject"`
 	State     OperationState `json:"state"` // running, waiting (for an answer), done, failed or cancelled
 	Steps     []Step         `json:"steps"` // those known so far, in order
@@ -124,6 +125,7 @@ type Operation struct {
 	Error     *session.Error `json:"error,omitempty"`  // why it failed
 	Agent     string         `json:"agent,omitempty"`  // the agent that it added or changed
 	Image     string         `json:"image,omitempty"`  // the image that it creates or transfers
+	Folder    string         `json:"folder,omitempty"` // the folder that it copies to
 	StartedAt time.Time      `json:"startedAt"`
 	EndedAt   *time.Time     `json:"endedAt,omitempty"`
 	Revision  uint64         `json:"revision"` // grows with every change

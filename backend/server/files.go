@@ -44,6 +44,9 @@ func (s fileRoutes) mount(m *mounts) {
 		m.stream(at.Read.Endpoint, s.readFile)
 		m.stream(at.Zip.Endpoint, s.zipFiles)
 	}
+	take(m, route.FileCopy, func(r *http.Request, req api.FileCopying) (api.Operation, error) {
+		return s.hub.CopyFiles(r.Context(), req)
+	})
 	answer(m, route.Folders, func(r *http.Request) ([]api.Folder, error) {
 		return eachAs(folderOut)(s.hub.Folders(r.Context(), r.URL.Query().Get("agent")))
 	})

@@ -346,6 +346,7 @@ export type OperationKind =
   | "image-send"
   | "image-fetch"
   | "file-archive"
+  | "file-copy"
   | "image-pull"
   | "image-commit"
   | "image-remove"
@@ -1010,6 +1011,27 @@ export interface FieldProblem {
   said?: Phrase[];
 }
 
+/** FileCopying asks for a file, or a directory with its contents, to be copied from one place to another. The places may be on different machines; the files then pass through this computer. */
+export interface FileCopying {
+  from: FileEnd;
+  /** To may be a folder that does not exist: it is created on the named agent if there is no path. */
+  to: FileEnd;
+  /** Replace files that differ; otherwise they stop the copy. */
+  replace?: boolean;
+}
+
+/** FileEnd is a file or directory in a folder or in a running session. */
+export interface FileEnd {
+  /** Id or name; empty: a folder is meant. */
+  session?: string;
+  /** Id or name. */
+  folder?: string;
+  /** The folder's; empty: any. */
+  agent?: string;
+  /** Empty: all of the folder, or the home directory. */
+  path?: string;
+}
+
 /** FileInfo describes a file of a session, or the target of a link. */
 export interface FileInfo {
   kind: string;
@@ -1540,9 +1562,9 @@ export interface Opened {
 /** Operation is work that takes a while. It has steps, may ask a person something, and can be cancelled. Events report it until it has ended. The last 50 are kept. */
 export interface Operation {
   id: string;
-  /** Agent-add, agent-probe, agent-upgrade, agent-remove, agent-reconnect, image-send, image-fetch, image-pull, image-commit, image-remove, file-archive or folder-purge. */
+  /** Agent-add, agent-probe, agent-upgrade, agent-remove, agent-reconnect, image-send, image-fetch, image-pull, image-commit, image-remove, file-archive, file-copy or folder-purge. */
   kind: OperationKind;
-  /** Name or address of the agent, reference of the image, or name of the archive or folder. */
+  /** Name or address of the agent, reference of the image, or name of the archive, folder or session. */
   subject: string;
   /** Running, waiting (for an answer), done, failed or cancelled. */
   state: OperationState;
@@ -1557,6 +1579,8 @@ export interface Operation {
   agent?: string;
   /** The image that it creates or transfers. */
   image?: string;
+  /** The folder that it copies to. */
+  folder?: string;
   startedAt: Time;
   endedAt?: Time;
   /** Grows with every change. */
@@ -2005,6 +2029,8 @@ export interface Session {
   /** The reason of an end in progress. */
   stopping?: Reason;
   forced?: boolean;
+  /** PeakMemory is the most memory that was in use at one time, as sampled from start to end; 0: unknown. */
+  peakMemory?: Bytes;
   /** Absent: not started, or not asked for. */
   endImage?: EndImage;
   createdAt: Time;
@@ -2547,6 +2573,8 @@ export const routes = {
   "upload-drop": { method: "DELETE", path: "/api/v1/sessions/{id}/files/upload", query: ["path", "kernel", "key"] },
   /** Read files and directories as one archive, created while it is sent. Links are left out. */
   "file-zip": { method: "GET", path: "/api/v1/sessions/{id}/files/zip", query: ["path", "kernel", "name"] },
+  /** Copy a file or a directory from one folder or running session to another, also between machines, as an operation. Sent again, it continues. */
+  "file-copy": { method: "POST", path: "/api/v1/files/copy" },
   /** List the data folders, also those in the trash. */
   "folders": { method: "GET", path: "/api/v1/folders", query: ["agent"] },
   /** Create a folder, or link a directory of the machine as one. */
@@ -2721,6 +2749,7 @@ export interface RouteTypes {
   "upload-finish": { request: FinishRequest; response: FileInfo };
   "upload-drop": { request: undefined; response: undefined };
   "file-zip": { request: undefined; response: undefined };
+  "file-copy": { request: FileCopying; response: Operation };
   "folders": { request: undefined; response: Folder[] };
   "folder-create": { request: FolderRequest; response: Folder };
   "folder": { request: undefined; response: Folder };

@@ -1,0 +1,468 @@
+package hub
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// FileCopying asks for a file, or a directory with its contents, to be copied from one place to another. The places may
+// be on different machines; the files then pass through this computer.
+type FileCopying struct {
+	From FileEnd `json:"from"`
+	// To may be a folder that does not exist: it is created on the named agent if there is no path.
+	To      FileEnd `json:"to"`
+	Replace bool    `json:"replace,omitempty"` // replace files that differ; otherwise they stop the copy
+}
+
+// FileEnd is a file or directory in a folder or in a running session.
+type FileEnd struct {
+	Session string `json:"session,omitempty"` // id or name; empty: a folder is meant
+	Folder  string `json:"folder,omitempty"`  // id or name
+	Agent   string `json:"agent,omitempty"`   // the folder's; empty: any
+	Path    string `json:"path,omitempty"`    // empty: all of the folder, or the home directory
+}
+
+const (
+	// partFolder is added to the name of a folder until all of it is copied, so that nobody uses a part of it.
+	partFolder = ".part"
+	// deepestCopy limits how deep a copy follows directories: an untrusted machine could report endless ones.
+	deepestCopy = 250
+	// copiesAtOnce is how many files of one copy are sent at once, since a small one costs mostly round trips.
+	copiesAtOnce = 8
+	// resumeFrom is the size of a file from which an earlier part of it is looked for, which takes a round trip.
+	resumeFrom = 256 << 10
+)
+
+// CopyFiles starts to copy files, as an operation that waits while an agent is not reached. What is copied stays when
+// it ends early, and the same request continues there: files with the size and time of the source are not sent again.
+func (t *transfers) CopyFiles(ctx context.Context, req FileCopying) (Operation, error) {
+	c := &fileCopy{transfers: t, replace: req.Replace, source: req.From.Path, target: req.To.Path,
+		slots: make(chan struct{}, copiesAtOnce)}
+	from, source, err := t.endOf(ctx, req.From)
+	if err != nil {
+		return Operation{}, err
+	}
+	to, _, err := t.endOf(ctx, req.To)
+	if session.CodeOf(err) == session.CodeFolderNotFound && req.To.Agent != "" && req.To.Path == "" {
+		c.creates = session.FolderRequest{Name: req.To.Folder}
+		if req.From.Path == "" {
+			c.creates.Permission, c.creates.Mode = source.Permission, source.Mode
+		}
+		if wrong := c.creates.Validate(); len(wrong) > 0 {
+			return Operation{}, session.Invalid(wrong)
+		}
+		to.member, err = t.member(req.To.Agent)
+	}
+	if err != nil {
+		return Operation{}, err
+	}
+	if from.place == to.place && inside(clean(c.target), clean(c.source)) {
+		return Operation{}, session.NewError(session.CodeFileInvalid, "A directory cannot be copied into itself.",
+			"Choose another destination.")
+	}
+	c.from, c.to = from, to
+	name := cmp.Or(req.To.Session, req.To.Folder)
+	key := strings.Join([]string{"copy", to.member.Name(), name, req.To.Path}, " ")
+	subject := subjectAt(cmp.Or(source.Name, req.From.Session), from.member)
+	return t.folders.operations.startOn(key, FileCopy, subject, func(ctx context.Context, work *Work) error {
+		work.Concerns(to.member.Name())
+		work.change(func(one *operation) { one.Folder = req.To.Folder })
+		c.work = work
+		return c.run(ctx)
+	})
+}
+
+// copyEnd is where files are copied from or to.
+type copyEnd struct {
+	member *member
+	place  session.Place
+}
+
+func (t *transfers) endOf(ctx context.Context, end FileEnd) (copyEnd, session.Folder, error) {
+	if end.Session != "" {
+		m, id, err := t.find(ctx, end.Session)
+		return copyEnd{m, session.Place{Session: id}}, session.Folder{}, err
+	}
+	m, f, err := t.folders.findFolder(ctx, end.Folder, end.Agent)
+	return copyEnd{m, session.Place{Folder: f.ID}}, f, err
+}
+
+func clean(p string) string { return path.Join("/", p) }
+
+func inside(inner, outer string) bool {
+	return inner == outer || outer == "/" || strings.HasPrefix(inner, outer+"/")
+}
+
+// fileCopy is one run of CopyFiles.
+type fileCopy struct {
+	transfers      *transfers
+	work           *Work
+	step           string
+	from, to       copyEnd
+	source, target string
+	replace        bool
+	creates        session.FolderRequest // the folder to create; no name: it exists
+	slots          chan struct{}         // holds a token for each file that is sent
+
+	mu sync.Mutex // guards what follows
+	copyCount
+}
+
+type copyCount struct {
+	files, present, skipped int
+	done, total             int64 // bytes
+}
+
+func (c *fileCopy) run(ctx context.Context) error {
+	c.step = "count"
+	c.work.Plan(Step{Name: "count", Title: "Count the files"}, Step{Name: "copy", Title: "Copy them"})
+	var root session.FileInfo
+	err := c.work.Do("count", "", func() (_ string, err error) {
+		root, err = until(ctx, c, func() (session.FileInfo, error) {
+			return c.from.member.Agent.StatFile(ctx, c.from.place, at(c.source))
+		})
+		if err == nil && root.Kind == session.KindDirectory {
+			err = c.count(ctx, c.source, 0)
+		} else {
+			c.files, c.total = 1, root.Size
+		}
+		return counted(c.files, c.total), err
+	})
+	if err != nil {
+		return err
+	}
+	c.step, c.copyCount = "copy", copyCount{total: c.total}
+	return c.work.Do(c.step, "", func() (string, error) {
+		if err := c.open(ctx); err != nil {
+			return "", err
+		}
+		c.advance(0)
+		copying, stop := context.WithCancelCause(ctx)
+		defer stop(nil)
+		var group sync.WaitGroup
+		err := c.copy(copying, root, func(do func(context.Context) error) error {
+			select {
+			case c.slots <- struct{}{}:
+			case <-copying.Done():
+				return context.Cause(copying)
+			}
+			group.Go(func() {
+				defer func() { <-c.slots }()
+				if err := do(copying); err != nil {
+					stop(err)
+				}
+			})
+			return nil
+		})
+		group.Wait()
+		if err = cmp.Or(context.Cause(copying), err); err == nil {
+			err = c.close(ctx)
+		}
+		return c.detail(), err
+	})
+}
+
+func counted(files int, size int64) string {
+	if files == 1 {
+		return fmt.Sprintf("1 file, %s", gpu.Bytes(size))
+	}
+	return fmt.Sprintf("%d files, %s", files, gpu.Bytes(size))
+}
+
+func (c *fileCopy) detail() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	text := counted(c.files, c.done)
+	if c.present > 0 {
+		text += fmt.Sprintf("; %d were there already", c.present)
+	}
+	if c.skipped > 0 {
+		text += fmt.Sprintf("; %d skipped, which are links or neither files nor directories", c.skipped)
+	}
+	return text
+}
+
+// at returns the path of a file, which is never empty.
+func at(p string) session.FilePath { return session.FilePath(cmp.Or(p, ".")) }
+
+// until calls do until it succeeds or fails for another reason than that an agent is not reached.
+func until[T any](ctx context.Context, c *fileCopy, do func() (T, error)) (T, error) {
+	r := retries{work: c.work, step: c.step}
+	for {
+		got, err := do()
+		switch {
+		case err == nil:
+			r.reached()
+			return got, nil
+		case ctx.Err() != nil:
+			return got, ctx.Err()
+		case !away(err):
+			return got, err
+		}
+		if err := r.again(ctx, session.AsError(err, session.CodeOperationFailed).Message+
+			" It continues automatically."); err != nil {
+			return got, err
+		}
+	}
+}
+
+// each calls do for each entry of a directory.
+func (c *fileCopy) each(ctx context.Context, end copyEnd, dir string, depth int,
+	do func(name string, info session.FileInfo) error) error {
+	if depth > deepestCopy {
+		return session.NewError(session.CodeFileInvalid, "The directories are nested too deeply.",
+			"Copy parts of them.")
+	}
+	for after, more := session.FilePath(""), true; more; {
+		listing, err := until(ctx, c, func() (session.FileListing, error) {
+			return end.member.Agent.ListFiles(ctx, end.place, session.ListRequest{Path: at(dir), After: after})
+		})
+		if err != nil {
+			return err
+		}
+		for _, info := range listing.Entries {
+			if err := do(string(info.Name), info); err != nil {
+				return err
+			}
+			after = info.Name
+		}
+		more = listing.More && len(listing.Entries) > 0
+	}
+	return nil
+}
+
+// copied reports whether an entry of a directory is copied at all.
+func copied(name string, info session.FileInfo) bool {
+	return !info.Link && info.Kind != session.KindOther && name != "." && name != ".." &&
+		!strings.ContainsAny(name, "/\x00")
+}
+
+func (c *fileCopy) count(ctx context.Context, dir string, depth int) error {
+	return c.each(ctx, c.from, dir, depth, func(name string, info session.FileInfo) error {
+		switch {
+		case !copied(name, info):
+			return nil
+		case info.Kind == session.KindDirectory:
+			return c.count(ctx, path.Join(dir, name), depth+1)
+		}
+		c.files++
+		c.total += info.Size
+		return nil
+	})
+}
+
+// open finds the folder that an earlier copy began, or creates it.
+func (c *fileCopy) open(ctx context.Context) error {
+	if c.creates.Name == "" {
+		return nil
+	}
+	name, agent := c.creates.Name+partFolder, c.to.member.Name()
+	f, err := until(ctx, c, func() (session.Folder, error) {
+		lists, err := c.transfers.folders.foldersOf(ctx, []*member{c.to.member})
+		if err != nil {
+			return session.Folder{}, err
+		}
+		if i := slices.IndexFunc(lists[0], func(f session.Folder) bool {
+			return f.Name == name && f.State == session.FolderReady
+		}); i >= 0 {
+			return lists[0][i], nil
+		}
+		return c.transfers.folders.CreateFolder(ctx, agent, session.FolderRequest{Name: name})
+	})
+	c.to.place = session.Place{Folder: f.ID}
+	return err
+}
+
+// close gives the folder its name, now that all of it is there.
+func (c *fileCopy) close(ctx context.Context) error {
+	if c.creates.Name == "" {
+		return nil
+	}
+	change := session.FolderChange{Name: &c.creates.Name}
+	if c.creates.Permission != "" {
+		change.Permission, change.Mode = &c.creates.Permission, &c.creates.Mode
+	}
+	_, err := until(ctx, c, func() (session.Folder, error) {
+		return c.to.member.Agent.UpdateFolder(ctx, c.to.place.Folder, change)
+	})
+	return err
+}
+
+// copy calls begin for each file, which sends several at once.
+func (c *fileCopy) copy(ctx context.Context, root session.FileInfo,
+	begin func(do func(context.Context) error) error) error {
+	if root.Kind == session.KindDirectory {
+		return c.tree(ctx, c.source, c.target, 0, begin)
+	}
+	there, err := until(ctx, c, func() (session.FileInfo, error) {
+		return c.to.member.Agent.StatFile(ctx, c.to.place, at(c.target))
+	})
+	if err != nil && !gone(err) {
+		return err
+	}
+	return c.file(ctx, c.source, c.target, root, there)
+}
+
+// tree copies a directory. It lists the destination first, since most of a copy that is continued is there.
+func (c *fileCopy) tree(ctx context.Context, source, target string, depth int,
+	begin func(do func(context.Context) error) error) error {
+	if target != "" {
+		_, err := until(ctx, c, func() (session.FileInfo, error) {
+			return session.FileInfo{}, c.to.member.Agent.MakeDirectory(ctx, c.to.place, at(target), true)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	there := map[string]session.FileInfo{}
+	err := c.each(ctx, c.to, target, depth, func(name string, info session.FileInfo) error {
+		there[name] = info
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return c.each(ctx, c.from, source, depth, func(name string, info session.FileInfo) error {
+		from, to := path.Join(source, name), path.Join(target, name)
+		switch {
+		case !copied(name, info):
+			c.note(func(n *copyCount) { n.skipped++ })
+			return nil
+		case info.Kind == session.KindDirectory:
+			return c.tree(ctx, from, to, depth+1, begin)
+		}
+		return begin(func(ctx context.Context) error { return c.file(ctx, from, to, info, there[name]) })
+	})
+}
+
+// file copies one file, unless the one that is there has its size and time.
+func (c *fileCopy) file(ctx context.Context, from, to string, info, there session.FileInfo) error {
+	if there.Kind == session.KindFile && there.Size == info.Size &&
+		there.Modified.Truncate(time.Second).Equal(info.Modified.Truncate(time.Second)) {
+		c.note(func(n *copyCount) { n.files, n.present = n.files+1, n.present+1 })
+		c.advance(info.Size)
+		return nil
+	}
+	if there.Kind != "" && !c.replace {
+		return session.NewError(session.CodeFileExists,
+			fmt.Sprintf("%s already exists and is not the same.", session.Clip(to)),
+			"Choose another destination, or replace existing files.")
+	}
+	up := session.Upload{Path: session.FilePath(to), Key: copyKey(c.from.place, from, info)}
+	sum, err := until(ctx, c, func() (string, error) {
+		return c.send(ctx, from, up, info)
+	})
+	if err != nil {
+		return err
+	}
+	finish := session.FinishRequest{Upload: up,
+		Finish: session.Finish{Size: info.Size, SHA256: sum, Mode: info.Mode, Modified: info.Modified}}
+	if c.replace {
+		finish.Conflict = session.ConflictReplace
+	}
+	if _, err = until(ctx, c, func() (session.FileInfo, error) {
+		return c.to.member.Agent.FinishUpload(ctx, c.to.place, finish)
+	}); err == nil {
+		c.note(func(n *copyCount) { n.files++ })
+	}
+	return err
+}
+
+func copyKey(place session.Place, name string, info session.FileInfo) string {
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%s %s %q %q", place.Session, place.Folder, name, info.Version)
+	return hex.EncodeToString(sum.Sum(nil))[:24]
+}
+
+// send sends the missing rest of a file and returns the checksum of the whole.
+func (c *fileCopy) send(ctx context.Context, from string, up session.Upload,
+	info session.FileInfo) (sum string, err error) {
+	source, target := c.from.member.Agent, c.to.member.Agent
+	if info.Size >= resumeFrom {
+		offset, err := target.UploadOffset(ctx, c.to.place, up)
+		if err != nil {
+			return "", err
+		}
+		if offset <= info.Size {
+			up.Offset = offset
+		}
+	}
+	c.advance(up.Offset)
+	body := &copyReader{ctx: ctx, copy: c, sum: sha256.New(), from: bytes.NewReader(nil)}
+	defer func() {
+		if err != nil { // what arrived is counted by the next attempt
+			c.advance(-up.Offset - body.read)
+		}
+	}()
+	if up.Offset < info.Size {
+		content, err := source.ReadFile(ctx, c.from.place, session.ReadRequest{Path: session.FilePath(from),
+			Offset: up.Offset, Version: info.Version})
+		if err != nil {
+			return "", err
+		}
+		defer content.Close()
+		body.from = io.LimitReader(content, info.Size-up.Offset)
+	}
+	_, err = target.WriteUpload(ctx, c.to.place, up, body)
+	switch {
+	case body.err != nil:
+		return "", body.err
+	case err != nil:
+		return "", err
+	case up.Offset == 0:
+		return hex.EncodeToString(body.sum.Sum(nil)), nil
+	}
+	return source.ChecksumFile(ctx, c.from.place, session.FilePath(from))
+}
+
+func (c *fileCopy) note(change func(*copyCount)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change(&c.copyCount)
+}
+
+func (c *fileCopy) advance(n int64) {
+	c.note(func(now *copyCount) {
+		now.done += n
+		c.work.Progress(now.done, max(now.total, now.done))
+	})
+}
+
+// copyReader is what is read of a file that is copied. It keeps the error of reading, which is not one of writing.
+type copyReader struct {
+	ctx  context.Context //nolint:containedctx // of the whole copy
+	copy *fileCopy
+	from io.Reader
+	sum  hash.Hash
+	read int64
+	err  error
+}
+
+func (r *copyReader) Read(p []byte) (int, error) {
+	if r.err = r.ctx.Err(); r.err != nil {
+		return 0, r.err
+	}
+	n, err := r.from.Read(p)
+	r.sum.Write(p[:n])
+	r.read += int64(n)
+	r.copy.advance(int64(n))
+	if err != nil && !errors.Is(err, io.EOF) {
+		r.err = err
+	}
+	return n, err
+}
