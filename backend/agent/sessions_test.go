@@ -325,6 +325,9 @@ func TestUsageIsSampledAndThinned(t *testing.T) {
 		if calls := w.fake.Calls(simtest.CallStats) - before; calls < 55 || calls > 65 {
 			t.Errorf("%d samples in ten minutes while nobody watches", calls)
 		}
+		if ended := w.terminated(s.ID, false); ended.PeakMemory < got[0].Memory || ended.PeakMemory > 2*got[0].Memory {
+			t.Errorf("it used %s of memory, and its peak is kept as %s", got[0].Memory, ended.PeakMemory)
+		}
 	})
 }
 

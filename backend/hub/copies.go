@@ -33,7 +33,7 @@ type FileCopying struct {
 type FileEnd struct {
 	Session string `json:"session,omitempty"` // id or name; empty: a folder is meant
 	Folder  string `json:"folder,omitempty"`  // id or name
-	Agent   string `json:"agent,omitempty"`   // the folder's; empty: any
+	Agent   string `json:"agent,omitempty"`   // the folder's; empty if its name is enough
 	Path    string `json:"path,omitempty"`    // empty: all of the folder, or the home directory
 }
 

@@ -68,13 +68,15 @@ type Allocation struct {
 
 // End is how a session ended, or will end.
 type End struct {
-	Result   Result    `json:"result"`
-	Reason   Reason    `json:"reason"`
-	ExitCode *int      `json:"exitCode"`           // of the batch command; nil before it ended
-	Error    *Cause    `json:"error,omitempty"`    // why Status is ERROR, or what went wrong last
-	Stopping Reason    `json:"stopping,omitempty"` // the reason of an end in progress
-	Forced   bool      `json:"forced,omitempty"`
-	EndImage *EndImage `json:"endImage,omitempty"` // nil: not started, or not asked for
+	Result   Result `json:"result"`
+	Reason   Reason `json:"reason"`
+	ExitCode *int   `json:"exitCode"`           // of the batch command; nil before it ended
+	Error    *Cause `json:"error,omitempty"`    // why Status is ERROR, or what went wrong last
+	Stopping Reason `json:"stopping,omitempty"` // the reason of an end in progress
+	Forced   bool   `json:"forced,omitempty"`
+	// PeakMemory is the most memory that was in use at one time, as sampled; 0: unknown.
+	PeakMemory gpu.Bytes `json:"peakMemory,omitempty"`
+	EndImage   *EndImage `json:"endImage,omitempty"` // nil: not started, or not asked for
 }
 
 // Times are the moments of a session's life after its creation.

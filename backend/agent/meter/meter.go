@@ -75,6 +75,16 @@ func (m *Meter) Busy() map[int]float64 {
 	return m.load.Busy
 }
 
+// Peak returns the most memory that a live session has used at one time; 0: nothing was measured.
+func (m *Meter) Peak(id session.ID) gpu.Bytes {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if all := m.samples[id]; len(all) > 0 {
+		return all[len(all)-1].MemoryPeak
+	}
+	return 0
+}
+
 // add keeps a sample and returns it as the use since the previous one.
 func (m *Meter) add(id session.ID, s engine.Stats, gpus []session.DeviceLoad) session.Usage {
 	m.mu.Lock()

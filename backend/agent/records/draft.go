@@ -20,6 +20,7 @@ type Draft struct {
 	Now      time.Time
 	tx       *store.Tx
 	ended    func(session.ID) time.Time
+	peak     func(session.ID) gpu.Bytes
 	stored   session.Session
 	versions []session.Session
 	wrote    bool
@@ -58,6 +59,9 @@ func (d *Draft) To(status session.Status) error {
 	}
 	if status.Terminal() {
 		d.TerminatedAt = new(d.ended(d.ID))
+		if d.peak != nil {
+			d.PeakMemory = d.peak(d.ID)
+		}
 	}
 	return d.save()
 }

@@ -9,6 +9,7 @@ import (
 	"slipway/backend/pace"
 	"slipway/backend/session"
 	"slipway/backend/store"
+	"slipway/gpu"
 )
 
 // Config configures records. Its functions are called after a change.
@@ -16,6 +17,7 @@ type Config struct {
 	Store *store.Store
 	Clock *pace.Clock
 	Ended func(session.ID) time.Time            // returns when a session that ends now has ended
+	Peak  func(session.ID) gpu.Bytes            // returns the most memory that a session has used; nil: unknown
 	Tell  func(versions []session.Session)      // publishes the stored versions of a session
 	Dress func(session.Session) session.Session // adds to a session what is known but not stored
 	// Trouble is called when changes begin to fail because the disk is full or broken, and when they succeed again.
@@ -68,7 +70,8 @@ func (r *Records) Change(id session.ID, fn func(*Draft) error) (session.Session,
 func (r *Records) Tell(versions []session.Session) { r.config.Tell(versions) }
 
 func (r *Records) Draft(tx *store.Tx, s session.Session) *Draft {
-	return &Draft{Session: s, Now: r.config.Clock.Now().UTC(), tx: tx, ended: r.config.Ended, stored: s}
+	return &Draft{Session: s, Now: r.config.Clock.Now().UTC(), tx: tx, ended: r.config.Ended, peak: r.config.Peak,
+		stored: s}
 }
 
 // Update makes one change of the store. While changes fail because the disk is full or broken, there is a warning.

@@ -1026,7 +1026,7 @@ export interface FileEnd {
   session?: string;
   /** Id or name. */
   folder?: string;
-  /** The folder's; empty: any. */
+  /** The folder's; empty if its name is enough. */
   agent?: string;
   /** Empty: all of the folder, or the home directory. */
   path?: string;
