@@ -35,6 +35,42 @@ export function remainingMarks(
   return marks
 }
 
+/** The stops of a slider: its ends, the powers of two between them, and what lies half-way between those. */
+export function stopsOf(min: number, max: number): number[] {
+  const stops = [min]
+  for (let power = 2 ** Math.floor(Math.log2(min)); power < max; power *= 2) {
+    for (const stop of [power, power * 1.5]) {
+      if (stop > min && stop < max && Number.isInteger(stop)) stops.push(stop)
+    }
+  }
+  return max > min ? [...stops, max] : stops
+}
+
+/** Where a value lies among stops: 1.5 is half-way from the second to the third. */
+export function positionOf(stops: readonly number[], value: number): number {
+  const above = stops.findIndex((stop) => stop >= value)
+  if (above < 0) return stops.length - 1
+  const [low = 0, high = 0] = [stops[above - 1], stops[above]]
+  return above === 0 ? 0 : above - (high - value) / (high - low)
+}
+
+/** The whole value at a place among stops. */
+export function valueAt(stops: readonly number[], position: number): number {
+  const low = stops[Math.floor(position)] ?? 0
+  const high = stops[Math.ceil(position)] ?? low
+  return Math.round(low + (high - low) * (position - Math.floor(position)))
+}
+
+/** At most this many powers of two fit below a slider. */
+const mostPowers = 9
+
+/** The smallest powers of two from min to max. */
+export function powersOf(min: number, max: number): number[] {
+  const powers: number[] = []
+  for (let power = 2 ** Math.ceil(Math.log2(min)); power <= max; power *= 2) powers.push(power)
+  return powers.slice(0, mostPowers)
+}
+
 /** A step that leaves about a hundred stops on the way, in MiB. */
 export function memoryStep(maxBytes: number): number {
   const stops = maxBytes / MIB / 100
