@@ -220,7 +220,7 @@ func (a *Agent) openHost() (h host.Host, err error) {
 	a.records = records.New(records.Config{Store: c.Store, Clock: c.Clock, Ended: a.accounts.Ending,
 		Peak: func(id session.ID) gpu.Bytes { return a.meter.Peak(id) }, Tell: a.publishVersions,
 		Trouble: a.news.PublishMachine,
-		Dress: func(s session.Session) session.Session { return a.Dress(s) }})
+		Dress:   func(s session.Session) session.Session { return a.Dress(s) }})
 	return host.Host{Agent: c.Name, Owner: c.Owner, UID: c.UID, GID: c.GID, Engine: c.Engine, Records: a.records,
 		Health: a.health, Limits: c.Sessions.Limits, Clock: c.Clock, Log: c.Log, News: a.news}, nil
 }

@@ -3,7 +3,7 @@ import type { Operation } from '@/api/types.gen'
 import { Browser, picture } from './browser'
 import { Far } from './far'
 import { stage } from './hooks'
-import { choose, enterMemory, row } from './launcherPage'
+import { choose, enterMemory, row, step } from './launcherPage'
 import { DemoProgram, eventually, Program } from './program'
 import { ShellPage, Wire } from './shellPage'
 
@@ -66,9 +66,10 @@ describe('a shared agent', () => {
       async () => (await guest.session(second.id)).wait?.code === 'scheduler_wait_limit',
     )
 
-    await page.goto(`${program.url}/launcher?step=environment`)
+    await page.goto(`${program.url}/launcher`)
     await choose(page, 'Machine', 'shared')
     await page.getByRole('textbox', { name: 'Owner' }).fill('ann')
+    await step(page, 'environment').click()
     await page.getByText('Enter manually', { exact: true }).click()
     await page.getByRole('combobox', { name: 'Image' }).fill('python:3.12')
     await page.keyboard.press('Tab')
@@ -132,7 +133,7 @@ describe('another agent', () => {
     await page.getByText('Container engine').waitFor()
     await picture(page, 'agent-detail')
 
-    await page.goto(`${program.url}/launcher?step=environment`)
+    await page.goto(`${program.url}/launcher`)
     await page.getByRole('combobox', { name: 'Machine' }).click()
     await page.locator('.ant-select-dropdown:visible').getByText('lab', { exact: true }).click()
     await picture(page, 'launcher-agent')

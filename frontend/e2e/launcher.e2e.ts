@@ -38,7 +38,7 @@ describe('the launcher', () => {
     await eventually('two steps are wrong', async () => (await bad()) === 'type,network')
     await mayNotLaunch(page)
     await picture(page, 'launcher-errors')
-    await page.getByRole('button', { name: 'Edit Session type' }).click()
+    await page.getByRole('button', { name: 'Edit Type & machine' }).click()
     await page.getByLabel('Name', { exact: true }).fill('abcd')
     await page.getByLabel('Startup command').fill('true')
     await step(page, 'network').click()
@@ -241,7 +241,7 @@ describe('the launcher', () => {
     await total.getByText('1 × 3 containers · each 1 CPU, 333 MiB').waitFor()
     await total.getByText('999 MiB', { exact: true }).waitFor()
     await step(page, 'environment').click()
-    const cpus = Number(await page.getByRole('slider', { name: 'CPU' }).getAttribute('aria-valuemax'))
+    const cpus = (await program.machines())[0]?.cpus ?? 0
     await page.getByRole('spinbutton', { name: 'CPU' }).fill(String(cpus))
     const warning = page.getByText(/^1 of 3 containers fit/)
     await warning.waitFor()

@@ -83,7 +83,7 @@ export function ProgressLine({ progress, label }: { progress: ProgressSubject; l
 }
 
 /** Kinds of operations whose subject is an image or a folder and no agent. */
-const ownSubject = new Set(['image-pull', 'image-commit', 'image-remove', 'folder-purge'])
+const ownSubject = new Set(['image-pull', 'image-commit', 'image-remove', 'file-copy', 'folder-purge'])
 
 /** What an operation is, in words: "Add lab", "Upgrade lab". */
 export function useOperationTitle(): (operation: OperationSubject) => string {
@@ -92,6 +92,7 @@ export function useOperationTitle(): (operation: OperationSubject) => string {
     t(`operation.kind.${kind as 'agent-add'}`, {
       defaultValue: '{{subject}}',
       subject: kind === 'agent-add' || ownSubject.has(kind) ? subject : agent || subject,
+      agent,
     })
 }
 

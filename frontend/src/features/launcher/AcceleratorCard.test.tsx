@@ -141,6 +141,7 @@ describe('the accelerator card', () => {
     await choose('Share')
     expect(text()).toBe('0.3')
     expect(screen.getByRole('radio', { name: 'MIG' })).toBeDisabled()
+    expect(screen.getByText(/^MIG is unavailable: no GPU here/)).toBeInTheDocument()
   })
 
   it('offers the profiles of devices that are cut up', async () => {
@@ -166,7 +167,9 @@ describe('the accelerator card', () => {
   it('offers no more devices than one machine has', () => {
     const lab = ['a', 'b', 'c'].map((uuid, index) => makeDevice({ uuid, index }))
     show('1', [makeBoard([makeDevice()]), makeBoard(lab, { agent: 'lab' })])
-    expect(screen.getByRole('slider')).toHaveAttribute('aria-valuemax', '3')
+    const chips = within(screen.getByRole('group', { name: 'Usual numbers of GPUs' })).getAllByRole('button')
+    expect(chips.map((chip) => chip.textContent)).toEqual(['1', '2'])
+    expect(screen.getByText('3')).toBeInTheDocument()
   })
 
   it('lists devices in the order of their numbers', () => {

@@ -19,7 +19,9 @@ import { amountToBytes, MIB } from './amount'
 import { Card } from './Card'
 import { DeviceMap } from './DeviceMap'
 import { type Control, Field, IssueLine } from './Field'
+import { RunElsewhere } from './RunElsewhere'
 import launcher from './launcher.module.css'
+import { LogSlider } from './LogSlider'
 import { fromMib, memoryMax, memoryStep, remainingMarks } from './scale'
 import type { StepProps } from './StepProps'
 import type { Judgement } from './useJudgement'
@@ -74,12 +76,14 @@ function Devices({ accelerator, set, offer, control }: PartProps) {
   return (
     <div className={launcher.measure}>
       {max > 1 ? (
-        <Slider
-          aria-label={t('accelerator.deviceSlider')}
+        <LogSlider
+          label={t('accelerator.deviceSlider')}
+          chips={t('accelerator.deviceChips')}
           min={1}
           max={max}
-          value={Math.min(accelerator.devices ?? 1, max)}
-          marks={remainingMarks(1, max, offer.freeWhole, String, t('resources.free'))}
+          value={accelerator.devices ?? 1}
+          remaining={offer.freeWhole}
+          write={String}
           onChange={(devices) => set({ devices })}
         />
       ) : (
@@ -132,17 +136,18 @@ function Memory({ accelerator, set, offer, control }: PartProps) {
   const bytes = amountToBytes(accelerator.memory) ?? 0
   const step = memoryStep(offer.memory)
   const max = memoryMax(offer.memory)
+  const write = (mib: number) => formatBytes(mib * MIB)
   const remaining = Math.floor(offer.freeMemory / MIB / step) * step
   return (
     <div className={launcher.measure}>
-      <Slider
-        aria-label={t('accelerator.memorySlider')}
+      <LogSlider
+        label={t('accelerator.memorySlider')}
+        chips={t('accelerator.memoryChips')}
         min={step}
         max={max}
-        step={step}
-        value={Math.min(bytes / MIB, max)}
-        marks={remainingMarks(step, max, remaining, (mib) => formatBytes(mib * MIB), t('resources.free'))}
-        tooltip={{ formatter: (mib) => formatBytes((mib ?? 0) * MIB) }}
+        value={bytes / MIB}
+        remaining={remaining}
+        write={write}
         onChange={(mib) => set({ memory: fromMib(mib) })}
       />
       <AmountInput
@@ -193,12 +198,13 @@ export function AcceleratorCard({ draft, issues, change, judgement }: StepProps 
   const set = (next: Partial<AcceleratorDraft>) =>
     change((old) => ({ ...old, accelerator: { ...old.accelerator, ...next } }))
   const none = boards !== undefined && offer.devices.length === 0
+  const whole = boards === undefined || offer.devices.some((d) => d.instances.length === 0)
   const possible: Record<AcceleratorMode, boolean> = {
     none: true,
-    shares: !none,
-    devices: !none,
+    shares: whole,
+    devices: whole,
     mig: offer.profiles.length > 0,
-    memory: offer.memory > 0,
+    memory: whole && offer.memory > 0,
   }
   const modes = (
     <Segmented<AcceleratorMode>
@@ -230,6 +236,9 @@ export function AcceleratorCard({ draft, issues, change, judgement }: StepProps 
   return (
     <Card title={t('accelerator.title')} text={text} aside={modes}>
       {mode === 'none' && issue ? <IssueLine issue={issue} /> : null}
+      {offer.devices.length > 0 && !(possible.mig && whole) ? (
+        <div className={launcher.hint}>{t(whole ? 'accelerator.noMig' : 'accelerator.onlyMig')}</div>
+      ) : null}
       {Control ? (
         <Field
           label={t(`accelerator.labels.${mode}`)}
@@ -239,6 +248,7 @@ export function AcceleratorCard({ draft, issues, change, judgement }: StepProps 
           {(control) => <Control accelerator={accelerator} set={set} offer={offer} control={control} />}
         </Field>
       ) : null}
+      <RunElsewhere draft={draft} change={change} />
       {rounded ? (
         <RoundingNotice
           rounded={rounded}

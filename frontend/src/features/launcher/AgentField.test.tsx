@@ -44,7 +44,7 @@ describe('the choice of a machine', () => {
     expect((await screen.findByTitle('gone')).getAttribute('class')).toContain('disabled')
     expect(screen.getByTitle('lab')).toHaveTextContent('6 CPU, 14 GiB free')
     await userEvent.click(screen.getByTitle('lab'))
-    expect(change).toHaveBeenLastCalledWith({ agent: 'lab', group: '' })
+    expect(change.mock.lastCall?.[0](EMPTY_DRAFT)).toMatchObject({ agent: 'lab', group: '' })
   })
   it('may be left to a resource group', async () => {
     serve({ 'GET /api/v1/resources': [] })
@@ -54,7 +54,7 @@ describe('the choice of a machine', () => {
     })
     await userEvent.click(screen.getByRole('combobox', { name: 'Machine' }))
     await userEvent.click(await screen.findByTitle('gpus'))
-    expect(change).toHaveBeenLastCalledWith({ agent: '', group: 'gpus' })
+    expect(change.mock.lastCall?.[0](EMPTY_DRAFT)).toMatchObject({ agent: '', group: 'gpus' })
   })
 })
 

@@ -1,9 +1,11 @@
 import { Select } from 'antd'
 import { useTranslation } from 'react-i18next'
+import { useFolders } from '@/api/folders'
 import { useAgents, useMachines, useResources } from '@/api/hooks'
 import { isReached } from '@/lib/connection'
 import { formatBytes } from '@/lib/bytes'
 import css from './launcher.module.css'
+import { movedTo } from './away'
 import { Field } from './Field'
 import type { StepProps } from './StepProps'
 
@@ -12,6 +14,7 @@ export function AgentField({ draft, issues, change }: StepProps) {
   const { t } = useTranslation('launcher')
   const machines = useMachines().data ?? []
   const agents = useAgents().data ?? []
+  const folders = useFolders().data ?? []
   const resources = useResources().data ?? []
   const groups = [...new Set(agents.map((a) => a.group))]
   const option = (agent: string, hostname: string, online: boolean) => {
@@ -54,15 +57,20 @@ export function AgentField({ draft, issues, change }: StepProps) {
     }),
   ]
   const value = draft.agent ? `agent ${draft.agent}` : draft.group ? `group ${draft.group}` : ''
+  const data = draft.mounts
+    .filter((mount) => mount.agent !== undefined && mount.agent === draft.agent)
+    .map((mount) => mount.folder)
+    .join(', ')
   const choose = (chosen: string) => {
     const [kind = '', name = ''] = [chosen.slice(0, chosen.indexOf(' ')), chosen.slice(chosen.indexOf(' ') + 1)]
-    change({ agent: kind === 'agent' ? name : '', group: kind === 'group' ? name : '' })
+    const to = { agent: kind === 'agent' ? name : '', group: kind === 'group' ? name : '' }
+    change((old) => movedTo(old, to, folders))
   }
   return (
     <Field
       label={t('agent.label')}
       issue={issues.at('agent') ?? issues.at('group')}
-      hint={value === '' ? t('agent.autoHint') : undefined}
+      hint={value === '' ? t('agent.autoHint') : data ? t('agent.hasData', { names: data }) : undefined}
     >
       {(control) => <Select {...control} value={value} options={options} onChange={choose} />}
     </Field>

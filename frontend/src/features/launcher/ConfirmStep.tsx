@@ -12,6 +12,7 @@ import { CopyButton } from '@/ui/CopyButton'
 import css from './launcher.module.css'
 import { totalOf } from './accelerator'
 import { amountToBytes } from './amount'
+import { placeOf } from './away'
 import { Card } from './Card'
 import { type Draft, shmOf, type Step } from './draft'
 import { IssueLine } from './Field'
@@ -56,10 +57,10 @@ export function ConfirmStep({ draft, issues, lacks, repairs, judgement, failure,
         <IssueLine key={issue.field} issue={issue} />
       ))}
       <Review step="type" issues={issues} onEdit={onEdit}>
-        <TypeFacts draft={draft} />
+        <TypeFacts draft={draft} owner={owner} />
       </Review>
       <Review step="environment" issues={issues} onEdit={onEdit}>
-        <EnvironmentFacts draft={draft} judgement={judgement} owner={owner} />
+        <EnvironmentFacts draft={draft} judgement={judgement} />
       </Review>
       <Review step="storage" issues={issues} onEdit={onEdit}>
         <StorageFacts draft={draft} />
@@ -144,14 +145,22 @@ function Facts({ rows }: { rows: readonly (readonly [string, ReactNode] | null)[
 
 const Quiet = ({ children }: { children: ReactNode }) => <span className={css.quiet}>{children}</span>
 
-function TypeFacts({ draft }: { draft: Draft }) {
+function TypeFacts({ draft, owner }: { draft: Draft; owner: string }) {
   const { t } = useTranslation('launcher')
+  const place = placeOf(draft)
+  const machine = place
+    ? [place, draft.group].filter(Boolean).join(' · ')
+    : draft.group
+      ? t('agent.anyOf', { group: draft.group })
+      : t('agent.auto')
   const batch = draft.type === 'batch'
   return (
     <Facts
       rows={[
         [t('type.title'), t(`type.${draft.type}`)],
         [t('name.label'), draft.name || <Quiet>{t('confirm.randomName')}</Quiet>],
+        [t('agent.label'), machine],
+        owner === '' ? null : [t('owner.label'), owner],
         batch ? [t('batch.command'), <pre className={css.command}>{draft.command || '–'}</pre>] : null,
         batch && draft.startAt !== null ? [t('batch.start'), draft.startAt ? formatExact(draft.startAt) : '–'] : null,
         batch && draft.timeout
@@ -165,7 +174,7 @@ function TypeFacts({ draft }: { draft: Draft }) {
   )
 }
 
-function EnvironmentFacts({ draft, judgement, owner }: { draft: Draft; judgement: Judgement; owner: string }) {
+function EnvironmentFacts({ draft, judgement }: { draft: Draft; judgement: Judgement }) {
   const { t } = useTranslation('launcher')
   const { environments } = useImages()
   const found = findVersion(environments.data ?? [], draft.image)
@@ -192,12 +201,6 @@ function EnvironmentFacts({ draft, judgement, owner }: { draft: Draft; judgement
               ? t('confirm.threadsAuto', { count: draft.cpu ?? 1 })
               : String(draft.threads ?? '–'),
           ],
-          draft.agent
-            ? [t('agent.label'), [draft.agent, draft.group].filter(Boolean).join(' · ')]
-            : draft.group
-              ? [t('agent.label'), t('agent.anyOf', { group: draft.group })]
-              : null,
-          owner === '' ? null : [t('owner.label'), owner],
           draft.admin ? [t('admin.title'), t('admin.is')] : null,
           draft.accelerator.mode === 'none'
             ? null

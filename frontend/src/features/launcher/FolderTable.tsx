@@ -1,5 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { Button, Checkbox, Input, Skeleton, Table, type TableProps, Tag } from 'antd'
+import { Button, Checkbox, Input, Select, Skeleton, Table, type TableProps, Tag } from 'antd'
 import { Folder as FolderIcon, FolderSymlink, RefreshCw } from 'lucide-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -16,10 +16,12 @@ import css from './folderTable.module.css'
 import { NewName } from './NewName'
 
 interface FolderTableProps {
-  /** The agent on whose machine a new folder is made; undefined: none is known yet. */
-  machine: string | undefined
-  /** The session may land on any machine: folders of all are offered. */
-  any: boolean
+  /** The machine that the session runs on; empty where it may be each of them. */
+  machine: string
+  /** Where a new folder is made unless another machine is chosen; empty: no machine is known yet. */
+  home: string
+  /** The machines on which folders can be made. */
+  machines: readonly string[]
   isMounted: (folder: Folder) => boolean
   onMount: (folder: Folder) => void
   onUnmount: (folder: Folder) => void
@@ -30,16 +32,21 @@ interface FolderTableProps {
 const pageSize = 6
 
 /** The data folders, of which those that are ticked are mounted. */
-export function FolderTable({ machine, any, isMounted, onMount, onUnmount, onOpen }: FolderTableProps) {
+export function FolderTable({ machine, home, machines, isMounted, onMount, onUnmount, onOpen }: FolderTableProps) {
   const { t } = useTranslation('launcher')
   const client = useQueryClient()
   const query = useFolders()
   const [search, setSearch] = useState('')
   const [asking, setAsking] = useState(false)
-  const here = (query.data ?? []).filter((f) => f.state === 'ready' && (any || f.agent === machine))
-  const several = new Set(here.map((f) => f.agent)).size > 1
-  const auto = [...new Set(here.filter((f) => f.auto && f.agent === machine).map((f) => f.name))]
-  const offered = here.filter((f) => !f.auto)
+  const [chosen, setChosen] = useState('')
+  const ready = (query.data ?? []).filter((f) => f.state === 'ready')
+  const several = new Set([...machines, ...ready.map((f) => f.agent)]).size > 1
+  const makes = machines.includes(chosen) ? chosen : home
+  const auto = ready.filter((f) => f.auto && f.agent === machine).map((f) => f.name)
+  // What the session can have as it is comes first. What is on another machine can be copied.
+  const offered = ready
+    .filter((f) => !f.auto)
+    .toSorted((a, b) => Number(b.agent === machine) - Number(a.agent === machine))
   const rows = offered.filter((f) => f.name.toLowerCase().includes(search.trim().toLowerCase()))
   const refresh = async () => {
     setAsking(true)
@@ -47,12 +54,12 @@ export function FolderTable({ machine, any, isMounted, onMount, onUnmount, onOpe
     setAsking(false)
   }
   const make = async (name: string) => {
-    const made = await call('folder-create', { body: { name, agent: machine ?? '' } })
+    const made = await call('folder-create', { body: { name, agent: makes } })
     await client.invalidateQueries({ queryKey: keys.folders })
     onMount(made)
   }
   const faultOf = (name: string) => {
-    if (here.some((f) => f.name === name && f.agent === machine)) return t('folders.taken')
+    if (ready.some((f) => f.name === name && f.agent === makes)) return t('folders.taken')
     return name.startsWith('.') ? t('folders.fault') : nameFault(FOLDER_NAME, name)
   }
   return (
@@ -72,9 +79,21 @@ export function FolderTable({ machine, any, isMounted, onMount, onUnmount, onOpe
         </Button>
         <NewName
           open={t('folders.new')}
-          label={any && several && machine ? t('folders.nameOn', { agent: machine }) : t('folders.name')}
+          label={several ? t('folders.nameOn', { agent: makes }) : t('folders.name')}
           start={rows.length === 0 ? search.trim() : ''}
-          disabled={machine === undefined}
+          disabled={makes === ''}
+          aside={
+            several ? (
+              <Select
+                size="small"
+                aria-label={t('folders.machineOf')}
+                popupMatchSelectWidth={false}
+                value={makes}
+                options={machines.map((name) => ({ value: name, label: t('folders.on', { agent: name }) }))}
+                onChange={setChosen}
+              />
+            ) : null
+          }
           faultOf={faultOf}
           make={make}
         />
@@ -89,7 +108,7 @@ export function FolderTable({ machine, any, isMounted, onMount, onUnmount, onOpe
           size="small"
           rowKey="id"
           dataSource={rows}
-          columns={columns({ t, several, isMounted, onMount, onUnmount, onOpen })}
+          columns={columns({ t, several, isMounted, onMount, onUnmount, onOpen, ready })}
           locale={{
             emptyText: <span className={css.none}>{t(offered.length > 0 ? 'storage.noFolder' : 'folders.empty')}</span>,
           }}
@@ -115,9 +134,10 @@ type Columns = Pick<FolderTableProps, 'isMounted' | 'onMount' | 'onUnmount' | 'o
   t: ReturnType<typeof useTranslation<'launcher'>>['t']
   /** There are several machines: say whose each folder is. */
   several: boolean
+  ready: readonly Folder[]
 }
 
-function columns({ t, several, isMounted, onMount, onUnmount, onOpen }: Columns): TableProps<Folder>['columns'] {
+function columns({ t, several, isMounted, onMount, onUnmount, onOpen, ready }: Columns): TableProps<Folder>['columns'] {
   const called = (f: Folder) => (several ? `${f.name} · ${f.agent}` : f.name)
   return [
     {
@@ -170,8 +190,11 @@ function columns({ t, several, isMounted, onMount, onUnmount, onOpen }: Columns)
           {
             key: 'agent',
             title: t('folders.column.agent'),
-            width: 100,
+            width: 130,
             ellipsis: true,
+            filters: [...new Set(ready.map((f) => f.agent))].map((agent) => ({ text: agent, value: agent })),
+            onFilter: (agent: boolean | React.Key, f: Folder) => f.agent === agent,
+            sorter: (a: Folder, b: Folder) => a.agent.localeCompare(b.agent),
             render: (_: unknown, f: Folder) => f.agent,
           },
         ]

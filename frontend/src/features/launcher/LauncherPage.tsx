@@ -22,6 +22,7 @@ import { Outlook } from './Outlook'
 import { Stepper } from './Stepper'
 import { StorageStep } from './StorageStep'
 import { TypeStep } from './TypeStep'
+import { useArrivals } from './useArrivals'
 import { useDraft } from './useDraft'
 import { type Judgement, useJudgement } from './useJudgement'
 import { type LaunchUse, useLaunch } from './useLaunch'
@@ -68,6 +69,7 @@ export function LauncherPage({ tools, start, files }: LauncherPageProps) {
   )
   const repairs = useRepairs(use.change, use.origin)
   const lacks = useLacks(draft, judgement, repairs.pulled)
+  useArrivals(use.change)
   const top = useRef<HTMLDivElement>(null)
   useEffect(() => {
     top.current?.scrollTo(0, 0)
@@ -97,7 +99,9 @@ export function LauncherPage({ tools, start, files }: LauncherPageProps) {
             ) : null}
             {use.step === 'type' ? <TypeStep {...props} /> : null}
             {use.step === 'environment' ? <EnvironmentStep {...props} judgement={judgement} /> : null}
-            {use.step === 'storage' ? <StorageStep {...props} files={files} /> : null}
+            {use.step === 'storage' ? (
+              <StorageStep {...props} lands={judgement.preview.data?.agent} files={files} />
+            ) : null}
             {use.step === 'network' ? <NetworkStep {...props} /> : null}
             {use.step === 'confirm' ? (
               <ConfirmStep

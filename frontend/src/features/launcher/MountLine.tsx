@@ -1,5 +1,6 @@
 import { Button, Checkbox, Input } from 'antd'
 import { Folder, FolderOpen, Trash2 } from 'lucide-react'
+import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import css from './launcher.module.css'
 import type { MountRow } from './draft'
@@ -11,14 +12,18 @@ interface MountLineProps {
   mount: MountRow
   index: number
   issues: StepProps['issues']
+  /** The machine of its folder, where there are several. */
+  machine: string | undefined
   /** Undefined: there is nothing to choose from. */
   onBrowse: (() => void) | undefined
   onChange: (row: Partial<MountRow>) => void
   onRemove: () => void
+  /** What can be done about it. */
+  children?: ReactNode
 }
 
 /** What is mounted in one place: where it comes from, where it appears, whether it may be written. */
-export function MountLine({ mount, index, issues, onBrowse, onChange, onRemove }: MountLineProps) {
+export function MountLine({ mount, index, issues, machine, onBrowse, onChange, onRemove, children }: MountLineProps) {
   const { t } = useTranslation('launcher')
   const sourceIssue =
     issues.at(`mounts[${index}].source`) ?? issues.at(`mounts[${index}].path`) ?? issues.at(`mounts[${index}].folder`)
@@ -51,6 +56,7 @@ export function MountLine({ mount, index, issues, onBrowse, onChange, onRemove }
             <span className={css.folderName} title={mount.folder}>
               <Folder size={15} aria-hidden />
               {mount.folder}
+              {machine ? <span className={css.optional}>{machine}</span> : null}
             </span>
             <Input
               className={css.mono}
@@ -90,6 +96,7 @@ export function MountLine({ mount, index, issues, onBrowse, onChange, onRemove }
         />
       </div>
       {sourceIssue ? <IssueLine issue={sourceIssue} /> : null}
+      {children}
       {targetIssue ? (
         <IssueLine issue={targetIssue} />
       ) : (mount.folder ?? mount.source.trim()) !== '' &&

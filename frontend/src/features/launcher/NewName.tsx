@@ -1,7 +1,7 @@
 import { useMutation } from '@tanstack/react-query'
 import { Button, Input } from 'antd'
 import { FolderPlus } from 'lucide-react'
-import { useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { asProblem } from '@/api/client'
 import { ErrorState } from '@/ui/ErrorState'
@@ -15,6 +15,8 @@ interface NewNameProps {
   /** What stands in the field when it opens. */
   start?: string
   disabled?: boolean
+  /** What else is chosen for it, beside the field. */
+  aside?: ReactNode
   /** What is wrong with a name, in words; empty: nothing. */
   faultOf: (name: string) => string
   /** Makes what has the name. The field closes when it is there. */
@@ -22,7 +24,7 @@ interface NewNameProps {
 }
 
 /** A button that becomes a field for the name of something new, where it is listed. */
-export function NewName({ open, label, start = '', disabled = false, faultOf, make }: NewNameProps) {
+export function NewName({ open, label, start = '', disabled = false, aside, faultOf, make }: NewNameProps) {
   const { t } = useTranslation('launcher')
   const [name, setName] = useState<string | null>(null)
   const making = useMutation({ mutationFn: make, onSuccess: () => setName(null) })
@@ -53,7 +55,7 @@ export function NewName({ open, label, start = '', disabled = false, faultOf, ma
           autoFocus
           size="small"
           aria-label={label}
-          placeholder={label}
+          placeholder={aside ? t('folders.column.name') : label}
           value={name}
           status={fault ? 'error' : ''}
           spellCheck={false}
@@ -65,6 +67,7 @@ export function NewName({ open, label, start = '', disabled = false, faultOf, ma
             change(null)
           }}
         />
+        {aside}
         <Button size="small" disabled={!able} loading={making.isPending} onClick={() => making.mutate(name)}>
           {t('subPath.create')}
         </Button>

@@ -9,6 +9,8 @@ import { useFolders } from '@/api/folders'
 import { useAgents, useMachines, useSessionBook } from '@/api/hooks'
 import { keys } from '@/api/keys'
 import { isLive } from '@/lib/status'
+import { awayOf, placeOf } from './away'
+import { CopyFolder } from './CopyFolder'
 import { DirectoryPicker } from './DirectoryPicker'
 import type { Draft } from './draft'
 import { useImages } from './useImages'
@@ -147,7 +149,7 @@ function ImageChoices({ draft, lack, repairs }: ChoicesProps) {
 /** The agent on whose machine a launch would look for folders. */
 function useLanding(draft: Draft, judgement: Judgement): { agent: string; several: boolean } {
   const several = (useMachines().data ?? []).length > 1
-  return { agent: draft.agent || (judgement.preview.data?.agent ?? ''), several }
+  return { agent: placeOf(draft) || (judgement.preview.data?.agent ?? ''), several }
 }
 
 function MountChoices({ draft, lack, repairs, judgement }: ChoicesProps) {
@@ -155,9 +157,10 @@ function MountChoices({ draft, lack, repairs, judgement }: ChoicesProps) {
   const { message } = App.useApp()
   const client = useQueryClient()
   const { agent, several } = useLanding(draft, judgement)
+  const known = useFolders().data ?? []
   const [picking, setPicking] = useState(false)
   const row = draft.mounts[lack.index]
-  const folders = (useFolders().data ?? []).filter(
+  const folders = known.filter(
     (f) => f.state === 'ready' && !f.auto && f.agent === agent && !draft.mounts.some((m) => m.folder === f.name),
   )
   const create = useMutation({
@@ -178,9 +181,17 @@ function MountChoices({ draft, lack, repairs, judgement }: ChoicesProps) {
   })
   if (!row) return null
   const { folder } = row
+  const away = awayOf(row, known, agent)
   return (
     <>
-      {folder === undefined || agent === '' ? null : (
+      {away ? (
+        <CopyFolder
+          away={away}
+          onUse={(name) => repairs.repair(repairMount(lack, draft, { folder: name, path: row.path ?? '' }))}
+          onMove={(to) => repairs.repair(setting(lack, draft, to, { agent: to, group: '' }))}
+        />
+      ) : null}
+      {away || folder === undefined || agent === '' ? null : (
         <Button
           size="small"
           icon={<FolderPlus size={13} />}

@@ -1,10 +1,12 @@
 import { Button, Select } from 'antd'
-import { CpuIcon } from 'lucide-react'
+import { CpuIcon, MoveRight } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
+import { useFolders } from '@/api/folders'
 import { useDevices } from '@/api/hooks'
 import {
   type AcceleratorDraft,
   acceleratorText,
+  elsewhere,
   NO_ACCELERATOR,
   type Offer,
   offerOf,
@@ -12,6 +14,7 @@ import {
   totalOf,
 } from './accelerator'
 import { amountFromBytes, amountToBytes, GIB } from './amount'
+import { movedTo } from './away'
 import { setting } from './repair'
 import type { ChoicesProps } from './RepairChoices'
 
@@ -40,6 +43,7 @@ export function nearOffers(asked: AcceleratorDraft, offer: Offer, rounded: strin
 export function DeviceChoices({ draft, lack, repairs, judgement }: ChoicesProps) {
   const { t } = useTranslation('launcher')
   const boards = useDevices().data ?? []
+  const folders = useFolders().data ?? []
   const words = (a: AcceleratorDraft) =>
     a.mode === 'shares' || a.mode === 'devices'
       ? t('repair.devices', { amount: totalOf(a, 1), kind: t(`accelerator.modes.${a.mode}`) })
@@ -54,6 +58,16 @@ export function DeviceChoices({ draft, lack, repairs, judgement }: ChoicesProps)
   }
   return (
     <>
+      {elsewhere(draft.accelerator, boards, draft.agent).map((agent) => (
+        <Button
+          key={agent}
+          size="small"
+          icon={<MoveRight size={13} />}
+          onClick={() => repairs.repair(setting(lack, draft, agent, movedTo(draft, { agent, group: '' }, folders)))}
+        >
+          {t('copy.runOn', { agent })}
+        </Button>
+      ))}
       {options.length > 0 ? (
         <Select
           size="small"

@@ -1,18 +1,20 @@
-import { InputNumber, Segmented, Slider } from 'antd'
+import { Button, InputNumber, Segmented } from 'antd'
+import { useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
+import { useSessionBook } from '@/api/hooks'
 import { MIN_MEMORY } from '@/api/rules.gen'
 import type { Machine } from '@/api/types.gen'
 import { formatBytes } from '@/lib/bytes'
 import css from './launcher.module.css'
 import { AmountInput } from './AmountInput'
-import { amountToBytes, MIB } from './amount'
-import { AgentField } from './AgentField'
-import { OwnerField } from './OwnerField'
+import { amountFromBytes, amountToBytes, GIB, MIB } from './amount'
 import { Card } from './Card'
 import { automaticShm } from './draft'
 import { Field } from './Field'
+import { enoughFor, lastRunOf } from './lastRun'
 import { PresetField } from './PresetField'
-import { fromMib, memoryMax, memoryStep, remainingMarks } from './scale'
+import { LogSlider } from './LogSlider'
+import { fromMib, memoryMax, memoryStep } from './scale'
 import type { StepProps } from './StepProps'
 import { useMachinesFor } from './useMachinesFor'
 import { machineFor } from './waits'
@@ -23,8 +25,6 @@ export function ResourceFields(props: StepProps) {
   return (
     <Card title={t('resources.title')} text={t('resources.text')}>
       <div className={css.two}>
-        <AgentField {...props} />
-        <OwnerField {...props} />
         <PresetField {...props} />
       </div>
       <CpuField {...props} machine={machine} />
@@ -33,6 +33,9 @@ export function ResourceFields(props: StepProps) {
     </Card>
   )
 }
+
+const GIB_OF_MIB = GIB / MIB
+const writeMib = (mib: number) => formatBytes(mib * MIB)
 
 type MachineProps = StepProps & { machine: Machine | null }
 
@@ -45,12 +48,14 @@ function CpuField({ draft, issues, change, machine }: MachineProps) {
       {(control) => (
         <div className={css.measure}>
           {max > 1 ? (
-            <Slider
-              ariaLabelForHandle={t('resources.cpuSlider')}
+            <LogSlider
+              label={t('resources.cpuSlider')}
+              chips={t('resources.cpuChips')}
               min={1}
               max={max}
-              value={Math.min(draft.cpu ?? 1, max)}
-              marks={remainingMarks(1, max, remaining, String, t('resources.free'))}
+              value={draft.cpu ?? 1}
+              remaining={remaining}
+              write={String}
               onChange={(cpu) => change({ cpu })}
             />
           ) : (
@@ -78,19 +83,24 @@ function MemoryField({ draft, issues, change, machine }: MachineProps) {
   const min = MIN_MEMORY / MIB
   const remaining = machine ? Math.floor(Math.max(0, machine.memory - machine.usedMemory) / MIB / step) * step : 0
   return (
-    <Field label={t('resources.memory')} issue={issues.at('resources.memory')}>
+    <Field
+      label={t('resources.memory')}
+      issue={issues.at('resources.memory')}
+      hint={<LastRunHint draft={draft} change={change} />}
+    >
       {(control) => (
         <div className={css.measure}>
           {max > min ? (
-            <Slider
-              ariaLabelForHandle={t('resources.memorySlider')}
+            <LogSlider
+              label={t('resources.memorySlider')}
+              chips={t('resources.memoryChips')}
+              chipsFrom={max >= 2 * GIB_OF_MIB ? GIB_OF_MIB : min}
               min={min}
               max={max}
-              step={step}
-              value={Math.min(bytes / MIB, max)}
-              marks={remainingMarks(min, max, remaining, (mib) => formatBytes(mib * MIB), t('resources.free'))}
-              tooltip={{ formatter: (mib) => formatBytes((mib ?? 0) * MIB) }}
-              onChange={(mib) => change({ memory: fromMib(Math.max(min, mib)) })}
+              value={bytes / MIB}
+              remaining={remaining}
+              write={writeMib}
+              onChange={(mib) => change({ memory: fromMib(mib) })}
             />
           ) : (
             <span />
@@ -104,6 +114,26 @@ function MemoryField({ draft, issues, change, machine }: MachineProps) {
         </div>
       )}
     </Field>
+  )
+}
+
+/** What the last session like this one used, and an amount that would be enough. */
+function LastRunHint({ draft, change }: Pick<StepProps, 'draft' | 'change'>) {
+  const { t } = useTranslation('launcher')
+  const sessions = useSessionBook().data
+  const last = useMemo(() => lastRunOf(draft, Object.values(sessions ?? {})), [draft, sessions])
+  if (!last) return null
+  const enough = enoughFor(last.peak)
+  const used = { name: last.name, peak: formatBytes(last.peak), memory: formatBytes(last.memory) }
+  return (
+    <>
+      {t('resources.lastRun', used)}{' '}
+      {enough < (amountToBytes(draft.memory) ?? 0) ? (
+        <Button type="link" size="small" onClick={() => change({ memory: amountFromBytes(enough) })}>
+          {t('resources.useAmount', { amount: formatBytes(enough) })}
+        </Button>
+      ) : null}
+    </>
   )
 }
 
@@ -134,13 +164,12 @@ function ShmField({ draft, issues, change, machine }: MachineProps) {
       {(control) =>
         draft.shm ? (
           <div className={css.measure}>
-            <Slider
-              ariaLabelForHandle={t('resources.shmSlider')}
+            <LogSlider
+              label={t('resources.shmSlider')}
               min={16}
               max={Math.max(32, Math.floor(Math.min(memory, machine?.memory ?? memory) / MIB) - 16)}
-              step={16}
               value={shm / MIB}
-              tooltip={{ formatter: (mib) => formatBytes((mib ?? 0) * MIB) }}
+              write={writeMib}
               onChange={(mib) => change({ shm: fromMib(mib) })}
             />
             <AmountInput

@@ -23,13 +23,14 @@ const folder = (name: string, more: Partial<Folder> = {}): Folder => ({
   ...more,
 })
 
-function show(folders: unknown, several = false, start: Partial<Draft> = {}) {
+function show(folders: unknown, several = false, start: Partial<Draft> = {}, more: Record<string, unknown> = {}) {
   function Form() {
     const [draft, setDraft] = useState<Draft>({ ...EMPTY_DRAFT, ...start })
     return (
       <>
         <StorageStep
           draft={draft}
+          lands="local"
           issues={shownIssues([], new Set())}
           change={(next) => setDraft((old) => (typeof next === 'function' ? next(old) : { ...old, ...next }))}
           files={(f, close) => <button type="button" onClick={close}>{`inside ${f.name}`}</button>}
@@ -41,13 +42,17 @@ function show(folders: unknown, several = false, start: Partial<Draft> = {}) {
       </>
     )
   }
-  const sent = serve({ 'GET /api/v1/folders': folders })
+  const sent = serve({ 'GET /api/v1/folders': folders, 'GET /api/v1/resources': [], ...more })
   const agents = several ? [makeAgent(), makeAgent({ name: 'lab', local: false, address: 'ssh://lab' })] : [makeAgent()]
-  renderView(<Form />, { known: { agents, machines: agents.map((a) => makeMachine({ agent: a.name })) } })
+  renderView(<Form />, {
+    known: { agents, machines: agents.map((a) => makeMachine({ agent: a.name })), operations: [] },
+  })
   return sent
 }
 
 const says = (text: string) => waitFor(() => expect(screen.getByRole('status')).toHaveTextContent(text))
+
+const answer = (what: unknown) => new Response(JSON.stringify(what), { status: 200 })
 
 describe('the data folders of a launch', () => {
   afterEach(() => document.body.replaceChildren())
@@ -79,8 +84,72 @@ describe('the data folders of a launch', () => {
     expect(screen.getByRole('checkbox', { name: 'Mount data · local' })).not.toBeChecked()
     await userEvent.click(box)
     await says('lab: data')
-    expect(screen.getByRole('checkbox', { name: 'Mount data' })).toBeChecked()
-    expect(screen.queryByRole('checkbox', { name: 'Mount data · local' })).not.toBeInTheDocument()
+    expect(box).toBeChecked()
+    expect(screen.getByText('It has data.')).toBeInTheDocument()
+    expect(screen.getByRole('checkbox', { name: 'Mount data · local' })).not.toBeChecked()
+    await userEvent.click(box)
+    await says('lab:')
+  })
+
+  it('stay ticked when a folder is created elsewhere, which the person chooses', async () => {
+    const made = folder('fresh', { agent: 'lab' })
+    const list = [folder('data'), folder('runs')]
+    const sent = show(
+      () => answer(list),
+      true,
+      {},
+      {
+        'POST /api/v1/folders': () => {
+          list.push(made)
+          return answer(made)
+        },
+      },
+    )
+    await userEvent.click(await screen.findByRole('checkbox', { name: 'Mount data · local' }))
+    await userEvent.click(screen.getByRole('checkbox', { name: 'Mount runs · local' }))
+    await userEvent.click(screen.getByRole('button', { name: 'New folder' }))
+    await userEvent.click(screen.getByRole('combobox', { name: 'Machine of the new folder' }))
+    await userEvent.click(await screen.findByTitle('on lab'))
+    await userEvent.type(screen.getByRole('textbox', { name: 'Name of the new folder on lab' }), 'fresh{Enter}')
+    await says('local: data, runs, fresh')
+    expect(sent.find((s) => s.method === 'POST')?.body).toEqual({ name: 'fresh', agent: 'lab' })
+    for (const name of ['data · local', 'runs · local', 'fresh · lab'])
+      expect(await screen.findByRole('checkbox', { name: `Mount ${name}` })).toBeChecked()
+  })
+
+  it('are copied, used or followed where the session runs on another machine', async () => {
+    const usage = { bytes: 3 * 1024 ** 2, files: 2, at: '2026-01-01T00:00:00Z' }
+    const sent = show(
+      [folder('data', { usage }), folder('data', { agent: 'lab' }), folder('set', { usage })],
+      true,
+      { agent: 'lab' },
+      {
+        'POST /api/v1/files/copy': {
+          id: 'op1',
+          kind: 'file-copy',
+          subject: 'set',
+          agent: 'lab',
+          folder: 'set',
+          state: 'cancelled',
+          steps: [],
+          startedAt: '2026-01-02T03:04:05Z',
+          revision: 1,
+        },
+      },
+    )
+    await userEvent.click(await screen.findByRole('checkbox', { name: 'Mount set · local' }))
+    await userEvent.click(screen.getByRole('button', { name: 'Copy it to lab (3 MiB)' }))
+    const copies = () => sent.filter((s) => s.path === '/api/v1/files/copy').map((s) => s.body)
+    const set = { from: { folder: 'local-set' }, to: { folder: 'set', agent: 'lab' } }
+    await waitFor(() => expect(copies()).toEqual([set]))
+    await userEvent.click(screen.getByRole('checkbox', { name: 'Mount data · local' }))
+    await userEvent.click(screen.getByRole('button', { name: 'Copy it to lab as data-2 (3 MiB)' }))
+    const data = { from: { folder: 'local-data' }, to: { folder: 'data-2', agent: 'lab' } }
+    await waitFor(() => expect(copies()).toEqual([set, data]))
+    await userEvent.click(screen.getByRole('button', { name: 'Use the one on lab' }))
+    expect(await screen.findByRole('checkbox', { name: 'Mount data · lab' })).toBeChecked()
+    await userEvent.click(screen.getByRole('button', { name: 'Run on local' }))
+    await says('local: set, data')
   })
 
   it('are mounted as the home where they are a kept one, and the first alone', async () => {

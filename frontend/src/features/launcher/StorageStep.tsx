@@ -6,7 +6,10 @@ import { useFolders } from '@/api/folders'
 import { HOME } from '@/api/rules.gen'
 import type { Folder } from '@/api/types.gen'
 import css from './launcher.module.css'
+import { AgentField } from './AgentField'
+import { awayOf, placeOf } from './away'
 import { Card } from './Card'
+import { CopyFolder } from './CopyFolder'
 import { DirectoryPicker } from './DirectoryPicker'
 import type { MountRow } from './draft'
 import { FolderTable } from './FolderTable'
@@ -16,49 +19,60 @@ import { mountTarget } from './mountPath'
 import type { StepProps } from './StepProps'
 import { SubPathPicker } from './SubPathPicker'
 import { useMachinesFor } from './useMachinesFor'
-import { machineFor } from './waits'
 
 interface StorageStepProps extends StepProps {
+  /** The machine on which it would run as it stands. */
+  lands: string | undefined
   /** The files of a folder, over the launcher. */
   files: (folder: Folder, onClose: () => void) => ReactNode
 }
 
-export function StorageStep({ draft, issues, change, files }: StorageStepProps) {
+export function StorageStep({ draft, issues, change, lands, files }: StorageStepProps) {
   const { t } = useTranslation('launcher')
-  const machines = useMachinesFor(draft.group).machines ?? []
-  const machine = machineFor(draft.agent, machines)
-  // A directory is one machine's: picking it there chooses that machine.
+  const machines = (useMachinesFor(draft.group).machines ?? []).filter((m) => m.online).map((m) => m.agent)
+  // Data is one machine's: where none was chosen, it chooses that machine.
   const several = machines.length > 1
+  const place = placeOf(draft)
+  const home = machines.find((name) => name === (place || lands)) ?? machines[0] ?? ''
   // The place a picked directory goes to: a row, or a new one at the end.
   const [picking, setPicking] = useState<number | null>(null)
   const folders = useFolders().data ?? []
-  const folderOf = (mount: MountRow) =>
-    folders.find((f) => f.name === mount.folder && f.state === 'ready' && f.agent === machine?.agent)
+  const isOf = (mount: MountRow, folder: Folder) =>
+    mount.folder === folder.name && (mount.agent ?? home) === folder.agent
+  const folderOf = (mount: MountRow) => folders.find((f) => f.state === 'ready' && isOf(mount, f))
   const [inside, setInside] = useState<number | null>(null)
   const [opened, setOpened] = useState<Folder | null>(null)
   const mounted = inside === null ? undefined : draft.mounts[inside]
   const within = mounted && folderOf(mounted)
-  const add = (row: MountRow) => change((old) => ({ ...old, mounts: [...old.mounts, row] }))
   const set = (index: number, row: Partial<MountRow>) =>
     change((old) => ({ ...old, mounts: old.mounts.map((m, i) => (i === index ? { ...m, ...row } : m)) }))
+  /** Adds what is on a machine, which is where the session runs unless a machine was chosen already. */
+  const add = (row: MountRow, agent: string) =>
+    change((old) => ({
+      ...old,
+      ...(several && agent && placeOf(old) === '' ? { agent, group: '' } : {}),
+      mounts: [...old.mounts, row],
+    }))
   const picked = (source: string) => {
     const index = picking
     setPicking(null)
     if (index === null) return
-    if (several && machine && draft.agent === '') change({ agent: machine.agent, group: '' })
     if (index < draft.mounts.length) set(index, { source })
-    else add({ source, target: '', readOnly: false })
+    else add({ source, target: '', readOnly: false }, home)
   }
-  const mount = (folder: Folder) => {
-    if (several && draft.agent === '') change({ agent: folder.agent, group: '' })
-    const home = folder.home && folder.permission === 'rw' && !draft.mounts.some((m) => mountTarget(m) === HOME)
-    add({
-      source: '',
-      folder: folder.name,
-      path: '',
-      target: home ? HOME : '',
-      readOnly: folder.permission === 'ro',
-    })
+  const mount = ({ name, agent, permission, home: kept }: Folder) => {
+    const asHome = kept && permission === 'rw' && !draft.mounts.some((m) => mountTarget(m) === HOME)
+    add(
+      {
+        source: '',
+        folder: name,
+        path: '',
+        ...(several ? { agent } : {}),
+        target: asHome ? HOME : '',
+        readOnly: permission === 'ro',
+      },
+      agent,
+    )
   }
   if (draft.admin && draft.mounts.length === 0)
     return (
@@ -71,14 +85,18 @@ export function StorageStep({ draft, issues, change, files }: StorageStepProps) 
   return (
     <>
       <Card title={t('storage.folders')} text={t('storage.foldersText')}>
+        {several ? (
+          <div className={css.two}>
+            <AgentField draft={draft} issues={issues} change={change} />
+          </div>
+        ) : null}
         <FolderTable
-          machine={machine?.agent}
-          any={draft.agent === ''}
-          isMounted={(folder) => folder.agent === machine?.agent && draft.mounts.some((m) => m.folder === folder.name)}
+          machine={place || (several ? '' : home)}
+          home={home}
+          machines={machines}
+          isMounted={(folder) => draft.mounts.some((m) => isOf(m, folder))}
           onMount={mount}
-          onUnmount={(folder) =>
-            change((old) => ({ ...old, mounts: old.mounts.filter((m) => m.folder !== folder.name) }))
-          }
+          onUnmount={(folder) => change((old) => ({ ...old, mounts: old.mounts.filter((m) => !isOf(m, folder)) }))}
           onOpen={setOpened}
         />
       </Card>
@@ -92,36 +110,52 @@ export function StorageStep({ draft, issues, change, files }: StorageStepProps) 
         ) : (
           <p className={css.nothing}>{t('storage.none')}</p>
         )}
-        {draft.mounts.map((mount, index) => (
-          <MountLine
-            key={index}
-            mount={mount}
-            index={index}
-            issues={issues}
-            onBrowse={
-              mount.folder === undefined
-                ? () => setPicking(index)
-                : folderOf(mount)
-                  ? () => setInside(index)
-                  : undefined
-            }
-            onChange={(row) => set(index, row)}
-            onRemove={() => change((old) => ({ ...old, mounts: old.mounts.filter((_, i) => i !== index) }))}
-          />
-        ))}
+        {draft.mounts.map((mount, index) => {
+          const away = awayOf(mount, folders, place)
+          return (
+            <MountLine
+              key={index}
+              mount={mount}
+              index={index}
+              issues={issues}
+              machine={several ? mount.agent : undefined}
+              onBrowse={
+                mount.folder === undefined
+                  ? () => setPicking(index)
+                  : folderOf(mount)
+                    ? () => setInside(index)
+                    : undefined
+              }
+              onChange={(row) => set(index, row)}
+              onRemove={() => change((old) => ({ ...old, mounts: old.mounts.filter((_, i) => i !== index) }))}
+            >
+              {away ? (
+                <CopyFolder
+                  away={away}
+                  onUse={(folder) => set(index, { folder, agent: away.to })}
+                  onMove={(agent) => change({ agent, group: '' })}
+                />
+              ) : null}
+            </MountLine>
+          )
+        })}
         <div className={css.buttons}>
-          <Button icon={<FolderPlus size={15} />} disabled={!machine} onClick={() => setPicking(draft.mounts.length)}>
-            {t('storage.add')}
+          <Button
+            icon={<FolderPlus size={15} />}
+            disabled={home === ''}
+            onClick={() => setPicking(draft.mounts.length)}
+          >
+            {several ? t('storage.addOn', { agent: home }) : t('storage.add')}
           </Button>
-          <Button type="text" onClick={() => add({ source: '', target: '', readOnly: false })}>
+          <Button type="text" onClick={() => add({ source: '', target: '', readOnly: false }, '')}>
             {t('storage.addByHand')}
           </Button>
         </div>
       </Card>
       <HomeCard draft={draft} issues={issues} change={change} />
-      {picking !== null && machine ? (
+      {picking !== null && home ? (
         <DirectoryPicker
-          agent={machine.agent}
+          agent={home}
           named={several}
           start={draft.mounts[picking]?.source ?? ''}
           onPick={picked}

@@ -11,6 +11,7 @@ import { Card } from './Card'
 import { EndCard } from './EndCard'
 import { Field } from './Field'
 import { IdleCard } from './IdleCard'
+import { MachineCard } from './MachineCard'
 import { QueueCard } from './QueueCard'
 import { TIMEOUT_UNITS } from './queueDraft'
 import type { StepProps } from './StepProps'
@@ -61,6 +62,7 @@ export function TypeStep({ draft, issues, change }: StepProps) {
           )}
         </Field>
       </Card>
+      <MachineCard draft={draft} issues={issues} change={change} />
       {draft.type === 'batch' ? <BatchCard draft={draft} issues={issues} change={change} /> : null}
       <QueueCard draft={draft} issues={issues} change={change} />
       <IdleCard draft={draft} issues={issues} change={change} />

@@ -157,6 +157,30 @@ export function offerOf(boards: readonly DeviceBoard[], agent: string): Offer {
   }
 }
 
+/** Whether a machine ever has what is asked, whoever uses it now. */
+function hasEver(a: AcceleratorDraft, { boards, profiles, memory }: Offer): boolean {
+  const whole = Math.max(0, ...boards.map((b) => b.devices.filter((d) => d.instances.length === 0).length))
+  switch (a.mode) {
+    case 'none':
+      return true
+    case 'shares':
+      return (a.shares ?? 0) <= whole
+    case 'devices':
+      return (a.devices ?? 0) <= whole
+    case 'mig':
+      return profiles.some(({ profile, count }) => profile === a.profile && count >= (a.instances ?? 1))
+    case 'memory':
+      return (amountToBytes(a.memory) ?? 0) <= memory
+  }
+}
+
+/** The other machines that have what is asked of the chosen one, which never has it. */
+export function elsewhere(a: AcceleratorDraft, boards: readonly DeviceBoard[], agent: string): string[] {
+  if (agent === '' || hasEver(a, offerOf(boards, agent))) return []
+  const names = [...new Set(boards.map((b) => b.agent))]
+  return names.filter((name) => name !== agent && hasEver(a, offerOf(boards, name)))
+}
+
 /** What several kernels are granted together, in words: "1.5", "4", "2 × 1g.10gb", "24 GiB VRAM". */
 export function totalOf(a: AcceleratorDraft, times: number): string {
   switch (a.mode) {

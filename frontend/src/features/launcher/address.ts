@@ -19,8 +19,9 @@ const tellsSecret = (command: string) =>
 const isFolder = (name: string) =>
   name.length <= FOLDER_NAME.max && FOLDER_NAME.parts.every(({ pattern, not }) => pattern.test(name) !== not)
 
-const isMount = ({ source, folder, path, target }: MountRow) =>
+const isMount = ({ source, folder, path, agent, target }: MountRow) =>
   [source, path ?? '', target].every((text) => PATH.test(text)) &&
+  WORDS.test(agent ?? '') &&
   (folder === undefined ? /^($|[/~])/.test(source) : isFolder(folder))
 
 /**

@@ -3,6 +3,7 @@ import type { Preset, SessionType, Spec } from '../../api/types.gen'
 import { requestText } from '../../lib/accelerator'
 import { type AcceleratorDraft, NO_ACCELERATOR, parseAccelerator, requestOf } from './accelerator'
 import { type Amount, amountFromBytes, amountToBytes, GIB } from './amount'
+import { placeOf } from './away'
 import { expandPorts } from './ports'
 import { addQueue, EMPTY_QUEUE, parseSpan, type QueueDraft, queueFromSpec, type TimeoutUnit } from './queueDraft'
 
@@ -22,6 +23,8 @@ export interface MountRow {
   folder?: string
   /** A directory inside of the folder; empty or missing: all of it. */
   path?: string
+  /** The machine of the folder, where it was chosen from a list. */
+  agent?: string
   target: string
   readOnly: boolean
 }
@@ -119,7 +122,8 @@ export function toSpec(draft: Draft): Spec {
   if (ports.length > 0) spec.ports = ports
   if (draft.noSSH) spec.noSSH = true
   if (draft.admin) spec.admin = true
-  if (draft.agent !== '') spec.agent = draft.agent
+  const agent = placeOf(draft)
+  if (agent !== '') spec.agent = agent
   if (draft.group !== '') spec.group = draft.group
   const accelerator = requestOf(draft.accelerator)
   if (accelerator) {

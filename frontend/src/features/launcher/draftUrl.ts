@@ -21,7 +21,7 @@ export function encodeDraft(whole: Draft): string {
       m.source,
       m.target,
       m.readOnly ? 1 : 0,
-      ...(m.folder === undefined ? [] : [m.folder, m.path ?? '']),
+      ...(m.folder === undefined ? [] : [m.folder, m.path ?? '', ...(m.agent ? [m.agent] : [])]),
     ]),
     accelerator: encodeAccelerator(draft.accelerator),
   }
@@ -80,12 +80,12 @@ function envRow(value: unknown): EnvRow {
 }
 
 function mountRow(value: unknown): MountRow {
-  const [source, target, readOnly, folder, path] = list(value)
+  const [source, target, readOnly, folder, path, agent] = list(value)
   return {
     source: str(source),
     target: str(target),
     readOnly: readOnly === 1,
-    ...(typeof folder === 'string' ? { folder, path: str(path) } : {}),
+    ...(typeof folder === 'string' ? { folder, path: str(path), ...(str(agent) ? { agent: str(agent) } : {}) } : {}),
   }
 }
 

@@ -2,6 +2,7 @@ import { keepPreviousData, useQuery, type UseQueryResult } from '@tanstack/react
 import { useEffect, useMemo, useState } from 'react'
 import { call } from '@/api/client'
 import { findVersion } from '@/api/environment'
+import { useFolders } from '@/api/folders'
 import { keys } from '@/api/keys'
 import type { FieldProblem, Preview, Spec } from '@/api/types.gen'
 import { useNow } from '@/lib/useNow'
@@ -41,6 +42,7 @@ export function useJudgement(draft: Draft, owner: string, refusal: Refusal | nul
   const now = useNow(draft.startAt !== null)
   const { machines, boards } = useMachinesFor(draft.group)
   const families = useImages().environments.data
+  const folders = useFolders().data
   const environment = useMemo(() => findVersion(families ?? [], draft.image)?.family, [families, draft.image])
   const spec = useMemo(() => JSON.stringify(toSpec(draft)), [draft])
   const settled = useSettled(spec)
@@ -63,7 +65,7 @@ export function useJudgement(draft: Draft, owner: string, refusal: Refusal | nul
   const issues = useMemo(() => {
     const own = [
       ...validate(draft, now),
-      ...advise(draft, { machines: machines ?? [], boards: boards ?? [], environment }),
+      ...advise(draft, { machines: machines ?? [], boards: boards ?? [], environment, folders }),
     ]
     const refused = refusal?.spec === spec && !(current && preview.dataUpdatedAt > refusal.at) ? refusal.fields : []
     // What was found stays until the next answer, so that nothing flickers while it is entered.
@@ -75,7 +77,7 @@ export function useJudgement(draft: Draft, owner: string, refusal: Refusal | nul
       [...refused, ...(told?.errors.filter(still) ?? [])],
       (told?.warnings.filter(still) ?? []).filter((w) => !isNoMount(w, draft)),
     )
-  }, [draft, now, machines, boards, environment, current, told, preview.dataUpdatedAt, refusal, spec])
+  }, [draft, now, machines, boards, environment, folders, current, told, preview.dataUpdatedAt, refusal, spec])
   const errors = useMemo(() => issues.filter((issue) => issue.severity === 'error'), [issues])
   return { issues, errors, preview, current, spec }
 }

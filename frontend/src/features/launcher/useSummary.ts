@@ -5,6 +5,7 @@ import { formatBytes } from '@/lib/bytes'
 import { splitImage } from '@/lib/image'
 import { totalOf } from './accelerator'
 import { amountToBytes } from './amount'
+import { placeOf } from './away'
 import type { Draft, Step } from './draft'
 import { expandPorts } from './ports'
 
@@ -25,7 +26,7 @@ export function useSummary(draft: Draft, families: readonly Environment[]): Part
   const asked = [amounts, gpu, times > 1 ? `× ${times}` : ''].filter(Boolean).join(' · ')
   const ports = expandPorts(draft.ports).length
   return {
-    type: draft.name ? `${t(`type.${draft.type}`)} · ${draft.name}` : t(`type.${draft.type}`),
+    type: [t(`type.${draft.type}`), draft.name, placeOf(draft) || draft.group].filter(Boolean).join(' · '),
     environment: image ? `${image} · ${asked}` : asked,
     storage: draft.mounts.length > 0 ? t('summary.mounts', { count: draft.mounts.length }) : t('summary.noMounts'),
     network: [

@@ -1,8 +1,9 @@
-import type { DeviceBoard, Environment, Machine } from '../../api/types.gen'
+import type { DeviceBoard, Environment, Folder, Machine } from '../../api/types.gen'
 import { offerOf } from './accelerator'
 import { amountToBytes } from './amount'
+import { awayOf, placeOf } from './away'
 import type { Draft } from './draft'
-import { type Issue, warning } from './issues'
+import { error, type Issue, warning } from './issues'
 
 /** What is known of the machines that a draft may land on, and of its environment. */
 interface Surroundings {
@@ -11,6 +12,7 @@ interface Surroundings {
   boards: readonly DeviceBoard[]
   /** The environment that the image belongs to, and what it says it needs. */
   environment?: Environment | undefined
+  folders?: readonly Folder[] | undefined
 }
 
 /** The machine a draft is measured against: the chosen one, or for Auto the largest. */
@@ -20,7 +22,7 @@ export function machineFor(agent: string, machines: readonly Machine[]): Machine
 }
 
 /** What is worth knowing before a draft is launched: what it would wait for, and what its image needs. */
-export function advise(draft: Draft, { machines, boards, environment }: Surroundings): Issue[] {
+export function advise(draft: Draft, { machines, boards, environment, folders = [] }: Surroundings): Issue[] {
   // A machine whose engine is silent tells of no CPU at all: nothing is measured against it.
   const machine = machineFor(
     draft.agent,
@@ -30,6 +32,18 @@ export function advise(draft: Draft, { machines, boards, environment }: Surround
     ...(machine ? adviseResources(draft, machine) : []),
     ...(environment ? adviseNeeds(draft, environment) : []),
     ...adviseAccelerator(draft, boards),
+    ...adviseData(draft, folders),
+  ]
+}
+
+/** Data that is on another machine than the session. */
+function adviseData(draft: Draft, folders: readonly Folder[]): Issue[] {
+  const to = placeOf(draft)
+  return [
+    ...(to !== draft.agent ? [warning('agent', 'placedByData', { agent: to })] : []),
+    ...draft.mounts.flatMap((mount, index) =>
+      awayOf(mount, folders, to) ? error(`mounts[${index}].folder`, 'mountAway', { from: mount.agent ?? '', to }) : [],
+    ),
   ]
 }
 
