@@ -78,7 +78,10 @@ its machine. Until all of it is copied, its name ends in .part.`,
 			return near(cmd, args)
 		}
 		err := across(cmd, args)
-		if problem, _ := describe(err); err != nil && problem.Code == session.CodeOperationCancelled {
+		if err == nil {
+			return nil
+		}
+		if problem, _ := describe(err); problem.Code == session.CodeOperationCancelled {
 			p.notice("Run the same command to resume.")
 		}
 		return err

@@ -94,6 +94,10 @@ type copyEnd struct {
 }
 
 func (t *transfers) endOf(ctx context.Context, end FileEnd) (copyEnd, session.Folder, error) {
+	if end.Session+end.Folder == "" {
+		return copyEnd{}, session.Folder{}, session.NewError(session.CodeFileInvalid,
+			"One side of the copy is neither a session nor a folder.", "Name one of them for each side.")
+	}
 	if end.Session != "" {
 		m, id, err := t.find(ctx, end.Session)
 		return copyEnd{m, session.Place{Session: id}}, session.Folder{}, err
@@ -132,7 +136,7 @@ func (c *fileCopy) run(ctx context.Context) error {
 	c.step = "count"
 	c.work.Plan(Step{Name: "count", Title: "Count the files"}, Step{Name: "copy", Title: "Copy them"})
 	var root session.FileInfo
-	err := c.work.Do("count", "", func() (_ string, err error) {
+	err := c.do(ctx, func() (_ string, err error) {
 		root, err = until(ctx, c, func() (session.FileInfo, error) {
 			return c.from.member.Agent.StatFile(ctx, c.from.place, at(c.source))
 		})
@@ -147,7 +151,7 @@ func (c *fileCopy) run(ctx context.Context) error {
 		return err
 	}
 	c.step, c.copyCount = "copy", copyCount{total: c.total}
-	return c.work.Do(c.step, "", func() (string, error) {
+	return c.do(ctx, func() (string, error) {
 		if err := c.open(ctx); err != nil {
 			return "", err
 		}
@@ -175,6 +179,20 @@ func (c *fileCopy) run(ctx context.Context) error {
 		}
 		return c.detail(), err
 	})
+}
+
+// do runs the current step. One that a person cancels has not failed.
+func (c *fileCopy) do(ctx context.Context, work func() (detail string, err error)) error {
+	c.work.Begin(c.step, "")
+	detail, err := work()
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return c.work.fail(c.step, err)
+	}
+	c.work.Tell(Step{Name: c.step, State: StepOK, Detail: detail})
+	return nil
 }
 
 func counted(files int, size int64) string {

@@ -139,6 +139,7 @@ describe('the machine of a launch', () => {
       )
     const page = await open()
     await machine(page, 'lab')
+    await page.getByRole('textbox', { name: 'Search folders' }).fill('large')
     await tick(page, 'large · workstation').check()
     await program.call('PUT', '/demo/lid', { closed: false })
     await page.getByRole('button', { name: /^Copy it to lab/ }).click()
@@ -157,6 +158,7 @@ describe('the machine of a launch', () => {
 
   it('that has the devices is offered where the chosen one has too few', async () => {
     const page = await open()
+    await page.getByRole('textbox', { name: 'Search folders' }).fill('results')
     await tick(page, 'results · workstation').check()
     await step(page, 'environment').click()
     await askFor(page, 'Whole GPUs')

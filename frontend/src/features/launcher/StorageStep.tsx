@@ -29,9 +29,10 @@ interface StorageStepProps extends StepProps {
 
 export function StorageStep({ draft, issues, change, lands, files }: StorageStepProps) {
   const { t } = useTranslation('launcher')
-  const machines = (useMachinesFor(draft.group).machines ?? []).filter((m) => m.online).map((m) => m.agent)
+  const known = useMachinesFor(draft.group).machines ?? []
+  const machines = known.filter((m) => m.online).map((m) => m.agent)
   // Data is one machine's: where none was chosen, it chooses that machine.
-  const several = machines.length > 1
+  const several = known.length > 1
   const place = placeOf(draft)
   const home = machines.find((name) => name === (place || lands)) ?? machines[0] ?? ''
   // The place a picked directory goes to: a row, or a new one at the end.
