@@ -26,6 +26,7 @@ import (
 
 	"slipway/backend/agent/accounts"
 	"slipway/backend/agent/apps"
+	"slipway/backend/agent/confidential"
 	"slipway/backend/agent/devices"
 	"slipway/backend/agent/doctor"
 	"slipway/backend/agent/folders"
@@ -135,6 +136,7 @@ type rooms struct {
 	apps    *apps.Apps
 	images  *images.Images
 	logs    *logs.Logs
+	secrets *confidential.Files
 	launch  *launch.Runner
 	queue   *queue.Queue
 }
@@ -304,17 +306,26 @@ func (a *Agent) openLaunch(h host.Host) (err error) {
 	if err != nil {
 		return err
 	}
+	live, err := c.Store.LiveSessions()
+	if err != nil {
+		return err
+	}
+	if a.secrets, err = confidential.Open(filepath.Join(c.Dir, "confidential"), live, c.Log); err != nil {
+		return err
+	}
 	a.launch, err = launch.Open(launch.Config{Host: h, Images: a.images, Folders: a.folders, Guests: a.guests,
-		Logs: a.logs, Devices: a.devices, Others: a.others, Boot: c.Host.Boot,
+		Confidential: a.secrets, Logs: a.logs, Devices: a.devices, Others: a.others, Boot: c.Host.Boot,
 		Ended: func(s session.Session) { a.queue.Ended(s) }})
 	a.queue = queue.New(queue.Config{Host: h, Giving: c.Devices.Giving, Others: a.others, Launch: a.launch,
 		People: a.People, Devices: a.devices, Attached: a.attached, Busy: a.meter.Busy,
 		Purge: func() error { return a.Purge() }})
 	a.Sessions = sessions.New(sessions.Config{Host: h, KeepFinished: c.Sessions.KeepFinished, NewID: c.Sessions.NewID,
 		Folders: a.folders, Queue: a.queue, Images: a.images, Launch: a.launch, People: a.People, Idle: a.reclaim,
+		Confidential: a.secrets,
 		Removed: func(s session.Session) {
 			a.logs.Remove(s.ID)
 			a.meter.Remove(s.ID)
+			a.secrets.Drop(s.ID)
 			a.news.Publish(session.Event{Removed: &s.ID, Owner: s.Owner})
 		}})
 	a.Queue = struct {

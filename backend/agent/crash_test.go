@@ -93,8 +93,9 @@ func (m mortal) Inspect(ctx context.Context, id string) (engine.State, error) {
 func (m mortal) Guest(ctx context.Context, id string) (net.Conn, error) {
 	return deadly(m.life, func() (net.Conn, error) { return m.Engine.Guest(ctx, id) })
 }
-func (m mortal) Pull(ctx context.Context, ref string, logins bool, progress func(session.Pull)) (bool, error) {
-	return deadly(m.life, func() (bool, error) { return m.Engine.Pull(ctx, ref, logins, progress) })
+func (m mortal) Pull(ctx context.Context, ref string, login engine.Login,
+	progress func(session.Pull)) (bool, error) {
+	return deadly(m.life, func() (bool, error) { return m.Engine.Pull(ctx, ref, login, progress) })
 }
 func (m mortal) Logs(ctx context.Context, id string, o session.LogOptions) (io.ReadCloser, error) {
 	return deadly(m.life, func() (io.ReadCloser, error) { return m.Engine.Logs(ctx, id, o) })

@@ -197,6 +197,7 @@ func (a *Agent) publishVersions(versions []session.Session) {
 			a.queue.Forget(v.ID)
 			a.apps.Forget(v.ID)
 			a.meter.Ended(v.ID)
+			a.secrets.Drop(v.ID)
 		}
 		if v.Status == session.Running && v.StartedAt != nil {
 			a.accounts.Begin(a.devices.Moment(), v) // it may end before the next sample

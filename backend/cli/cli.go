@@ -98,6 +98,7 @@ type (
 	sessionCommands  struct{ *program } // sessions, the queue, devices and usage
 	terminalCommands struct{ *program } // terminals, commands, SSH and apps
 	dataCommands     struct{ *program } // images, folders and files
+	secretCommands   struct{ *program } // secrets and registry logins
 	planeCommands    struct{ *program } // the control plane
 	agentCommands    struct{ *program } // the agent of this machine and remote agents
 )
@@ -155,7 +156,8 @@ Refer to a session by its ID, a unique prefix of it, or its name.
 		launch.presetCommand(), launch.recipeCommand(), sessions.tagCommand())
 	addTo(root, groupPlane, plane.serveCommand(), plane.demoCommand(), agentCommands{p}.agentCommand(),
 		plane.loginCommand(), terminals.openLinkCommand(), plane.shutdownCommand(), plane.doctorCommand(),
-		plane.settingsCommand(), plane.useCommand(), plane.diagnosticsCommand(), plane.versionCommand(),
+		plane.settingsCommand(), secretCommands{p}.secretCommand(), secretCommands{p}.registryCommand(),
+		plane.useCommand(), plane.diagnosticsCommand(), plane.versionCommand(),
 		terminals.sshConfigCommand(), terminals.sshProxyCommand())
 	p.withDefaults(root)
 	return root

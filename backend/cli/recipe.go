@@ -113,6 +113,9 @@ func (p runCommands) printRecipe(w io.Writer, found api.Recipe, as string) {
 	if len(found.Secrets) > 0 {
 		p.notice("It does not hold the values of %s.", strings.Join(found.Secrets, ", "))
 	}
+	if len(found.Spec.Secrets) > 0 {
+		p.notice("It uses the stored secrets %s.", strings.Join(found.Spec.Secrets, ", "))
+	}
 	if !found.Pinned {
 		p.notice("The image %s is not pinned: no agent that is reached has it.", found.Spec.Image)
 	}

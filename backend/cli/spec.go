@@ -117,6 +117,8 @@ func (p runCommands) runFlags() specFlags {
 		field("int", "cluster", "cluster", "containers on one private network, 1 to 8 (default 1)"),
 		{kind: "stringArray", name: "env", letter: "e", read: p.addEnv,
 			usage: "variable NAME=VALUE, or NAME to pass its value; repeatable"},
+		{kind: "stringArray", name: "secret", read: addSecret,
+			usage: "stored secret to set as a variable (see slipway secret); repeatable"},
 		{kind: "stringArray", name: "volume", letter: "v",
 			read: func(spec *session.Spec, entry string) error {
 				if ofFile < 0 {
@@ -192,6 +194,9 @@ func (p runCommands) buildSpec(flags specFlags, idle idleFlags, opts runOptions)
 		if spec, err = p.readSpec(opts.file); err != nil {
 			return spec, err
 		}
+		if len(spec.Secrets) > 0 {
+			p.notice("%s asks for your secrets %s.", opts.file, strings.Join(spec.Secrets, ", "))
+		}
 		if err := p.addSecrets(&spec, flags); err != nil {
 			return spec, err
 		}
@@ -245,6 +250,16 @@ func (p runCommands) addEnv(spec *session.Spec, entry string) error {
 		at, spec.Env = len(spec.Env), append(spec.Env, session.EnvVar{Name: name})
 	}
 	spec.Env[at].Value = value
+	return nil
+}
+
+func addSecret(spec *session.Spec, name string) error {
+	if strings.Contains(name, "=") {
+		return usagef("invalid --secret: use a name only, and store the value with slipway secret set")
+	}
+	if !slices.Contains(spec.Secrets, name) {
+		spec.Secrets = append(spec.Secrets, name)
+	}
 	return nil
 }
 

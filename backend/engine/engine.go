@@ -88,10 +88,10 @@ type ImageStore interface {
 	Images(ctx context.Context) ([]session.Image, error)
 	// Image returns one image; engine_image_not-found.
 	Image(ctx context.Context, ref string) (session.Image, error)
-	// Pull fetches an image and calls progress now and then, never concurrently. With logins it uses the registry
-	// logins of the agent's person, and reports whether the image is private. Fails with engine_pull_not-found,
+	// Pull fetches an image and calls progress now and then, never concurrently. It reports whether the image is
+	// private: the registry does not serve it without the login. Fails with engine_pull_not-found,
 	// engine_pull_forbidden, engine_pull_unavailable or disk_write_no-space.
-	Pull(ctx context.Context, ref string, logins bool, progress func(session.Pull)) (private bool, err error)
+	Pull(ctx context.Context, ref string, login Login, progress func(session.Pull)) (private bool, err error)
 	// Changed returns the size of a container's changes, without mounts and volumes; engine_read_not-found.
 	Changed(ctx context.Context, id string) (gpu.Bytes, error)
 	// Commit makes an image of a container's changes; a running one is paused meanwhile. The image starts what the
@@ -102,6 +102,20 @@ type ImageStore interface {
 	RemoveImage(ctx context.Context, ref string) error
 	// DiskUse returns the disk use of images, those without a name included.
 	DiskUse(ctx context.Context) (session.ImageDisk, error)
+}
+
+// Login says with which registry login an image is pulled; zero: with none.
+type Login struct {
+	Own    *session.RegistryLogin // if it is for the image's registry; nil: none
+	Stored bool                   // else the one that the agent's person has stored on the machine
+}
+
+// For returns the login of a person for a registry, nil if there is none.
+func (l Login) For(server string) *session.RegistryLogin {
+	if l.Own == nil || l.Own.Server != server {
+		return nil
+	}
+	return l.Own
 }
 
 // Commit describes the image that is made of a container.

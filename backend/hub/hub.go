@@ -35,6 +35,7 @@ type Config struct {
 	Connector Connector
 	Shelf     Shelf
 	Settings  SettingsFile
+	Vault     Vault
 	Catalogue Catalogue   // nil: nothing is offered before it is installed
 	Notifier  Notifier    // nil: no desktop
 	Autostart Autostarter // nil: Slipway is not started at login
@@ -58,6 +59,7 @@ func read[T any](s *shared, key, trouble string) T {
 type Hub struct {
 	*operations
 	*person
+	*secrets
 	*notices
 	*watching
 
@@ -81,20 +83,22 @@ func Open(config Config) (*Hub, error) {
 	watching := &watching{state: state, person: person, operations: operations}
 	finder := &finder{state: state}
 	follower := newFollower(state, config.Members)
-	images := &images{finder: finder, operations: operations, catalogue: config.Catalogue}
+	secrets := &secrets{shared: common, vault: config.Vault}
+	images := &images{finder: finder, operations: operations, secrets: secrets, catalogue: config.Catalogue}
 	folders := &folders{state: state, operations: operations}
 	h := &Hub{
-		operations: operations, person: person, watching: watching, state: state, finder: finder, follower: follower,
-		endings: &endings{finder},
+		operations: operations, person: person, secrets: secrets, watching: watching, state: state,
+		finder: finder, follower: follower, endings: &endings{finder},
 		notices: &notices{finder: finder, watching: watching, person: person, notifier: config.Notifier},
 		directory: &directory{state: state, operations: operations, person: person, follower: follower,
 			connector: config.Connector},
 		machines: &machines{state: state}, images: images, folders: folders,
-		moves:     &moves{launches: &launches{finder: finder, person: person, images: images}},
+		moves:     &moves{launches: &launches{finder: finder, person: person, secrets: secrets, images: images}},
 		transfers: &transfers{finder: finder, folders: folders, uploads: make(chan struct{}, uploadsAtOnce)},
 	}
 	person.load()
 	h.loadReminders()
+	secrets.load()
 	h.directory.loadGroups()
 	h.directory.loadEntries()
 	return h, nil

@@ -27,6 +27,7 @@ func subjectAt(subject string, m *member) string {
 type images struct {
 	*finder
 	operations *operations
+	secrets    *secrets
 	catalogue  Catalogue // nil: only what is installed is offered
 }
 
@@ -68,12 +69,16 @@ func (im *images) PullImage(agent, ref string) (Operation, error) {
 	if err != nil {
 		return Operation{}, err
 	}
+	login, err := im.secrets.loginFor(ref)
+	if err != nil {
+		return Operation{}, err
+	}
 	return im.operations.start(ImagePull, subjectAt(ref, m), func(ctx context.Context, work *Work) error {
 		work.Concerns(m.Name())
 		work.Begin("pull", "Pull the image")
 		f := &following{retries{work: work, step: "pull"}, m}
 		return f.run(ctx, func(ctx context.Context) (session.ImageWork, error) {
-			return m.Agent.PullImage(ctx, session.PullRequest{Ref: ref, Owner: im.owner})
+			return m.Agent.PullImage(ctx, session.PullRequest{Ref: ref, Owner: im.owner, Login: login})
 		})
 	})
 }

@@ -3,6 +3,7 @@ package hub
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -20,6 +21,7 @@ type Launched struct {
 type launches struct {
 	*finder
 	person  *person
+	secrets *secrets
 	images  *images
 	claimed []*nameClaim // guarded by mu
 }
@@ -62,13 +64,23 @@ func (l *launches) launch(ctx context.Context, req LaunchRequest, together sessi
 		return session.Session{}, err
 	}
 	defer release()
+	confidential, err := l.secrets.confidential(req.Spec)
+	if err != nil {
+		return session.Session{}, err
+	}
 	// an agent on another machine decides ByAdmin itself
 	launch := session.LaunchRequest{Key: req.Key, Owner: owner, Spec: req.Spec, ByAdmin: true,
-		Launch: together}
+		Launch: together, Confidential: confidential}
 	if req.Spec.Agent == "" {
 		launch.Floats = &session.Floats{Group: req.Spec.Group}
 	}
 	s, err := m.Agent.Launch(ctx, launch)
+	if err == nil && len(s.Spec.Secrets) != len(req.Spec.Secrets) {
+		_, ended := m.Agent.Terminate(ctx, s.ID, true)
+		err = errors.Join(session.NewError(session.CodeAgentUnsupported,
+			"The agent of "+m.Name()+" is too old to start sessions with secrets.",
+			"Upgrade it: slipway agent upgrade "+m.Name()), ended)
+	}
 	if err != nil {
 		return session.Session{}, err
 	}

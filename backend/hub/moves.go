@@ -150,9 +150,13 @@ func (mv *moves) move(ctx context.Context, w reported, to *member) (session.Sess
 	if err != nil {
 		return session.Session{}, err
 	}
+	confidential, err := mv.secrets.confidential(s.Spec)
+	if err != nil {
+		return session.Session{}, err
+	}
 	held, err := to.Agent.Accept(ctx, session.LaunchRequest{From: s.ID, Key: "move/" + newID(),
 		Owner: locked(mv.shared, func() string { return mv.ownName(to) }), Spec: elsewhere(s), Floats: s.Floats,
-		Tags: s.Tags, ByAdmin: true})
+		Tags: s.Tags, ByAdmin: true, Confidential: confidential})
 	if err != nil {
 		return session.Session{}, err
 	}

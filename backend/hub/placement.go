@@ -44,8 +44,8 @@ func (l *launches) Preview(ctx context.Context, owner string, spec session.Spec,
 	}
 	if len(wrong) > 0 {
 		p.Spec.Agent, p.Spec.Group = asked.Agent, asked.Group
-		p.Errors = append(wrong, p.Errors...)
 	}
+	p.Errors = slices.Concat(wrong, p.Errors, l.secrets.missing(spec))
 	return p, nil
 }
 

@@ -23,6 +23,14 @@ type Desktop struct {
 	shown map[session.ID]uint32 // a later notice of a session replaces the earlier one
 }
 
+// HasBus reports whether there is a session bus, which keyrings need as well. env is os.Getenv if nil.
+func HasBus(env func(string) string) bool {
+	if env == nil {
+		env = os.Getenv
+	}
+	return busAddress(env) != ""
+}
+
 // NewDesktop finds the session bus by the environment, but does not start one. env is os.Getenv if nil.
 func NewDesktop(env func(string) string) *Desktop {
 	if env == nil {

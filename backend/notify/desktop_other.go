@@ -7,6 +7,9 @@ import "context"
 // Desktop shows nothing on this system. The user interface does.
 type Desktop struct{}
 
+// HasBus is always true: keyrings need no bus on this system.
+func HasBus(func(string) string) bool { return true }
+
 // NewDesktop returns a desktop that shows nothing.
 func NewDesktop(func(string) string) *Desktop { return &Desktop{} }
 

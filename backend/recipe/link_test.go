@@ -42,6 +42,7 @@ func TestWrongLinksAreRefused(t *testing.T) {
 		"slipway://run?image=a&env=HF_TOKEN=hunter2":          "looks secret",
 		"slipway://run?recipe=!!":                             "base64url",
 		"slipway://run?recipe=aW1hZ2dlOiBh":                   "not a field",
+		"slipway://run?recipe=aW1hZ2U6IGEKc2VjcmV0czogW1hdCg": "your secrets: X",
 		"slipway://run?image=%zz":                             "not a valid URL",
 		"slipway://run?image=" + strings.Repeat("a", maxLink): "32 KiB",
 	} {

@@ -354,7 +354,7 @@ type Link struct {
 
 // ParseLink parses slipway://run?image=… with the fields of a recipe, or a whole one as recipe=BASE64URL, or
 // slipway://open/SESSION. It refuses a link with the value of a secret-looking variable, because links are kept in
-// histories. It fails with a *Fault.
+// histories, and one that asks for stored secrets, because anybody can write a link. It fails with a *Fault.
 func ParseLink(text string) (Link, error) {
 	if len(text) > maxLink {
 		return Link{}, &Fault{Message: "the link is longer than 32 KiB.", Hint: "Send the recipe as a file."}
@@ -405,6 +405,10 @@ func linkSpec(query string) (session.Spec, error) {
 	}
 	if spec.Image == "" {
 		return spec, &Fault{Message: "the link names no image.", Hint: "Add image=NAME to it."}
+	}
+	if len(spec.Secrets) > 0 {
+		return spec, &Fault{Message: "the link asks for your secrets: " + strings.Join(spec.Secrets, ", ") + ".",
+			Hint: "Take them out of the link, and select them in the launcher."}
 	}
 	for _, v := range spec.Env {
 		if v.Value != "" && session.SecretName(v.Name) {

@@ -83,6 +83,9 @@ func commandLine(spec session.Spec, count int) string {
 	}
 	line.number("--threads", spec.Threads)
 	line.env(spec.Env)
+	for _, name := range spec.Secrets {
+		line.add("--secret", name)
+	}
 	for _, m := range spec.Mounts {
 		source := m.Source
 		if m.Folder != "" {
@@ -196,6 +199,9 @@ func dockerLine(spec session.Spec, paths map[string]string) *dockerRun {
 	d.some("--name", spec.Name)
 	d.resources(spec)
 	d.env(append(threadVariables(spec), spec.Env...))
+	for _, name := range spec.Secrets {
+		d.add("-e", name) // from the environment of the shell
+	}
 	for _, m := range spec.Mounts {
 		d.mount(d.source(m, paths), m)
 	}

@@ -38,6 +38,7 @@ func everything() session.Spec {
 					CPU: ptr(0.5), Memory: ptr(1.0), GPU: ptr(5.0), VRAM: ptr(2.5)}},
 		},
 		Env:       []session.EnvVar{{Name: "SEED", Value: "7"}, {Name: "LINES", Value: "a\n b"}},
+		Secrets:   []string{"HF_TOKEN"},
 		Resources: session.Resources{CPU: 2, Memory: 4 * gpu.GiB, Shm: 200 * gpu.MiB},
 		Tuning:    session.Tuning{Threads: 3, Uncooperative: true, MPS: true},
 		Mounts: []session.Mount{{Source: "/data", Target: "/home/work/in", ReadOnly: true},
@@ -113,6 +114,7 @@ func TestEveryFieldOfALaunchIsThereWhenItIsAskedForAgain(t *testing.T) {
 func comesBack(t *testing.T, want session.Spec) {
 	t.Helper()
 	w := start(t)
+	w.call(t, "PUT", "/api/v1/secrets", `{"kind":"variable","name":"HF_TOKEN","value":"hush"}`, nil)
 	past := time.Now().Add(-time.Hour)
 	for id, name := range map[session.ID]string{"aaaaaaaaaaaa": "prepare", "bbbbbbbbbbbb": "fetch"} {
 		w.agent.Put(session.Session{ID: id, Name: name, Owner: "ada", Agent: "local", Status: session.Running,
@@ -150,6 +152,31 @@ func comesBack(t *testing.T, want session.Spec) {
 	w.call(t, "GET", "/api/v1/recents/"+recents[0].ID+"/recipe", "", &recipe)
 	w.call(t, "POST", "/api/v1/recipes/read", encode(t, api.RecipeText{YAML: recipe.YAML}), &read)
 	asked("the recipe of the history", read)
+}
+
+func TestSecretsAreNamedInWhatIsShown(t *testing.T) {
+	w := start(t)
+	w.call(t, "PUT", "/api/v1/secrets", `{"kind":"variable","name":"HF_TOKEN","value":"hush"}`, nil)
+	var p api.Preview
+	w.call(t, "POST", "/api/v1/preview", `{"image":"a:1","secrets":["HF_TOKEN","GONE"]}`, &p)
+	if !strings.Contains(p.Command, "--secret HF_TOKEN --secret GONE") || len(p.Errors) != 1 ||
+		p.Errors[0].Field != "secrets[1]" {
+		t.Errorf("the preview says %q, %+v", p.Command, p.Errors)
+	}
+	var s api.Session
+	w.call(t, "POST", "/api/v1/sessions", `{"spec":{"image":"a:1","name":"train","secrets":["HF_TOKEN"]}}`, &s)
+	var got api.Recipe
+	w.call(t, "GET", "/api/v1/sessions/train/recipe", "", &got)
+	if !strings.Contains(got.YAML, "secrets: [HF_TOKEN]") || !strings.Contains(got.Docker, "-e HF_TOKEN") ||
+		!strings.Contains(got.Command, "--secret HF_TOKEN") {
+		t.Errorf("the recipe is %+v", got)
+	}
+	for _, path := range []string{"/api/v1/sessions", "/api/v1/recents", "/api/v1/secrets", "/api/v1/diagnostics",
+		"/api/v1/sessions/train/recipe"} {
+		if _, body := do(t, http.DefaultClient, w.request(t, "GET", path, "")); strings.Contains(body, "hush") {
+			t.Errorf("%s shows the value: %s", path, body)
+		}
+	}
 }
 
 func TestHowManyWereLaunchedIsKept(t *testing.T) {

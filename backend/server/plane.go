@@ -52,6 +52,13 @@ func (s planeRoutes) mount(m *mounts) {
 	})
 	answer(m, route.SettingsFile, s.settingsFile)
 	take(m, route.SettingUpdate, s.updateSetting)
+	answer(m, route.Secrets, always(s.hub.Secrets))
+	take(m, route.SecretSet, func(_ *http.Request, req hub.SecretContent) (hub.Secret, error) {
+		return s.hub.SetSecret(req)
+	})
+	answer(m, route.SecretDelete, func(r *http.Request) (none, error) {
+		return none{}, s.hub.DeleteSecret(hub.SecretKind(r.PathValue("kind")), r.PathValue("name"))
+	})
 	take(m, route.WindowShow, func(_ *http.Request, req api.WindowRequest) (api.Shown, error) {
 		if req.Path != "" {
 			req.Path = localPath(req.Path)

@@ -36,6 +36,7 @@ import (
 	"slipway/backend/settings"
 	"slipway/backend/sshclient"
 	"slipway/backend/store"
+	"slipway/backend/vault"
 	"slipway/tunnel"
 )
 
@@ -277,9 +278,19 @@ func openHub(home place.Home, machine *local.Machine, connector hub.Connector, s
 		Members:   []hub.Member{{Name: machine.Name, Local: true, Agent: machine.Agent.Agent()}},
 		Connector: connector, Shelf: shelf, Catalogue: environments.In(home.Dir), Now: machine.Clock.Now,
 		Settings: settings.New(home.Dir, nil), Notifier: notify.NewDesktop(nil),
+		Vault:     vault.New(keyringFor(home, machine), home.Join("secrets.json")),
 		Autostart: autostartEntry(home, machine), Owner: machine.Owner, Version: BuildVersion(),
 		Log: log.With("part", "hub"),
 	})
+}
+
+// keyringFor returns the name under which the keyring of this computer lists secrets. It is empty without a keyring,
+// for a demo, and with SLIPWAY_KEYRING=off.
+func keyringFor(home place.Home, machine *local.Machine) string {
+	if machine.Name != local.AgentName || os.Getenv("SLIPWAY_KEYRING") == "off" || !notify.HasBus(nil) {
+		return ""
+	}
+	return "slipway " + home.Dir
 }
 
 // autostartEntry starts this program at login. It is nil for a demo, and if the path of the program is unknown.

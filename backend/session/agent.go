@@ -117,6 +117,8 @@ type LaunchRequest struct {
 	Tags    []string `json:"tags,omitempty"`
 	From    ID       `json:"from,omitempty"`   // of [Queue].Accept: the session in whose place it is
 	Launch  ID       `json:"launch,omitempty"` // see [Resolved]
+	// Confidential is kept beside the record of the session, not in it.
+	Confidential Confidential `json:"confidential,omitzero"`
 }
 
 // Filter selects sessions. The zero filter selects all of them.

@@ -67,15 +67,15 @@ type Image struct {
 	Labels    map[string]string `json:"labels"`
 	Origin    *ImageOrigin      `json:"origin,omitempty"` // nil: it was not made of a session
 	UsedBy    []ImageUser       `json:"usedBy"`           // live sessions; only in lists
-	// Owners are the only people who may use it, whatever its names are; empty: the names decide.
+	// Owners may use it, whatever its names are, and others only if Login is set; empty: the names decide.
 	Owners []string `json:"owners,omitempty"`
-	Login  bool     `json:"login,omitempty"` // it can be pulled only with a registry login of the agent
+	Login  bool     `json:"login,omitempty"` // it was pulled, and can be only with a registry login of the agent
 }
 
 // ShownTo reports whether a person who is no admin may see and use the image. A name under slipway-custom/ belongs to
 // the person in it, any other to everybody; logins is whether the person may use the agent's registry logins.
 func (i Image) ShownTo(owner string, logins bool) bool {
-	if len(i.Owners) > 0 {
+	if len(i.Owners) > 0 && (!i.Login || slices.Contains(i.Owners, owner)) {
 		return slices.Contains(i.Owners, owner)
 	}
 	return slices.ContainsFunc(i.Refs, func(ref string) bool {
@@ -89,7 +89,7 @@ func (i Image) ShownTo(owner string, logins bool) bool {
 // OnlyOf reports whether every name of the image belongs to owner.
 func (i Image) OnlyOf(owner string) bool {
 	own := len(i.Refs) > 0 && !slices.ContainsFunc(i.Refs, func(ref string) bool { return !OwnRef(owner, ref) })
-	return own || len(i.Owners) == 1 && i.Owners[0] == owner
+	return own || len(i.Owners) == 1 && i.Owners[0] == owner && !i.Login
 }
 
 // ImageOrigin is what a customized image was made from.
@@ -208,6 +208,8 @@ type PullRequest struct {
 	Ref     string `json:"ref"`
 	Owner   string `json:"owner"`             // who asks for it
 	ByAdmin bool   `json:"byAdmin,omitempty"` // it may use the agent's registry logins; set by the gate
+	// Login is the person's own for the registry; nil: none
+	Login *RegistryLogin `json:"login,omitempty"`
 }
 
 // CommitRequest asks for an image of a session.

@@ -26,6 +26,7 @@ type Spec struct {
 	Image       string      `json:"image"`             // reference as for docker pull
 	Command     string      `json:"command,omitempty"` // startup command of a batch session, run by the image's shell
 	Env         []EnvVar    `json:"env,omitempty"`
+	Secrets     []string    `json:"secrets,omitempty"` // variables whose values travel in [Confidential]
 	Resources   Resources   `json:"resources"`
 	Accelerator gpu.Request `json:"accelerator,omitzero"` // of each kernel; zero: none
 	Tuning

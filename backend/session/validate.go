@@ -27,10 +27,11 @@ const (
 	MaxPort    = 65535
 	MaxEnv     = 1000
 	MaxMounts  = 100
-	// maxText bounds the startup command, maxValue one variable's value. The kernel takes 128 KiB for one argument or
-	// variable.
-	maxText  = 128<<10 - 1
-	maxValue = 100 << 10
+	// maxText bounds the startup command, maxVariable and maxValue one variable. The kernel takes 128 KiB for one
+	// argument or variable.
+	maxText     = 128<<10 - 1
+	maxValue    = 100 << 10
+	maxVariable = 256
 )
 
 // The ports from firstOwnPort to lastOwnPort inside a session belong to the services that Slipway starts there.
@@ -132,31 +133,27 @@ func (s Spec) validateBatch(f *findings, now time.Time) {
 }
 
 func (s Spec) validateEnv(f *findings) {
-	if len(s.Env) > MaxEnv {
-		f.add("env", KindInvalid, fmt.Sprintf("There are %d variables; the maximum is %d.", len(s.Env), MaxEnv),
+	if all := len(s.Env) + len(s.Secrets); all > MaxEnv {
+		f.add("env", KindInvalid, fmt.Sprintf("There are %d variables; the maximum is %d.", all, MaxEnv),
 			"Put them in a file in a mounted folder.")
 		return
 	}
-	seen := make(map[string]bool, len(s.Env))
+	seen := make(map[string]bool, len(s.Env)+len(s.Secrets))
+	check := func(field, name string) {
+		wrong := CheckVariable(field, name)
+		if wrong == nil && seen[name] {
+			wrong = new(Fault(field, KindDuplicate, Say("envDuplicate", Fill("name", Clip(name)))))
+		}
+		f.append(wrong)
+		seen[name] = true
+	}
 	for i, v := range s.Env {
 		field := fmt.Sprintf("env[%d]", i)
-		switch {
-		case !envRule.MatchString(v.Name):
-			f.say(field+".name", KindInvalid, Say("envName"))
-		case strings.HasPrefix(strings.ToUpper(v.Name), "SLIPWAY_"):
-			f.say(field+".name", KindReserved, Say("envReserved"))
-		case seen[v.Name]:
-			f.say(field+".name", KindDuplicate, Say("envDuplicate", Fill("name", Clip(v.Name))))
-		}
-		seen[v.Name] = true
-		switch {
-		case len(v.Value) > maxValue:
-			f.add(field+".value", KindInvalid, fmt.Sprintf("The value of %s is %s long; the maximum is 100 KiB.",
-				Clip(v.Name), gpu.Bytes(len(v.Value))), "Put it in a file in a mounted folder.")
-		case strings.ContainsRune(v.Value, 0):
-			f.add(field+".value", KindInvalid, fmt.Sprintf("The value of %s contains a NUL character.",
-				Clip(v.Name)), "Remove it.")
-		}
+		check(field+".name", v.Name)
+		f.append(CheckValue(field+".value", v.Name, v.Value))
+	}
+	for i, name := range s.Secrets {
+		check(fmt.Sprintf("secrets[%d]", i), name)
 	}
 }
 

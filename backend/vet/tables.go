@@ -33,7 +33,8 @@ var sessions = Tables{Fields: map[reflect.Type]Fields{
 	reflect.TypeFor[session.End](): {"ExitCode": exit},
 	reflect.TypeFor[session.Spec](): {
 		"Name": Maybe(name), "Image": Maybe(reference), "Command": Bytes(128 << 10), "Env": List(session.MaxEnv),
-		"Mounts": List(session.MaxMounts), "Cluster": Whole(0, session.MaxCluster), "Label": label,
+		"Secrets": List(session.MaxEnv, variable), "Mounts": List(session.MaxMounts),
+		"Cluster": Whole(0, session.MaxCluster), "Label": label,
 	},
 	reflect.TypeFor[session.Tuning](): {"Threads": Whole(0, session.MaxThreads)},
 	reflect.TypeFor[session.Access](): {"Ports": List(session.MaxPorts, port)},

@@ -37,6 +37,7 @@ var enumFields = map[string]string{
 	"Operation.State":        "OperationState",
 	"OpStep.State":           "StepState",
 	"Prompt.Kind":            "PromptKind",
+	"Secret.Kept":            "SecretPlace",
 	"Settings.Theme":         "Theme",
 	"Settings.Density":       "Density",
 	"Settings.Language":      "Language",
@@ -74,6 +75,7 @@ var constantEnums = []struct {
 	{"OperationKind", "hub.OperationKind", "What an operation does.", false},
 	{"OperationState", "hub.OperationState", "Where an operation stands.", false},
 	{"StepState", "hub.StepState", "Where a step of an operation stands.", false},
+	{"SecretKind", "hub.SecretKind", "What a secret is for.", false},
 	{"PromptKind", "hub.PromptKind", "What a person is asked for.", false},
 }
 
@@ -88,6 +90,7 @@ var plainEnums = []enum{
 	{"UsageBy", "What rows of accounts are summed up by.", []string{"", "session", "day", "label", "owner", "device"}},
 	{"UsageBucket", "The time that one row of accounts counts.", []string{"", "hour", "day"}},
 	{"EngineName", "What runs the containers.", []string{"docker", "sim"}},
+	{"SecretPlace", "Where the value of a secret is stored.", []string{"keyring", "file"}},
 	{"Transport", "What carries the connection to an agent.", []string{"local", "ssh", "tls", "wss"}},
 	{"Theme", "The colours of the user interface.", []string{"system", "light", "dark"}},
 	{"Density", "How close the rows of the user interface stand.", []string{"comfortable", "compact"}},

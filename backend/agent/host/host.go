@@ -87,7 +87,7 @@ func Lasting(code session.Code) bool {
 	return slices.Contains([]session.Code{session.CodePullNotFound, session.CodePullForbidden, session.CodeNoImage,
 		session.CodeImageForbidden, session.CodeEngineInvalid, session.CodeEngineUnsupported, session.CodeDiskFull,
 		session.CodeStartFailed, session.CodeGuestExited, session.CodeGuestVersion, session.CodeFolderChanged,
-		session.CodeFolderConflict, session.CodeMountForbidden}, code)
+		session.CodeFolderConflict, session.CodeMountForbidden, session.CodeInvalid}, code)
 }
 
 // EndSession ends a RUNNING session for a reason of Slipway's. still, if not nil, decides in the transaction.

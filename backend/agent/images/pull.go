@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"slipway/backend/engine"
 	"slipway/backend/session"
 	"slipway/backend/store"
 )
@@ -36,7 +38,7 @@ func (m *Images) PullImage(_ context.Context, req session.PullRequest) (session.
 		return joined, nil //nolint:nilerr // it is running already
 	}
 	m.tasks.Go(func() {
-		err := m.Fetch(ctx, req.Ref, m.MayLogin(req.Owner, req.ByAdmin), func(p session.Pull) {
+		err := m.Fetch(ctx, req, func(p session.Pull) {
 			m.jobs.change(one, func(one *job) { one.Pull = p })
 		})
 		m.jobs.end(one, m.config.Health.Heed(err))
@@ -54,8 +56,8 @@ func NoRegistry(ref string) error {
 		"Choose another image, or make it again from a session.")
 }
 
-// MayLogin reports whether a person may use the agent's registry logins.
-func (m *Images) MayLogin(owner string, byAdmin bool) bool {
+// mayLogin reports whether a person may use the agent's registry logins.
+func (m *Images) mayLogin(owner string, byAdmin bool) bool {
 	return byAdmin || owner == m.config.Owner || m.config.People.Allowance(owner).Logins
 }
 
@@ -70,7 +72,8 @@ func (m *Images) MayUse(s session.Session, image session.Image) error {
 }
 
 // Fetch pulls an image, and records whether that needs a login. A pull without progress is cancelled.
-func (m *Images) Fetch(ctx context.Context, ref string, logins bool, progress func(session.Pull)) error {
+func (m *Images) Fetch(ctx context.Context, req session.PullRequest, progress func(session.Pull)) error {
+	ref, mayLogin := req.Ref, m.mayLogin(req.Owner, req.ByAdmin)
 	if err := NoRegistry(ref); err != nil {
 		return err
 	}
@@ -83,7 +86,8 @@ func (m *Images) Fetch(ctx context.Context, ref string, logins bool, progress fu
 	})
 	defer stalled.Stop()
 	shown, last := time.Time{}, session.Pull{}
-	private, err := m.config.Engine.Pull(ctx, ref, logins, func(p session.Pull) {
+	login := engine.Login{Own: req.Login, Stored: mayLogin}
+	private, err := m.config.Engine.Pull(ctx, ref, login, func(p session.Pull) {
 		if p.Current != last.Current || p.LayersDone != last.LayersDone {
 			stalled.Reset(m.config.Limits.PullStall)
 		}
@@ -104,7 +108,18 @@ func (m *Images) Fetch(ctx context.Context, ref string, logins bool, progress fu
 	if err != nil {
 		return err
 	}
-	return m.book.change(image.ID, func(i *store.Image) { i.Login = private })
+	others := slices.ContainsFunc(image.Refs, func(name string) bool { return !session.SameImage(name, ref) })
+	return m.book.change(image.ID, func(i *store.Image) {
+		switch {
+		case !private: // it is open to everybody
+			i.Login, i.Owners = false, nil
+		case mayLogin:
+			i.Login = true
+		case len(i.Owners) > 0 || !others:
+			// pulled by a user with their own login, which opens it to nobody else
+			i.Owners = slices.Compact(slices.Sorted(slices.Values(append(i.Owners, req.Owner))))
+		}
+	})
 }
 
 // Preview adds the image that a launch would use, none if it would be pulled, which is impossible by an id.

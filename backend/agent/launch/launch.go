@@ -241,13 +241,17 @@ func (l *launch) pullImage(ctx context.Context) error {
 	if err := images.NoRegistry(l.session.Spec.Image); err != nil {
 		return err
 	}
+	kept, err := l.runner.config.Confidential.Get(l.session)
+	if err != nil {
+		return err
+	}
 	s, err := l.change(func(d *records.Draft) error { return d.To(session.Pulling) })
 	if err != nil {
 		return err
 	}
 	l.session = s
-	err = l.runner.config.Images.Fetch(ctx, s.Spec.Image, l.runner.config.Images.MayLogin(s.Owner, s.ByAdmin),
-		func(p session.Pull) { l.runner.showPull(s, &p) })
+	err = l.runner.config.Images.Fetch(ctx, session.PullRequest{Ref: s.Spec.Image, Owner: s.Owner, ByAdmin: s.ByAdmin,
+		Login: kept.Login}, func(p session.Pull) { l.runner.showPull(s, &p) })
 	l.runner.showPull(s, nil)
 	if err != nil {
 		return err
@@ -277,9 +281,14 @@ func (l *launch) createAll(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	kept, err := l.runner.config.Confidential.Get(l.session)
+	if err != nil {
+		return nil, err
+	}
 	for number := range l.session.Kernels {
 		c := l.runner.container(l.session, number)
 		c.Mounts, c.Hidden, c.Guest.Pins = mounts.List, mounts.Hidden, mounts.Pins
+		c.Guest.Env = append(c.Guest.Env, kept.Secrets...)
 		id, err := l.runner.config.Engine.Create(ctx, c)
 		if err != nil {
 			return nil, ofKernel(err, l.session, number)

@@ -40,6 +40,10 @@ type Config struct {
 	Images  *images.Images
 	Folders *folders.Folders
 	Guests  *guests.Guests
+	// Confidential has what came with launches.
+	Confidential interface {
+		Get(s session.Session) (session.Confidential, error)
+	}
 	Logs    *logs.Logs
 	Devices *devices.Devices
 	Others  *ledger.Others

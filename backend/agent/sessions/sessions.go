@@ -39,7 +39,12 @@ type Config struct {
 	Launch       *launch.Runner
 	People       *people.People
 	Idle         *reclaim.Watch
-	Removed      func(session.Session) // called when a record was removed
+	// Confidential keeps what comes with launches until they end.
+	Confidential interface {
+		Put(id session.ID, c session.Confidential) error
+		Drop(id session.ID)
+	}
+	Removed func(session.Session) // called when a record was removed
 }
 
 // Sessions are those of a machine. Its methods are safe for concurrent use.
@@ -149,7 +154,8 @@ func (m *Sessions) launch(ctx context.Context, req session.LaunchRequest) (sessi
 	req.Spec = spec
 	depends, unknown := m.config.Queue.Dependencies(req.Owner, req.Spec.After)
 	wrong := slices.Concat(m.check(req.Owner, spec), missing,
-		m.config.People.Check(req.Owner, spec.WithDefaults()), unknown, m.config.Images.Check(ctx, spec.Image))
+		m.config.People.Check(req.Owner, spec.WithDefaults()), unknown, m.config.Images.Check(ctx, spec.Image),
+		req.Confidential.Check(spec))
 	if len(wrong) > 0 && !m.launched(req) {
 		return session.Session{}, session.Invalid(wrong)
 	}
@@ -159,7 +165,7 @@ func (m *Sessions) launch(ctx context.Context, req session.LaunchRequest) (sessi
 		s := m.newSession(req)
 		s.DependsOn, s.Folders, s.Tags = depends, mounted, tags
 		s.Move = session.Move{Floats: req.Floats, From: req.From, Held: req.From != ""}
-		stored, err := m.create(s, req.Key)
+		stored, err := m.keep(s, req)
 		if session.CodeOf(err) == session.CodeNameTaken && !named && try < 20 {
 			continue // a random name that is in use
 		}
@@ -182,6 +188,18 @@ func (m *Sessions) launched(req session.LaunchRequest) bool {
 
 func (m *Sessions) newSession(req session.LaunchRequest) session.Session {
 	return records.NewSession(req, m.config.NewID(req), m.config.Agent, m.config.Clock.Now().UTC())
+}
+
+// keep stores a session, and first what is confidential of its launch, so that no crash leaves one without it.
+func (m *Sessions) keep(s session.Session, req session.LaunchRequest) (session.Session, error) {
+	if err := m.config.Confidential.Put(s.ID, req.Confidential); err != nil {
+		return s, err
+	}
+	stored, err := m.create(s, req.Key)
+	if err != nil || stored.ID != s.ID || stored.Status.Terminal() {
+		m.config.Confidential.Drop(s.ID)
+	}
+	return stored, err
 }
 
 // create stores a session with the first row of its history, or returns the one that was stored under the key.

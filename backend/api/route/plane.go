@@ -33,7 +33,11 @@ var (
 		"Read all settings with their source, overrides and problems.")
 	SettingUpdate = at[api.SettingUpdate, api.SettingsFile]("setting-update", "PATCH /settings/file/{name}",
 		"Change or reset one setting in the file.")
-	Log = at[None, api.LogTail]("log", "GET /log", "Read the end of Slipway's log, with secrets removed.",
+	Secrets   = at[None, []hub.Secret]("secrets", "GET /secrets", "List the user's secrets, without their values.")
+	SecretSet = at[hub.SecretContent, hub.Secret]("secret-set", "PUT /secrets",
+		"Store a variable for sessions or a registry login, in place of one with the same name.")
+	SecretDelete = at[None, None]("secret-delete", "DELETE /secrets/{kind}/{name}", "Delete a secret.")
+	Log          = at[None, api.LogTail]("log", "GET /log", "Read the end of Slipway's log, with secrets removed.",
 		Param{"tail", "how many of the newest lines, 1 to 5000; 500 if empty"})
 	Diagnostics = at[None, api.Diagnostics]("diagnostics", "GET /diagnostics",
 		"Create a support report with secrets removed.")

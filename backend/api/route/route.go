@@ -205,7 +205,8 @@ func All() []Description {
 		FileCopy, Folders, FolderCreate, Folder, FolderUpdate, FolderTrash, FolderRestore, FolderDelete, FolderDeleteStop,
 	}, FolderFiles().all(), []described{
 		Recents, RecentUpdate, RecentDelete, RecentRecipe, SessionRecipe, RecipeRead, RecipeCompare, LinkRead,
-		Settings, SettingsUpdate, SettingsFile, SettingUpdate, Log, Diagnostics, Notifier, NotifierTry, WindowShow,
+		Settings, SettingsUpdate, SettingsFile, SettingUpdate, Secrets, SecretSet,
+		SecretDelete, Log, Diagnostics, Notifier, NotifierTry, WindowShow,
 		Shutdown,
 	})
 	all := make([]Description, len(routes))

@@ -64,7 +64,7 @@ func TestFullDisk(t *testing.T) {
 		wantCode(t, err, "disk_write_no-space")
 	})
 	t.Run("pull says so", func(t *testing.T) {
-		_, err := e.Pull(t.Context(), r.ref, true, func(session.Pull) {})
+		_, err := e.Pull(t.Context(), r.ref, engine.Login{Stored: true}, func(session.Pull) {})
 		wantCode(t, err, "disk_write_no-space")
 	})
 	t.Run("once there is room again everything goes on", func(t *testing.T) {

@@ -350,7 +350,7 @@ func TestDaemonThatIsNotThere(t *testing.T) {
 		"Logs":    func() error { _, err := e.Logs(ctx, "some", session.LogOptions{}); return err },
 		"Images":  func() error { _, err := e.Images(ctx); return err },
 		"Image":   func() error { _, err := e.Image(ctx, "some"); return err },
-		"Pull":    func() error { _, err := e.Pull(ctx, "some", true, func(session.Pull) {}); return err },
+		"Pull":    func() error { _, err := e.Pull(ctx, "some", engine.Login{}, func(session.Pull) {}); return err },
 	} {
 		t.Run(name+" says unavailable", func(t *testing.T) { wantCode(t, call(), "engine_connect_unavailable") })
 	}

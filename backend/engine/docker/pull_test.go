@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"slipway/backend/engine"
 	"slipway/backend/engine/docker"
 	"slipway/backend/session"
 )
@@ -19,7 +20,8 @@ func TestPull(t *testing.T) {
 	t.Run("tells bytes and layers to the end", func(t *testing.T) {
 		e, r := open(t, docker.Config{}), newRegistry(t, 4, 300_000)
 		var last session.Pull
-		if _, err := e.Pull(t.Context(), r.ref, true, func(p session.Pull) { last = p }); err != nil {
+		if _, err := e.Pull(t.Context(), r.ref, engine.Login{Stored: true},
+			func(p session.Pull) { last = p }); err != nil {
 			t.Fatal(err)
 		}
 		if last.Layers != 4 || last.LayersDone != 4 || int64(last.Current) != r.size || last.Total != last.Current {
@@ -33,7 +35,7 @@ func TestPull(t *testing.T) {
 	t.Run("what is there already is done at once", func(t *testing.T) {
 		e, r := open(t, docker.Config{}), newRegistry(t, 2, 1000)
 		for range 2 {
-			if _, err := e.Pull(t.Context(), r.ref, true, func(session.Pull) {}); err != nil {
+			if _, err := e.Pull(t.Context(), r.ref, engine.Login{Stored: true}, func(session.Pull) {}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -43,7 +45,7 @@ func TestPull(t *testing.T) {
 		r.set(func(r *registry) { r.stall = make(chan struct{}) })
 		ctx, cancel := context.WithCancel(t.Context())
 		begun := false
-		_, err := e.Pull(ctx, r.ref, true, func(p session.Pull) {
+		_, err := e.Pull(ctx, r.ref, engine.Login{Stored: true}, func(p session.Pull) {
 			begun = begun || p.Current > 0
 			if begun {
 				cancel()
@@ -88,7 +90,7 @@ func TestPullFailuresAreDistinct(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
-			_, err := e.Pull(ctx, ref, true, func(session.Pull) {})
+			_, err := e.Pull(ctx, ref, engine.Login{Stored: true}, func(session.Pull) {})
 			var known *session.Error
 			if !errors.As(err, &known) || known.Code != c.want {
 				t.Fatalf("got %v, want %s", err, c.want)
@@ -111,7 +113,7 @@ func TestPullUsesTheLoginThatDockerKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("DOCKER_CONFIG", dir)
-	if _, err := open(t, docker.Config{}).Pull(t.Context(), r.ref, true, func(session.Pull) {}); err != nil {
+	if _, err := pulled(t, r.ref, engine.Login{Stored: true}); err != nil {
 		t.Error(err)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	typesregistry "github.com/docker/docker/api/types/registry"
 	"golang.org/x/crypto/bcrypt"
 
+	"slipway/backend/engine"
 	"slipway/backend/engine/docker"
 	"slipway/backend/session"
 )
@@ -91,7 +92,7 @@ func (d distribution) write(t *testing.T, name, content string) {
 func (d distribution) publish(t *testing.T, name, login string, layerSize int) {
 	t.Helper()
 	own := newRegistry(t, 3, layerSize)
-	if _, err := open(t, docker.Config{}).Pull(t.Context(), own.ref, true, func(session.Pull) {}); err != nil {
+	if _, err := pulled(t, own.ref, engine.Login{Stored: true}); err != nil {
 		t.Fatal(err)
 	}
 	ref := d.addr + "/" + name
@@ -173,7 +174,7 @@ func TestPullFromARealRegistry(t *testing.T) {
 		ref := c.Addr().String() + "/team/cut:1"
 		t.Cleanup(func() { evict(t, ref) })
 		var last session.Pull
-		if _, err := open(t, docker.Config{}).Pull(t.Context(), ref, true,
+		if _, err := open(t, docker.Config{}).Pull(t.Context(), ref, engine.Login{Stored: true},
 			func(p session.Pull) { last = p }); err != nil {
 			t.Fatalf("after %d cuts: %v", c.made.Load(), err)
 		}
@@ -186,22 +187,34 @@ func TestPullFromARealRegistry(t *testing.T) {
 		d.publish(t, "team/private:1", "ada:sec:ret", 64<<10)
 		ref := d.addr + "/team/private:1"
 		t.Cleanup(func() { evict(t, ref) })
-		if _, err := open(t, docker.Config{}).Pull(t.Context(), ref, true, func(session.Pull) {}); session.CodeOf(
-			err) != "engine_pull_forbidden" {
+		if _, err := pulled(t, ref, engine.Login{Stored: true}); session.CodeOf(err) !=
+			"engine_pull_forbidden" {
 			t.Errorf("without a login: %v", err)
 		}
+		wrong := engine.Login{Own: &session.RegistryLogin{Server: d.addr, User: "ada", Password: "wrong"}}
+		if _, err := pulled(t, ref, wrong); session.CodeOf(err) != "engine_pull_forbidden" {
+			t.Errorf("with a wrong login of the person's own: %v", err)
+		}
+		own := wrong
+		own.Own = &session.RegistryLogin{Server: d.addr, User: "ada", Password: "sec:ret"}
+		if private, err := pulled(t, ref, own); err != nil || !private {
+			t.Errorf("with the person's own login: private %v, %v", private, err)
+		}
+		own.Own.Server = "elsewhere.test"
+		if _, err := pulled(t, ref, own); session.CodeOf(err) != "engine_pull_forbidden" {
+			t.Errorf("with a login for another registry: %v", err)
+		}
 		logins(t, d.addr, "ada:wrong")
-		if _, err := open(t, docker.Config{}).Pull(t.Context(), ref, true, func(session.Pull) {}); session.CodeOf(
-			err) != "engine_pull_forbidden" {
+		if _, err := pulled(t, ref, engine.Login{Stored: true}); session.CodeOf(err) !=
+			"engine_pull_forbidden" {
 			t.Errorf("with a wrong password: %v", err)
 		}
 		logins(t, d.addr, "ada:sec:ret")
-		if _, err := open(t, docker.Config{}).Pull(t.Context(), ref, false, func(session.Pull) {}); session.CodeOf(
-			err) != "engine_pull_forbidden" {
+		if _, err := pulled(t, ref, engine.Login{}); session.CodeOf(err) !=
+			"engine_pull_forbidden" {
 			t.Errorf("by one who may not use the login: %v", err)
 		}
-		if private, err := open(t, docker.Config{}).Pull(t.Context(), ref, true, func(session.Pull) {}); err != nil ||
-			!private {
+		if private, err := pulled(t, ref, engine.Login{Stored: true}); err != nil || !private {
 			t.Errorf("with the login: private %v, %v", private, err)
 		}
 	})
@@ -211,8 +224,7 @@ func TestPullFromARealRegistry(t *testing.T) {
 		ref := d.addr + "/team/public:1"
 		t.Cleanup(func() { evict(t, ref) })
 		logins(t, d.addr, "ada:sec:ret")
-		if private, err := open(t, docker.Config{}).Pull(t.Context(), ref, true, func(session.Pull) {}); err != nil ||
-			private {
+		if private, err := pulled(t, ref, engine.Login{Stored: true}); err != nil || private {
 			t.Errorf("of an open registry: private %v, %v", private, err)
 		}
 	})
@@ -229,7 +241,7 @@ func TestPullThatStaysCutFailsAndIsPulledWhenTriedAgain(t *testing.T) {
 	e := open(t, docker.Config{})
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	_, err := e.Pull(ctx, ref, true, func(session.Pull) {})
+	_, err := e.Pull(ctx, ref, engine.Login{Stored: true}, func(session.Pull) {})
 	if code := session.CodeOf(err); code != "engine_pull_unavailable" && code != "engine_call_internal-error" {
 		t.Fatalf("got %v", err)
 	}
@@ -237,9 +249,15 @@ func TestPullThatStaysCutFailsAndIsPulledWhenTriedAgain(t *testing.T) {
 		t.Errorf("half an image is there: %v", err)
 	}
 	c.cuts.Store(0)
-	if _, err := e.Pull(t.Context(), ref, true, func(session.Pull) {}); err != nil {
+	if _, err := e.Pull(t.Context(), ref, engine.Login{Stored: true}, func(session.Pull) {}); err != nil {
 		t.Errorf("tried again: %v", err)
 	}
+}
+
+// pulled pulls an image and reports whether it is private.
+func pulled(t *testing.T, ref string, login engine.Login) (private bool, err error) {
+	t.Helper()
+	return open(t, docker.Config{}).Pull(t.Context(), ref, login, func(session.Pull) {})
 }
 
 // logins keeps a login as docker login does.

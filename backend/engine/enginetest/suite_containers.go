@@ -233,7 +233,10 @@ var containerCases = []engineCase{
 			"Attachment":     func() error { _, err := e.Attachment(ctx, true); return err },
 			"Changed":        func() error { _, err := e.Changed(ctx, id); return err },
 			"Disk use":       func() error { _, err := e.DiskUse(ctx); return err },
-			"Pull":           func() error { _, err := e.Pull(ctx, noImage, false, func(session.Pull) {}); return err },
+			"Pull": func() error {
+				_, err := e.Pull(ctx, noImage, engine.Login{}, func(session.Pull) {})
+				return err
+			},
 		}
 		for name, call := range calls {
 			s.wantCancelled(name, call())

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"slipway/backend/engine"
 	"slipway/backend/session"
 )
 
@@ -35,7 +36,7 @@ var streamCases = []engineCase{
 		s.wantCode(failure(s.engine.Image(s.ctx, noImage)), session.CodeNoImage)
 	}},
 	{"pull of an image nobody has is not-found", func(s *suite) {
-		_, err := s.engine.Pull(s.ctx, noImage, false, func(session.Pull) {})
+		_, err := s.engine.Pull(s.ctx, noImage, engine.Login{}, func(session.Pull) {})
 		switch code := session.CodeOf(err); code {
 		// Some engines reach no registry, and some registries hide what they lack.
 		case session.CodePullNotFound, session.CodePullUnavailable, session.CodePullForbidden:
@@ -49,7 +50,7 @@ var streamCases = []engineCase{
 			s.Fatalf("the image is there before the pull: %v", err)
 		}
 		var steps []session.Pull
-		if _, err := s.engine.Pull(s.ctx, s.PullImage, false,
+		if _, err := s.engine.Pull(s.ctx, s.PullImage, engine.Login{},
 			func(p session.Pull) { steps = append(steps, p) }); err != nil {
 			s.Fatal(err)
 		}
@@ -74,7 +75,8 @@ var streamCases = []engineCase{
 		s.Evict(s.T, s.PullImage)
 		ctx, cancel := context.WithCancel(s.ctx)
 		defer cancel()
-		s.wantCancelled("Pull", failure(s.engine.Pull(ctx, s.PullImage, false, func(session.Pull) { cancel() })))
+		s.wantCancelled("Pull", failure(s.engine.Pull(ctx, s.PullImage, engine.Login{},
+			func(session.Pull) { cancel() })))
 		if _, err := s.engine.Image(s.ctx, s.PullImage); session.CodeOf(err) != session.CodeNoImage {
 			s.Errorf("the image is there after a pull that was given up (%v)", err)
 		}

@@ -173,7 +173,8 @@ const (
 )
 
 // Pull implements [engine.Images]: layers arrive one after the other, at a varying rate. Its registry is public.
-func (s *images) Pull(ctx context.Context, ref string, _ bool, progress func(session.Pull)) (private bool, err error) {
+func (s *images) Pull(ctx context.Context, ref string, _ engine.Login,
+	progress func(session.Pull)) (private bool, err error) {
 	if err := s.check(ctx); err != nil {
 		return false, err
 	}

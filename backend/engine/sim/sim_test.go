@@ -182,7 +182,7 @@ func TestSession(t *testing.T) {
 	t.Run("what a small build leaves out says so", func(t *testing.T) {
 		with := spec("notebook", "")
 		with.Image = "quay.io/jupyter/minimal-notebook:latest"
-		if _, err := s.Pull(t.Context(), with.Image, false, func(session.Pull) {}); err != nil {
+		if _, err := s.Pull(t.Context(), with.Image, engine.Login{}, func(session.Pull) {}); err != nil {
 			t.Fatal(err)
 		}
 		request := link.ServiceRequest{ID: "jupyterlab", Argv: []string{"jupyter-lab"}, Port: 7430}
@@ -346,7 +346,7 @@ func TestRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	busy := start(t, first, spec("busy", "sleep 600"))
-	if _, err := first.Pull(t.Context(), "julia:1.10", false, func(session.Pull) {}); err != nil {
+	if _, err := first.Pull(t.Context(), "julia:1.10", engine.Login{}, func(session.Pull) {}); err != nil {
 		t.Fatal(err)
 	}
 	before, err := first.Inspect(t.Context(), running)

@@ -19,6 +19,7 @@ export const keys = {
   recents: ['recents'] as const, // live
   settings: ['settings'] as const, // live
   log: ['log'] as const,
+  secrets: ['secrets'] as const, // asked for again when one is changed here and when the window is looked at
   notifier: ['notifier'] as const,
   settingsFile: ['settings-file'] as const, // asked for again when a setting changes
   version: ['version'] as const, // live

@@ -369,6 +369,11 @@ export type StepState =
   | "failed"
   | "skipped";
 
+/** What a secret is for. */
+export type SecretKind =
+  | "variable"
+  | "registry";
+
 /** What a person is asked for. */
 export type PromptKind =
   | "password"
@@ -431,6 +436,11 @@ export type UsageBucket =
 export type EngineName =
   | "docker"
   | "sim";
+
+/** Where the value of a secret is stored. */
+export type SecretPlace =
+  | "keyring"
+  | "file";
 
 /** What carries the connection to an agent. */
 export type Transport =
@@ -1260,9 +1270,9 @@ export interface Image {
   origin?: ImageOrigin;
   /** Live sessions; only in lists. */
   usedBy: ImageUser[];
-  /** Owners are the only people who may use it, whatever its names are; empty: the names decide. */
+  /** Owners may use it, whatever its names are, and others only if Login is set; empty: the names decide. */
   owners?: string[];
-  /** It can be pulled only with a registry login of the agent. */
+  /** It was pulled, and can be only with a registry login of the agent. */
   login?: boolean;
   agent: string;
 }
@@ -1320,9 +1330,9 @@ export interface ImageRoom {
   origin?: ImageOrigin;
   /** Live sessions; only in lists. */
   usedBy: ImageUser[];
-  /** Owners are the only people who may use it, whatever its names are; empty: the names decide. */
+  /** Owners may use it, whatever its names are, and others only if Login is set; empty: the names decide. */
   owners?: string[];
-  /** It can be pulled only with a registry login of the agent. */
+  /** It was pulled, and can be only with a registry login of the agent. */
   login?: boolean;
   /** Freed if only this image is removed. */
   alone: Bytes;
@@ -1982,6 +1992,28 @@ export interface SSHUpdate {
   installed: boolean;
 }
 
+/** Secret describes a secret of the user. Its value is only in the Vault. */
+export interface Secret {
+  kind: SecretKind;
+  /** Of the variable, or host of the registry. */
+  name: string;
+  /** Of a registry login. */
+  user?: string;
+  /** Keyring or file. */
+  kept: SecretPlace;
+  updatedAt: Time;
+}
+
+/** SecretContent sets a secret. */
+export interface SecretContent {
+  kind: SecretKind;
+  /** Of a registry: its host or address. */
+  name: string;
+  value: string;
+  /** Of a registry login. */
+  user?: string;
+}
+
 /** Session is one session as users and programs see it. These fields are a contract for scripts: id, name, type, status, result, reason, exitCode, image, agent and createdAt keep their names and meanings. The values of secret-looking variables in its spec are replaced by "••••••". */
 export interface Session {
   id: string;
@@ -2167,6 +2199,8 @@ export interface Spec {
   /** Startup command of a batch session, run by the image's shell. */
   command?: string;
   env?: EnvVar[];
+  /** Variables whose values travel in Confidential. */
+  secrets?: string[];
   resources: Resources;
   /** Of each kernel; zero: none. */
   accelerator?: Accelerator;
@@ -2639,6 +2673,12 @@ export const routes = {
   "settings-file": { method: "GET", path: "/api/v1/settings/file" },
   /** Change or reset one setting in the file. */
   "setting-update": { method: "PATCH", path: "/api/v1/settings/file/{name}" },
+  /** List the user's secrets, without their values. */
+  "secrets": { method: "GET", path: "/api/v1/secrets" },
+  /** Store a variable for sessions or a registry login, in place of one with the same name. */
+  "secret-set": { method: "PUT", path: "/api/v1/secrets" },
+  /** Delete a secret. */
+  "secret-delete": { method: "DELETE", path: "/api/v1/secrets/{kind}/{name}" },
   /** Read the end of Slipway's log, with secrets removed. */
   "log": { method: "GET", path: "/api/v1/log", query: ["tail"] },
   /** Create a support report with secrets removed. */
@@ -2782,6 +2822,9 @@ export interface RouteTypes {
   "settings-update": { request: Settings; response: Settings };
   "settings-file": { request: undefined; response: SettingsFile };
   "setting-update": { request: SettingUpdate; response: SettingsFile };
+  "secrets": { request: undefined; response: Secret[] };
+  "secret-set": { request: SecretContent; response: Secret };
+  "secret-delete": { request: undefined; response: undefined };
   "log": { request: undefined; response: LogTail };
   "diagnostics": { request: undefined; response: Diagnostics };
   "notifier": { request: undefined; response: Notifier };

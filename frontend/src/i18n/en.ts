@@ -12,6 +12,7 @@ import launcher from './en/launcher.json'
 import notifications from './en/notifications.json'
 import phrases from './en/phrases.json'
 import recipes from './en/recipes.json'
+import secrets from './en/secrets.json'
 import session from './en/session.json'
 import sessions from './en/sessions.json'
 import settings from './en/settings.json'
@@ -35,6 +36,7 @@ export const en = {
   notifications,
   phrases,
   recipes,
+  secrets,
   session,
   sessions,
   settings,

@@ -12,6 +12,7 @@ import launcher from './ko/launcher.json'
 import notifications from './ko/notifications.json'
 import phrases from './ko/phrases.json'
 import recipes from './ko/recipes.json'
+import secrets from './ko/secrets.json'
 import session from './ko/session.json'
 import sessions from './ko/sessions.json'
 import settings from './ko/settings.json'
@@ -35,6 +36,7 @@ export const ko = {
   notifications,
   phrases,
   recipes,
+  secrets,
   session,
   sessions,
   settings,

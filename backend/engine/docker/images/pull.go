@@ -20,25 +20,24 @@ import (
 	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/api/types/registry"
 
+	"slipway/backend/engine"
 	"slipway/backend/engine/docker/daemon"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
 
 // Pull also fails with engine_call_invalid for an invalid name, engine_pull_forbidden and engine_create_unsupported.
-func (s *Store) Pull(ctx context.Context, ref string, logins bool,
+func (s *Store) Pull(ctx context.Context, ref string, login engine.Login,
 	progress func(session.Pull)) (private bool, err error) {
 	named, err := reference.ParseNormalizedNamed(ref)
 	if err != nil {
 		return false, notName(session.CodeEngineInvalid, ref, err)
 	}
-	login := ""
-	if logins {
-		if login, err = loginHeader(ctx, s.logins, reference.Domain(named)); err != nil {
-			return false, err
-		}
+	header, err := s.headerFor(ctx, reference.Domain(named), login)
+	if err != nil {
+		return false, err
 	}
-	stream, err := s.daemon.API.ImagePull(ctx, ref, image.PullOptions{RegistryAuth: login})
+	stream, err := s.daemon.API.ImagePull(ctx, ref, image.PullOptions{RegistryAuth: header})
 	if err != nil {
 		return false, pullFailure(ctx, ref, err)
 	}
@@ -46,7 +45,19 @@ func (s *Store) Pull(ctx context.Context, ref string, logins bool,
 	if err := follow(stream, progress); err != nil {
 		return false, pullFailure(ctx, ref, err)
 	}
-	return login != "" && !s.public(ctx, ref), nil
+	return header != "" && !s.public(ctx, ref), nil
+}
+
+// headerFor encodes a login for the daemon; "" if there is none for the registry.
+func (s *Store) headerFor(ctx context.Context, domain string, login engine.Login) (string, error) {
+	if own := login.For(domain); own != nil {
+		return registry.EncodeAuthConfig(registry.AuthConfig{Username: own.User, Password: own.Password,
+			ServerAddress: serverOf(domain)})
+	}
+	if !login.Stored {
+		return "", nil
+	}
+	return loginHeader(ctx, s.logins, domain)
 }
 
 // public reports whether a registry describes an image without a login. Without an answer it is taken for private.
@@ -299,11 +310,15 @@ func (m *meter) pull(now time.Time) session.Pull {
 // helperTime is how long a credential helper may take; some ask a person.
 const helperTime = 30 * time.Second
 
-// Docker Hub has one name among logins and another in references.
-const (
-	hubServer = "https://index.docker.io/v1/"
-	hubDomain = "docker.io"
-)
+// hubServer is the name of Docker Hub among logins.
+const hubServer = "https://index.docker.io/v1/"
+
+func serverOf(domain string) string {
+	if domain == session.DockerHub {
+		return hubServer
+	}
+	return domain
+}
 
 // loginHeader is the login of `docker login` for a registry, encoded for the daemon; "" if there is none in dir.
 func loginHeader(ctx context.Context, dir, domain string) (string, error) {
@@ -312,10 +327,7 @@ func loginHeader(ctx context.Context, dir, domain string) (string, error) {
 		return "", session.WrapError(err, session.CodePullForbidden,
 			"Docker's configuration "+kept.Filename+" cannot be read.", "Mend it, or remove it and log in again.")
 	}
-	server := domain
-	if domain == hubDomain {
-		server = hubServer
-	}
+	server := serverOf(domain)
 	login, err := findLogin(ctx, kept, domain, server)
 	login.ServerAddress = ""
 	if err != nil || login == (types.AuthConfig{}) {

@@ -193,15 +193,16 @@ func (e *Engine) Publish(ref string, script PullScript) {
 	e.scripts[sim.FullRef(ref)] = script
 }
 
-func (e *Engine) Pull(ctx context.Context, ref string, logins bool, progress func(session.Pull)) (bool, error) {
+func (e *Engine) Pull(ctx context.Context, ref string, login engine.Login,
+	progress func(session.Pull)) (bool, error) {
 	return under(ctx, e.faults, CallPull, func() (private bool, err error) {
 		e.mu.Lock()
 		script, ok := e.scripts[sim.FullRef(ref)]
 		e.mu.Unlock()
 		switch {
 		case !ok:
-			return e.Sim.Pull(ctx, ref, logins, progress)
-		case script.Private && !logins:
+			return e.Sim.Pull(ctx, ref, login, progress)
+		case script.Private && !login.Stored && login.Own == nil:
 			return false, session.NewError(session.CodePullForbidden,
 				fmt.Sprintf("The registry does not let you pull %s.", ref), "Log in.")
 		}

@@ -171,7 +171,8 @@ func TestFaults(t *testing.T) {
 		full := &session.Error{Code: "disk_write_no-space", Message: "The disk is full."}
 		e.Publish("registry.test/a", PullScript{Steps: []session.Pull{{Current: 5, Total: 9}}, Err: full})
 		var seen []session.Pull
-		_, err := e.Pull(t.Context(), "registry.test/a:latest", false, func(p session.Pull) { seen = append(seen, p) })
+		_, err := e.Pull(t.Context(), "registry.test/a:latest", engine.Login{},
+			func(p session.Pull) { seen = append(seen, p) })
 		if !errors.Is(err, full) || len(seen) != 1 {
 			t.Errorf("got %v after %v", err, seen)
 		}

@@ -195,6 +195,7 @@ function EnvironmentFacts({ draft, judgement }: { draft: Draft; judgement: Judge
           ],
           found && needs(found.family) ? [t('needs.title'), needs(found.family)] : null,
           draft.env.length > 0 ? [t('env.title'), <Variables draft={draft} />] : null,
+          draft.secrets.length > 0 ? [t('secrets.title'), draft.secrets.join(', ')] : null,
           [
             t('threads.label'),
             draft.threads === 'auto'

@@ -7,6 +7,7 @@ import { Field, IssueLine } from './Field'
 import { ImageFields } from './ImageFields'
 import { ManyCard } from './ManyCard'
 import { ResourceFields } from './ResourceFields'
+import { SecretsCard } from './SecretsCard'
 import type { StepProps } from './StepProps'
 import type { Judgement } from './useJudgement'
 
@@ -18,6 +19,7 @@ export function EnvironmentStep({ judgement, ...props }: StepProps & { judgement
       <AcceleratorCard {...props} judgement={judgement} />
       <ManyCard {...props} />
       <EnvFields {...props} />
+      <SecretsCard {...props} />
       <ThreadsField {...props} />
       <AdminField {...props} />
     </>

@@ -38,6 +38,7 @@ export function addressable(draft: Draft): Draft {
     startAt: draft.startAt && Number.isNaN(Date.parse(draft.startAt)) ? '' : draft.startAt,
     image: fit(draft.image.trim(), IMAGE),
     env: draft.env.filter(({ name }) => VARIABLE.test(name)).map(({ name }) => ({ name, value: '' })),
+    secrets: draft.secrets.filter((name) => VARIABLE.test(name)),
     agent: fit(draft.agent, WORDS),
     owner: fit(draft.owner, WORDS),
     group: fit(draft.group, WORDS),

@@ -154,6 +154,7 @@ describe('a spec with every field', () => {
     notBefore: '2030-01-01T10:00:00Z',
     timeout: '90m',
     env: [{ name: 'SEED', value: '7' }],
+    secrets: ['HF_TOKEN'],
     resources: { cpu: 2, memory: 4 * GIB, shm: 200 * MIB },
     threads: 3,
     mounts,

@@ -42,6 +42,8 @@ export interface Draft extends QueueDraft {
   /** The image is written by hand rather than chosen from an environment. */
   manual: boolean
   env: EnvRow[]
+  /** Names of stored secrets. */
+  secrets: string[]
   agent: string
   /** The person for whom it is launched, by somebody who rules the machine; empty: oneself. */
   owner: string
@@ -76,6 +78,7 @@ export const EMPTY_DRAFT: Draft = {
   image: '',
   manual: false,
   env: [],
+  secrets: [],
   agent: '',
   owner: '',
   group: '',
@@ -108,6 +111,7 @@ export function toSpec(draft: Draft): Spec {
   }
   if (draft.shm) spec.resources.shm = amountToBytes(draft.shm) ?? 0
   if (draft.env.length > 0) spec.env = draft.env.map(({ name, value }) => ({ name, value }))
+  if (draft.secrets.length > 0) spec.secrets = draft.secrets
   if (typeof draft.threads === 'number') spec.threads = draft.threads
   if (draft.mounts.length > 0) {
     spec.mounts = draft.mounts.map((mount) => ({
@@ -150,6 +154,7 @@ export function fromSpec(spec: Spec): Draft {
     timeout: parseSpan(spec.timeout),
     image: spec.image,
     env: (spec.env ?? []).map(({ name, value }) => ({ name, value: value === HIDDEN ? '' : value })),
+    secrets: spec.secrets ?? [],
     agent: spec.agent ?? '',
     group: spec.group ?? '',
     cpu: spec.resources.cpu || EMPTY_DRAFT.cpu,

@@ -50,6 +50,7 @@ export function decodeDraft(text: string | null): Draft {
     image: str(from.image),
     manual: from.manual === true,
     env: list(from.env).map(envRow),
+    secrets: list(from.secrets).map(str).filter(Boolean),
     agent: str(from.agent),
     owner: str(from.owner),
     group: str(from.group),

@@ -41,6 +41,7 @@ const STEP_OF: Record<string, Step> = {
   group: 'type',
   image: 'environment',
   env: 'environment',
+  secrets: 'environment',
   resources: 'environment',
   threads: 'environment',
   accelerator: 'environment',
@@ -110,7 +111,7 @@ export function mergeIssues(
  * entry of a list has its place as long as none is added or removed.
  */
 export function stands({ field }: FieldProblem, found: Spec, next: Spec): boolean {
-  const list = /^(env|mounts|ports|after)\[/.exec(field)?.[1] as 'env' | undefined
+  const list = /^(env|secrets|mounts|ports|after)\[/.exec(field)?.[1] as 'env' | undefined
   return !list || found[list]?.length === next[list]?.length
 }
 

@@ -190,6 +190,11 @@ export function Facts({ session }: { session: Session }) {
         </Fact>
       ) : null}
       {spec.admin ? <Fact name={t('session:fact.admin')}>{t('session:fact.adminText')}</Fact> : null}
+      {spec.secrets?.length ? (
+        <Fact name={t('session:fact.secrets')} wide>
+          <Chips items={spec.secrets} />
+        </Fact>
+      ) : null}
       {spec.noSSH ? <Fact name={t('session:fact.ssh')}>{t('session:fact.noSSH')}</Fact> : null}
       {spec.ports?.length ? (
         <Fact name={t('session:fact.ports')} wide>

@@ -111,6 +111,8 @@ describe('ResourcePanels', () => {
     expect(panel.getByRole('img', { name: 'Sessions: 1 of 4, 3 free' })).toBeInTheDocument()
     expect(panel.getByRole('img', { name: /^Memory: 2 GiB of 16 GiB/ })).toBeInTheDocument()
     expect(panel.queryByRole('img', { name: /^CPU/ })).not.toBeInTheDocument() // it is not limited
+    await userEvent.click(screen.getByRole('button', { name: 'Choose panels' }))
+    expect(await screen.findByRole('checkbox', { name: 'My total resources limit' })).toBeChecked()
     unmount()
     serve({
       'GET /api/v1/resources': [
@@ -121,6 +123,14 @@ describe('ResourcePanels', () => {
     renderView(<ResourcePanels />, { known })
     expect(await screen.findByRole('region', { name: 'My total resources limit on lab' })).toBeInTheDocument()
     expect(screen.getByRole('region', { name: 'My total resources limit on local' })).toBeInTheDocument()
+  })
+  it('offers no limit where there is none', async () => {
+    serve({ 'GET /api/v1/resources': all })
+    renderView(<ResourcePanels />, { known })
+    await screen.findByRole('region', { name: 'Group default' })
+    await userEvent.click(screen.getByRole('button', { name: 'Choose panels' }))
+    await screen.findByRole('checkbox', { name: 'My sessions' })
+    expect(screen.queryByRole('checkbox', { name: 'My total resources limit' })).toBeNull()
   })
   it('shows what a machine told last where no summary comes', () => {
     serve({})

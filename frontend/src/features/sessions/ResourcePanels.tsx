@@ -31,9 +31,11 @@ interface ChooserProps {
   offered: readonly Resource[]
   /** There is one machine only, which is all of its group. */
   alone: boolean
+  /** What one may hold is limited on some machine. */
+  limited: boolean
 }
 
-function Chooser({ choice, onChoose, offered, alone }: ChooserProps) {
+function Chooser({ choice, onChoose, offered, alone, limited }: ChooserProps) {
   const { t } = useTranslation('sessions')
   const [open, setOpen] = useState(false)
   const content = (
@@ -44,17 +46,19 @@ function Chooser({ choice, onChoose, offered, alone }: ChooserProps) {
           {t('columns.reset')}
         </Button>
       </div>
-      {panels.map((panel) => (
-        <Tooltip key={panel} title={alone && panel === 'group' ? t('panel.groupAlone') : ''} placement="left">
-          <Checkbox
-            disabled={alone && panel === 'group'}
-            checked={choice.panels.includes(panel)}
-            onChange={(e) => onChoose({ ...choice, panels: toggled(panels, choice.panels, panel, e.target.checked) })}
-          >
-            {t(`panel.${panel}`)}
-          </Checkbox>
-        </Tooltip>
-      ))}
+      {panels
+        .filter((panel) => panel !== 'limit' || limited)
+        .map((panel) => (
+          <Tooltip key={panel} title={alone && panel === 'group' ? t('panel.groupAlone') : ''} placement="left">
+            <Checkbox
+              disabled={alone && panel === 'group'}
+              checked={choice.panels.includes(panel)}
+              onChange={(e) => onChoose({ ...choice, panels: toggled(panels, choice.panels, panel, e.target.checked) })}
+            >
+              {t(`panel.${panel}`)}
+            </Checkbox>
+          </Tooltip>
+        ))}
       <div className={css.columnsHead}>{t('panel.resources')}</div>
       {offered.map((resource) => (
         <Checkbox
@@ -254,7 +258,13 @@ export function ResourcePanels() {
         <div className={css.noPanel}>{t('panel.none')}</div>
       ) : null}
       <div className={css.corner}>
-        <Chooser choice={choice} onChoose={change} offered={offered} alone={alone} />
+        <Chooser
+          choice={choice}
+          onChoose={change}
+          offered={offered}
+          alone={alone}
+          limited={summaries.some((s) => s.limit)}
+        />
         <Fold folded={false} onFold={setFolded} />
       </div>
     </div>

@@ -42,6 +42,7 @@ const file = { path: '/home/ada/settings.json', settings: [theme, quantum], prob
 describe('SettingsPage', () => {
   it('saves a choice together with all others', async () => {
     const sent = serve({
+      'GET /api/v1/secrets': [],
       'GET /api/v1/notifier': { desktop: true },
       'GET /api/v1/settings/file': file,
       'GET /api/v1/doctor': checks,
@@ -55,6 +56,7 @@ describe('SettingsPage', () => {
   })
   it('saves how terminals look with the rest', async () => {
     const sent = serve({
+      'GET /api/v1/secrets': [],
       'GET /api/v1/notifier': { desktop: true },
       'GET /api/v1/settings/file': file,
       'GET /api/v1/doctor': checks,
@@ -73,6 +75,7 @@ describe('SettingsPage', () => {
   })
   it('takes a choice back and says why when it is refused', async () => {
     serve({
+      'GET /api/v1/secrets': [],
       'GET /api/v1/notifier': { desktop: true },
       'GET /api/v1/settings/file': file,
       'GET /api/v1/doctor': checks,
@@ -87,6 +90,7 @@ describe('SettingsPage', () => {
   })
   it('shows what is missing on this machine with its remedy', async () => {
     serve({
+      'GET /api/v1/secrets': [],
       'GET /api/v1/notifier': { desktop: true },
       'GET /api/v1/settings/file': file,
       'GET /api/v1/doctor': checks,
@@ -99,6 +103,7 @@ describe('SettingsPage', () => {
   })
   it('finds settings by words of their label, text and name', async () => {
     serve({
+      'GET /api/v1/secrets': [],
       'GET /api/v1/notifier': { desktop: true },
       'GET /api/v1/settings/file': file,
       'GET /api/v1/doctor': checks,
@@ -115,6 +120,7 @@ describe('SettingsPage', () => {
   it('saves a setting of the file when its field is left, and takes it out again', async () => {
     const set = { ...file, settings: [theme, { ...quantum, value: '0.25', set: true }] }
     const sent = serve({
+      'GET /api/v1/secrets': [],
       'GET /api/v1/notifier': { desktop: true },
       'GET /api/v1/settings/file': file,
       'GET /api/v1/doctor': checks,
@@ -136,6 +142,7 @@ describe('SettingsPage', () => {
       problems: [{ line: 3, name: 'gpu.quantum', message: '7 is not between 0.01 and 1.' }],
     }
     serve({
+      'GET /api/v1/secrets': [],
       'GET /api/v1/notifier': { desktop: true },
       'GET /api/v1/settings/file': told,
       'GET /api/v1/doctor': checks,

@@ -4,7 +4,7 @@ import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { asProblem } from '@/api/client'
 import { useSaveSettings, useSettings } from '@/api/hooks'
-import type { Settings, SettingsFile } from '@/api/types.gen'
+import type { SecretKind, Settings, SettingsFile } from '@/api/types.gen'
 import { CopyButton } from '@/ui/CopyButton'
 import { EmptyState } from '@/ui/EmptyState'
 import { ErrorState } from '@/ui/ErrorState'
@@ -13,6 +13,7 @@ import { About } from './About'
 import { Checks } from './Checks'
 import { Problems } from './Problems'
 import { matching, Row } from './Row'
+import { Secrets } from './Secrets'
 import css from './settings.module.css'
 import { useAgentSections, usePersonSections } from './useSections'
 import { useSettingsFile } from './useSettingsFile'
@@ -21,17 +22,19 @@ interface ChoicesProps {
   settings: Settings
   file: SettingsFile | undefined
   query: string
+  /** Something else of the page matches the query. */
+  matched: boolean
   onSave: (change: Partial<Settings>) => void
   onChange: (name: string, value: string | null) => void
 }
 
-function Choices({ settings, file, query, onSave, onChange }: ChoicesProps) {
+function Choices({ settings, file, query, matched, onSave, onChange }: ChoicesProps) {
   const { t } = useTranslation('settings')
   const byName = new Map(file?.settings.map((s) => [s.name, s]))
   const person = usePersonSections(settings, onSave, (name) => Boolean(byName.get(name)?.override))
   const agent = useAgentSections(file?.settings ?? [], onChange)
   const sections = matching([...person, ...agent], query)
-  if (sections.length === 0) return <EmptyState icon={SearchX} title={t('noMatch', { query })} />
+  if (sections.length === 0 && !matched) return <EmptyState icon={SearchX} title={t('noMatch', { query })} />
   return sections.map((section) => (
     <section key={section.title} className={css.section} aria-label={section.title}>
       <h2>{section.title}</h2>
@@ -61,12 +64,22 @@ function FileRow({ path }: { path: string }) {
   )
 }
 
+/** The kinds of secrets whose texts have every word of a query. */
+function useKinds(query: string): SecretKind[] {
+  const { t } = useTranslation('secrets')
+  return (['variable', 'registry'] as const).filter((kind) => {
+    const row = { name: kind, label: t(`${kind}.text`), control: null }
+    return matching([{ title: t(`${kind}.title`), rows: [row] }], query).length > 0
+  })
+}
+
 /** What a person chooses once, the state of the machine, and what is running. */
 export function SettingsPage() {
   const { t } = useTranslation('settings')
   const { message } = App.useApp()
   const settings = useSettings()
   const [query, setQuery] = useState('')
+  const kinds = useKinds(query)
   const onError = (error: unknown) => {
     const { message: text, hint } = asProblem(error)
     void message.error([`${t('failed')}: ${text}`, hint].filter(Boolean).join(' '))
@@ -90,7 +103,14 @@ export function SettingsPage() {
       </PageHeader>
       {file.data ? <Problems problems={file.data.problems} /> : null}
       {settings.data ? (
-        <Choices settings={settings.data} file={file.data} query={query} onSave={save} onChange={change} />
+        <Choices
+          settings={settings.data}
+          file={file.data}
+          query={query}
+          matched={kinds.length > 0}
+          onSave={save}
+          onChange={change}
+        />
       ) : settings.error ? (
         <ErrorState problem={asProblem(settings.error)} onRetry={() => void settings.refetch()} />
       ) : (
@@ -99,6 +119,9 @@ export function SettingsPage() {
       {file.error && !file.data ? (
         <ErrorState compact problem={asProblem(file.error)} onRetry={() => void file.refetch()} />
       ) : null}
+      {kinds.map((kind) => (
+        <Secrets key={kind} kind={kind} />
+      ))}
       {query ? null : (
         <>
           {file.data ? <FileRow path={file.data.path} /> : null}

@@ -1,0 +1,181 @@
+package hub_test
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"slipway/backend/hub"
+	"slipway/backend/hub/hubtest"
+	"slipway/backend/session"
+	"slipway/backend/vault"
+)
+
+// recorder remembers what an agent is asked for.
+type recorder struct {
+	session.Sessions
+	session.Images
+	session.Queue
+	launched session.LaunchRequest
+	accepted session.LaunchRequest
+	pulled   session.PullRequest
+	old      bool // it does not know of secrets
+}
+
+func (r *recorder) Launch(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
+	r.launched = req
+	if r.old {
+		req.Spec.Secrets = nil
+	}
+	return r.Sessions.Launch(ctx, req)
+}
+
+func (r *recorder) Accept(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
+	r.accepted = req
+	return r.Queue.Accept(ctx, req)
+}
+
+func (r *recorder) PullImage(ctx context.Context, req session.PullRequest) (session.ImageWork, error) {
+	r.pulled = req
+	return r.Images.PullImage(ctx, req)
+}
+
+// openWithVault opens a hub over agents, and records what the last one is asked for.
+func openWithVault(t *testing.T, names ...string) (world, *recorder) {
+	t.Helper()
+	w, r := world{shelf: &hubtest.Shelf{}}, &recorder{}
+	var members []hub.Member
+	for _, name := range names {
+		fake := hubtest.New(name)
+		fake.SetImages(session.Image{Refs: []string{"python:3.12"}})
+		w.agents = append(w.agents, fake)
+		members = append(members, hub.Member{Name: name, Local: name == "local", Agent: fake.Agent()})
+	}
+	agent := &members[len(members)-1].Agent
+	r.Sessions, r.Images, r.Queue = agent.Sessions, agent.Images, agent.Queue
+	agent.Sessions, agent.Images, agent.Queue = r, r, r
+	var err error
+	w.Hub, err = hub.Open(hub.Config{Members: members, Shelf: w.shelf, Settings: noSettings(t),
+		Vault: vault.New("", filepath.Join(t.TempDir(), "secrets.json")), Owner: "ada"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.run(t)
+	return w, r
+}
+
+func (w world) store(t *testing.T, kind hub.SecretKind, name, user, value string) {
+	t.Helper()
+	if _, err := w.SetSecret(hub.SecretContent{Kind: kind, Name: name, User: user, Value: value}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestALaunchTakesTheValuesOfItsSecretsAlong(t *testing.T) {
+	w, agent := openWithVault(t, "local")
+	wanted := session.Spec{Image: "ghcr.io/team/train:1", Secrets: []string{"HF_TOKEN"}}
+	p, err := w.Preview(t.Context(), "", wanted, 1)
+	if err != nil || len(p.Errors) != 1 || p.Errors[0].Field != "secrets[0]" {
+		t.Errorf("a preview without the secret: %+v, %v", p.Errors, err)
+	}
+	if _, err := w.Launch(t.Context(), hub.LaunchRequest{Spec: wanted}); session.CodeOf(err) != session.CodeInvalid {
+		t.Errorf("a launch without the secret: %v", err)
+	}
+	w.store(t, hub.SecretVariable, "HF_TOKEN", "", "old")
+	w.store(t, hub.SecretVariable, "HF_TOKEN", "", "hush")
+	w.store(t, hub.SecretVariable, "OTHER", "", "hush too")
+	w.store(t, hub.SecretRegistry, "https://GHCR.io/", "ada", "hush three")
+	s, err := w.Launch(t.Context(), hub.LaunchRequest{Spec: wanted})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := agent.launched.Confidential
+	if len(c.Secrets) != 1 || c.Secrets[0] != (session.EnvVar{Name: "HF_TOKEN", Value: "hush"}) ||
+		c.Login == nil || *c.Login != (session.RegistryLogin{Server: "ghcr.io", User: "ada", Password: "hush three"}) {
+		t.Errorf("the launch takes along %+v", c)
+	}
+	recents := w.Recents()
+	if len(recents) != 1 || len(recents[0].Spec.Secrets) != 1 || len(s.Spec.Env) > 0 {
+		t.Errorf("history %+v, spec %+v", recents, s.Spec)
+	}
+	if kept := w.shelf.Raw("hub.recents") + w.shelf.Raw("hub.secrets"); strings.Contains(kept, "hush") {
+		t.Errorf("a value is stored: %s", kept)
+	}
+	agent.old = true
+	if _, err := w.Launch(t.Context(), hub.LaunchRequest{Spec: wanted}); session.CodeOf(err) !=
+		session.CodeAgentUnsupported {
+		t.Errorf("by an agent that does not know of secrets: %v", err)
+	}
+}
+
+func TestASessionThatMovesTakesItsSecretsAlong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, lab := openWithVault(t, "local", "lab")
+		w.store(t, hub.SecretVariable, "HF_TOKEN", "", "hush")
+		waitingAt(t, w, session.Spec{Name: "here", Secrets: []string{"HF_TOKEN"}}, "local")
+		if moved, err := w.Move(t.Context(), "here", "lab"); err != nil || moved.Agent != "lab" {
+			t.Fatalf("moved %+v, %v", moved, err)
+		}
+		if got := lab.accepted.Confidential.Secrets; len(got) != 1 || got[0].Value != "hush" {
+			t.Errorf("it takes along %+v", got)
+		}
+	})
+}
+
+func TestAPullUsesTheLoginForItsRegistry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, agent := openWithVault(t, "local")
+		w.store(t, hub.SecretRegistry, "docker.io", "ada", "hush")
+		for ref, want := range map[string]bool{"team/train:1": true, "ghcr.io/team/train:1": false} {
+			begun, err := w.PullImage("local", ref)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.operation(t, begun.ID, func(o hub.Operation) bool { return o.Image == ref })
+			if got := agent.pulled.Login != nil; agent.pulled.Ref != ref || got != want {
+				t.Errorf("the pull of %s takes a login along: %v", agent.pulled.Ref, got)
+			}
+		}
+	})
+}
+
+func TestSecretsAreListedWithoutValuesAndDeleted(t *testing.T) {
+	w, _ := openWithVault(t, "local")
+	for _, wrong := range []hub.SecretContent{
+		{Kind: hub.SecretVariable, Name: "NAME=value", Value: "x"}, {Kind: hub.SecretVariable, Name: "EMPTY"},
+		{Kind: hub.SecretVariable, Name: "SLIPWAY_X", Value: "x"}, {Kind: "other", Name: "A", Value: "x"},
+		{Kind: hub.SecretRegistry, Name: "nowhere", User: "ada", Value: "x"},
+		{Kind: hub.SecretRegistry, Name: "ghcr.io", Value: "x"},
+	} {
+		if _, err := w.SetSecret(wrong); session.CodeOf(err) != session.CodeSettingsInvalid {
+			t.Errorf("%+v is stored: %v", wrong, err)
+		}
+	}
+	w.store(t, hub.SecretRegistry, "ghcr.io", "ada", "hush")
+	w.store(t, hub.SecretVariable, "B", "", "hush")
+	w.store(t, hub.SecretVariable, "A", "", "hush")
+	again, err := hub.Open(hub.Config{Shelf: w.shelf, Settings: noSettings(t), Owner: "ada"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, one := range again.Secrets() {
+		names = append(names, one.Name+" "+one.User+" "+one.Kept)
+	}
+	if got := strings.Join(names, ", "); got != "A  file, B  file, ghcr.io ada file" {
+		t.Errorf("listed: %s", got)
+	}
+	for range 2 {
+		if err = w.DeleteSecret(hub.SecretVariable, "A"); err != nil {
+			break
+		}
+	}
+	if session.CodeOf(err) != session.CodeRecipeNotFound || len(w.Secrets()) != 2 {
+		t.Errorf("deleted twice: %v, %+v", err, w.Secrets())
+	}
+	if err := w.DeleteSecret(hub.SecretRegistry, "https://ghcr.io"); err != nil || len(w.Secrets()) != 1 {
+		t.Errorf("%v, %+v", err, w.Secrets())
+	}
+}
