@@ -545,6 +545,8 @@ export interface Account {
   agent?: string;
   /** For example GPU 0 · H200. */
   deviceName?: string;
+  /** The part of busyGpuMs beyond what the session was allocated: a share limits memory, not time on a device. */
+  aboveGpuMs: number;
 }
 
 /** Agent is one agent that this computer knows, and its connection. The Machine of the same name describes its machine. */
@@ -635,6 +637,10 @@ export interface App {
   /** Not announced, but something listens on the port. */
   found?: boolean;
   error?: Cause;
+  /** Installable is set if it is not installed, but can be installed into the session; see AppRequest. */
+  installable?: boolean;
+  /** Last line of the installer while it runs. */
+  progress?: string;
   /** Its stable address, which requires a ticket. */
   url: string;
   /** A local port that leads to it; absent: none. */
@@ -661,6 +667,12 @@ export interface AuditEntry {
   count?: number;
   /** It changes who may reach the agent, or is an attempt to. */
   security?: boolean;
+}
+
+/** Cancelled is a session that is cancelled because another one ends. */
+export interface Cancelled {
+  id: string;
+  name: string;
 }
 
 /** Capability is whether one thing can be measured or enforced on a device. */
@@ -934,6 +946,14 @@ export interface EndImage {
   error?: Cause;
 }
 
+/** Ending is the end of a session that a person can still undo, or that failed. */
+export interface Ending {
+  /** When the session is terminated, by the clock of this computer. */
+  at: Time;
+  /** Why it was not terminated. */
+  error?: Problem;
+}
+
 /** EnvVar is one environment variable of a session's processes. */
 export interface EnvVar {
   name: string;
@@ -968,6 +988,8 @@ export interface EnvironmentVersion {
   image: string;
   installed: boolean;
   size: Bytes;
+  /** Jupyter is lab or notebook if the image has JupyterLab or only Jupyter Notebook, as far as is known before it runs. */
+  jupyter?: string;
   /** Custom is set if the image was made from a session. Agents have the image. */
   custom?: ImageOrigin;
   agents: string[];
@@ -1081,6 +1103,12 @@ export interface FinishRequest {
   mode?: string;
 }
 
+/** Floats says where a session may wait and run that the launch bound to no machine. */
+export interface Floats {
+  /** Only on machines of this resource group, as the hub names it; empty: any. */
+  group?: string;
+}
+
 /** Folder is a data folder, which outlives sessions. These fields are a contract for scripts: id, name, agent, owner, permission and state keep their names and meanings. */
 export interface Folder {
   id: string;
@@ -1097,6 +1125,8 @@ export interface Folder {
   inode?: number;
   /** It is not there. */
   missing?: boolean;
+  /** It is the home of a session, kept for a time; absent: it is not, or is kept for good. */
+  home?: FolderHome;
   /** Why it is not deleted yet, in a sentence. */
   problem?: string;
   createdAt: Time;
@@ -1111,6 +1141,17 @@ export interface Folder {
   removed?: FolderRemoval;
   /** Mounted into every session of its owner, because its name begins with a dot. */
   auto: boolean;
+}
+
+/** FolderHome is what is special about a folder that is the kept home of a session (Spec.KeepHome). */
+export interface FolderHome {
+  session: string;
+  /** Of the session, when the folder was made. */
+  name: string;
+  /** Time without use after which it is deleted. */
+  keep: string;
+  /** When it is deleted; absent: a session uses it. */
+  until?: Time;
 }
 
 /** FolderMount is a folder as it is mounted into one session. */
@@ -1157,6 +1198,8 @@ export interface FolderUpdate {
   name?: string;
   permission?: string;
   mode?: string;
+  /** Keep the home of a session for good. */
+  keep?: boolean;
 }
 
 /** FolderUsage is what a folder holds. Links, and files with two names, count once and in full. */
@@ -1175,6 +1218,8 @@ export interface FolderUser {
   session: string;
   name: string;
   owner?: string;
+  /** It is the home of the session. */
+  home?: boolean;
 }
 
 /** Forecast is what one session of a launch would do, after those before it. */
@@ -1469,6 +1514,18 @@ export interface LoginLink {
   url: string;
 }
 
+/** Loss is what terminating a session deletes and cancels. */
+export interface Loss {
+  /** Names in its home directory, at most 20: not those of mounted folders, nor those that begin with a dot. */
+  files: string[];
+  /** Of all such names. */
+  count: number;
+  /** Its home directory cannot be listed, so it may have files. */
+  unknown: boolean;
+  /** Sessions that start after it, and those that start after them. */
+  cancels: Cancelled[];
+}
+
 /** LostDoor is a port that led to an app before Slipway ended and was not opened again: it was public, or another program has it now. */
 export interface LostDoor {
   public: boolean;
@@ -1516,6 +1573,21 @@ export interface Mount {
   readOnly?: boolean;
 }
 
+/** MoveOffer is a machine to which a waiting session could be moved. */
+export interface MoveOffer {
+  agent: string;
+  /** For what it would wait there; absent: it would start at once. */
+  wait?: Wait;
+  /** Its image would be pulled first. */
+  pulls: boolean;
+}
+
+/** MoveRequest moves a waiting session to another machine. */
+export interface MoveRequest {
+  /** The agent of that machine. */
+  agent: string;
+}
+
 /** Notice is a notification in the user's language: a batch session has ended, one that waited runs, or an idle one is about to be reclaimed or was. */
 export interface Notice {
   /** Its id. */
@@ -1558,6 +1630,10 @@ export interface OpenRequest {
   port?: number;
   /** In a window of the desktop shell, if one is connected. */
   window?: boolean;
+  /** File is a notebook to show, relative to the home directory; only for JupyterLab and Jupyter Notebook. */
+  file?: string;
+  /** Install installs the app into the session first if it is not installed and can be. */
+  install?: boolean;
 }
 
 /** Opened is an app that is ready. */
@@ -1934,6 +2010,16 @@ export interface Rounding {
   accept: string;
 }
 
+/** Run is a session and the most that it used, as far as known. */
+export interface Run {
+  session: Session;
+  /** On average. */
+  busyCpus?: number;
+  memoryPeak?: Bytes;
+  /** On one device. */
+  vramPeak?: Bytes;
+}
+
 /** SSHAccess says how to reach one session by ssh. */
 export interface SSHAccess {
   /** Shortest first. */
@@ -2061,7 +2147,7 @@ export interface Session {
   /** The reason of an end in progress. */
   stopping?: Reason;
   forced?: boolean;
-  /** PeakMemory is the most memory that was in use at one time, as sampled from start to end; 0: unknown. */
+  /** PeakMemory is the most memory that was in use at one time, as sampled; 0: unknown. */
   peakMemory?: Bytes;
   /** Absent: not started, or not asked for. */
   endImage?: EndImage;
@@ -2070,6 +2156,12 @@ export interface Session {
   /** Entered RUNNING. */
   startedAt?: Time;
   terminatedAt?: Time;
+  /** Absent: the launch named its machine, on which it stays. */
+  floats?: Floats;
+  /** The session of another agent in whose place it is; empty: none. */
+  from?: string;
+  /** It does not start, since the other agent may still have that one. */
+  held?: boolean;
   /** Set by a person, sorted; also of one that has ended. */
   tags: string[];
   /** Grows with every stored change of this session. */
@@ -2081,15 +2173,23 @@ export interface Session {
   usage?: Usage;
   /** Set while its agent is not reached: when this was reported. */
   lastHeard?: Time;
+  /** Its end can still be undone, or failed. */
+  ending?: Ending;
+  /** The person is notified when it starts. */
+  reminder?: boolean;
 }
 
-/** SessionUpdate changes a session. An absent field is left unchanged. Live sessions can be renamed, PENDING ones get another priority, and any gets tags. */
+/** SessionUpdate changes a session. An absent field is left unchanged. Live sessions can be renamed, PENDING ones get another priority, ask for other devices or get a reminder, and any gets tags. */
 export interface SessionUpdate {
   name?: string;
   /** 0 to 100, higher first. */
   priority?: number;
   /** Replace the present ones. */
   tags?: string[];
+  /** What it asks for instead. */
+  accelerator?: Accelerator;
+  /** Notify the user when it starts. */
+  reminder?: boolean;
 }
 
 /** Setting is one setting. Values are written as in an environment variable. */
@@ -2155,10 +2255,14 @@ export interface Settings {
   terminalReader: boolean;
   /** By the desktop or the browser. */
   notifications: boolean;
+  /** Open Jupyter by itself after a quick start. */
+  openApps: boolean;
   /** Window zoom on Linux, in percent. */
   zoom: number;
   /** In the background, at login. */
   autostart: boolean;
+  /** How long the home of a session is kept unused after its end, for example 30d; 0: it is deleted with the session. */
+  keepHome: string;
 }
 
 /** SettingsFile is the file with all settings, including those of the agent. */
@@ -2217,6 +2321,8 @@ export interface Spec {
   ports?: number[];
   /** It is not reached by ssh. */
   noSSH?: boolean;
+  /** Its person is root in the container, and it has no mounts. */
+  admin?: boolean;
   /** Agent to run on; empty: Slipway chooses from the group. */
   agent?: string;
   /** Resource group to choose an agent in; empty: no matter which. */
@@ -2235,6 +2341,8 @@ export interface Spec {
   idle?: IdlePolicy;
   /** Make an image of it as it ends, and keep this many of the newest under its name; 0: none. */
   commitOnEnd?: number;
+  /** Keep the home after the end, as a folder that is deleted after this long without use; 0: delete it with the session; absent: the person's setting. */
+  keepHome?: string;
   /** Project, for the accounts. */
   label?: string;
 }
@@ -2249,6 +2357,15 @@ export interface Step {
   code?: Code;
   startedAt: Time;
   endedAt?: Time;
+}
+
+/** SuccessComparison compares a session with the last one like it that succeeded. */
+export interface SuccessComparison {
+  this: Run;
+  /** Absent: none is known. */
+  success?: Run;
+  /** Of this session (left) and that one (right). */
+  spec: RecipeField[];
 }
 
 /** Terminal is a shell in a session. */
@@ -2298,6 +2415,8 @@ export interface TerminalSearch {
 /** TerminateRequest terminates a session. */
 export interface TerminateRequest {
   forced?: boolean;
+  /** After 10 s, in which it can be undone, unless it is forced. */
+  undo?: boolean;
 }
 
 /** Untrusted says that an agent sent invalid data, by mistake or because somebody has changed it. The data is not used. The mark disappears after ten minutes without invalid data, or when the agent is reconnected. */
@@ -2324,6 +2443,8 @@ export interface Usage {
   cpu: number;
   /** Working set: charged less reclaimable file cache. */
   memory: Bytes;
+  /** Most memory of any sample since the start. */
+  memoryPeak?: Bytes;
   memLimit: Bytes;
   /** Counter. */
   netRx: Bytes;
@@ -2537,20 +2658,30 @@ export const routes = {
   "preview": { method: "POST", path: "/api/v1/preview", query: ["owner", "count"] },
   /** Show one session, by id or by the name of a live one. */
   "session": { method: "GET", path: "/api/v1/sessions/{id}" },
-  /** Rename a live session, change the priority of a waiting one, or the tags of any. */
+  /** Rename a live session, change the priority or the devices of a waiting one, or the tags of any. */
   "session-update": { method: "PATCH", path: "/api/v1/sessions/{id}" },
   /** Protect a session from being reclaimed as idle for some time. */
   "keep": { method: "POST", path: "/api/v1/sessions/{id}/keep" },
+  /** List the other machines to which a waiting session could be moved, and whether it would start there at once. The list is empty for a session that cannot be moved. */
+  "move-offers": { method: "GET", path: "/api/v1/sessions/{id}/moves" },
+  /** Move a waiting session to another machine. It gets another id there; the old one leads to it. */
+  "move": { method: "POST", path: "/api/v1/sessions/{id}/move" },
   /** Show what an idle policy would have done with a session. Nothing is changed. */
   "idle-simulation": { method: "POST", path: "/api/v1/sessions/{id}/idle-simulation" },
+  /** Show what terminating a session would delete and cancel. */
+  "loss": { method: "GET", path: "/api/v1/sessions/{id}/loss" },
   /** Terminate a session. */
   "terminate": { method: "POST", path: "/api/v1/sessions/{id}/terminate" },
+  /** Keep a session that is about to be terminated. */
+  "terminate-undo": { method: "DELETE", path: "/api/v1/sessions/{id}/terminate" },
   /** Show the phases and steps a session went through. All filters must match; each may have several values, separated by commas. */
   "history": { method: "GET", path: "/api/v1/sessions/{id}/history", query: ["id", "phase", "result", "from", "to", "code", "text", "sort"] },
   /** Read a kernel's log. It is kept after the session has ended. */
   "logs": { method: "GET", path: "/api/v1/sessions/{id}/logs", query: ["kernel", "follow", "tail", "timestamps"] },
   /** Read the samples of the last hour. */
   "usage": { method: "GET", path: "/api/v1/sessions/{id}/usage", query: ["since"] },
+  /** Compare a session with the last one like it that succeeded: of the same person and name, else image and command. */
+  "last-success": { method: "GET", path: "/api/v1/sessions/{id}/last-success" },
   /** List a session's shells. */
   "terminals": { method: "GET", path: "/api/v1/sessions/{id}/terminals" },
   /** Start a shell. */
@@ -2756,11 +2887,16 @@ export interface RouteTypes {
   "session": { request: undefined; response: Session };
   "session-update": { request: SessionUpdate; response: Session };
   "keep": { request: KeepRequest; response: Session };
+  "move-offers": { request: undefined; response: MoveOffer[] };
+  "move": { request: MoveRequest; response: Session };
   "idle-simulation": { request: IdlePolicy; response: IdleSimulation };
+  "loss": { request: undefined; response: Loss };
   "terminate": { request: TerminateRequest; response: Session };
+  "terminate-undo": { request: undefined; response: Session };
   "history": { request: undefined; response: Phase[] };
   "logs": { request: undefined; response: undefined };
   "usage": { request: undefined; response: Usage[] };
+  "last-success": { request: undefined; response: SuccessComparison };
   "terminals": { request: undefined; response: Terminal[] };
   "terminal-open": { request: TerminalRequest; response: Terminal };
   "terminal-close": { request: undefined; response: undefined };
