@@ -76,7 +76,8 @@ Slipway. slipway apps lists ports that closed with Slipway.`}
 		cmd.MarkFlagsMutuallyExclusive("close", "stop", other)
 	}
 	cmd.Flags().StringVar(&req.Dir, "dir", "", "directory of the session for TensorBoard or MLflow")
-	cmd.Flags().BoolVar(&req.Install, "install", false, "install the app into the session with pip if the image lacks it")
+	cmd.Flags().BoolVar(&req.Install, "install", false,
+		"install the app into the session with pip if the image lacks it")
 	cmd.Flags().BoolVar(&printOnly, "print", false, "print the address without opening it")
 	cmd.Flags().BoolVar(&req.Window, "window", false, "open in a window of the desktop app, if it is running")
 	return runs(cmd, p.inSession(func(ctx context.Context, c *caller, s api.Session, args []string) error {

@@ -42,7 +42,7 @@ func TestAFolderIsEmptied(t *testing.T) {
 	left = []string{"precious"}
 	f.handle("GET /api/v1/folders/data", func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, http.StatusOK, api.Folder{Folder: session.Folder{ID: "abcdefghijkl", Name: "data", State: "ready",
-			FolderLink: session.FolderLink{Path: "/home/ada/data"}}})
+			FolderOrigin: session.FolderOrigin{Path: "/home/ada/data"}}})
 	})
 	if got := f.run(t, "folder", "empty", "data", "--yes"); got.code == ExitOK || len(left) != 1 ||
 		!strings.Contains(got.stderr, "/home/ada/data") {

@@ -86,17 +86,18 @@ environments:
 func TestABrokenFileNamesTheLineAndLeavesSlipwaysOwn(t *testing.T) {
 	const good = "environments:\n  - id: team\n    title: Ours\n"
 	for content, want := range map[string]string{
-		good + "    versions: [{title: a, image: 'Not An Image'}]\n":                             "line 4",
-		good + "    versions: []\n":                                                              "line 2: team has no versions",
-		good + "    version: []\n":                                                               `line 4: unknown field "version"`,
-		good + "    minimum: {memory: lots}\n":                                                   "line 4",
-		good + "    accelerator: two\n    versions: [{title: a, image: a}]\n":                    "line 2",
-		good + "    versions: [{image: a}]\n":                                                    "line 4",
-		good + "    versions: [{title: a, image: a, jupyter: yes}]\n":                            "line 4: jupyter: yes of team",
-		"environments:\n  - id: Bad Id\n":                                                        "line 2",
-		"environments:\n  - {id: a, hidden: true}\n  - {id: a, hidden: true}\n":                  "line 3",
-		"environments: [\n":                                                                      "line",
-		"others: []\n":                                                                           "line 1",
+		good + "    versions: [{title: a, image: 'Not An Image'}]\n":            "line 4",
+		good + "    versions: []\n":                                             "line 2: team has no versions",
+		good + "    version: []\n":                                              `line 4: unknown field "version"`,
+		good + "    minimum: {memory: lots}\n":                                  "line 4",
+		good + "    accelerator: two\n    versions: [{title: a, image: a}]\n":   "line 2",
+		good + "    versions: [{image: a}]\n":                                   "line 4",
+		good + "    versions: [{title: a, image: a, jupyter: yes}]\n":           "line 4: jupyter: yes of team",
+		"environments:\n  - id: Bad Id\n":                                       "line 2",
+		"environments:\n  - {id: a, hidden: true}\n  - {id: a, hidden: true}\n": "line 3",
+		"environments: [\n":                                                     "line",
+		"others: []\n":                                                          "line 1",
+
 		"environments:\n  - id: a\n    title: A\n    versions:\n      - {title: a, immage: a}\n": "line 5",
 	} {
 		list, err := written(t, content)

@@ -47,7 +47,7 @@ type EnvironmentVersion struct {
 	Image     string    `json:"image"`
 	Installed bool      `json:"installed"`
 	Size      gpu.Bytes `json:"size"`
-	// Jupyter is lab or notebook if the image has JupyterLab or only Jupyter Notebook, as far as is known before it runs.
+	// Jupyter is lab or notebook if the image has JupyterLab or only Jupyter Notebook, as far as known.
 	Jupyter string `json:"jupyter,omitempty"`
 	// Custom is set if the image was made from a session. Agents have the image.
 	Custom *session.ImageOrigin `json:"custom,omitempty"`

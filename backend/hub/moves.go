@@ -188,7 +188,8 @@ func (mv *moves) finish(ctx context.Context, from *member, held session.Session,
 		}
 	case session.CodeSessionConflict:
 		if drop := to.Agent.Yield(after, held.ID, held.From); drop != nil {
-			mv.log.Warn("a session that was not moved stays held", "session", held.ID, "agent", to.Name(), "error", drop)
+			mv.log.Warn("a session that was not moved stays held", "session", held.ID, "agent", to.Name(),
+				"error", drop)
 		}
 		return session.Session{}, err
 	default:
@@ -283,8 +284,9 @@ func (mv *moves) Move(ctx context.Context, ref, agent string) (session.Session, 
 			fmt.Sprintf("%s is on %s already.", w.session.Name, to.Name()), "Choose another machine.")
 	case !locked(mv.shared, func() bool { return mv.movable(&w) }):
 		return session.Session{}, session.NewError(session.CodeSessionConflict,
-			fmt.Sprintf("%s cannot be moved.", w.session.Name), "Only your own session can be moved, while it waits for "+
-				"resources, mounts no folder, and neither waits for another session nor is waited for.")
+			fmt.Sprintf("%s cannot be moved.", w.session.Name),
+			"Only your own session can be moved, while it waits for resources, mounts no folder, and neither waits "+
+				"for another session nor is waited for.")
 	}
 	return mv.move(ctx, w, to)
 }

@@ -45,7 +45,8 @@ func TestASessionOnAutomaticMovesAndIsFollowed(t *testing.T) {
 		fixed := waitingAt(t, w, session.Spec{Name: "here"}, s.Agent)
 		time.Sleep(5 * time.Second)
 		now, _, err := w.Get(t.Context(), string(s.ID))
-		if err != nil || now.ID == s.ID || now.Agent == s.Agent || now.Name != "anywhere" || now.Held || now.From != s.ID {
+		if err != nil || now.ID == s.ID || now.Agent == s.Agent ||
+			now.Name != "anywhere" || now.Held || now.From != s.ID {
 			t.Fatalf("it is %+v, %v", now, err)
 		}
 		if still, _, err := w.Get(t.Context(), string(fixed.ID)); err != nil || still.Agent != s.Agent {

@@ -169,7 +169,8 @@ func TestJudge(t *testing.T) {
 
 func TestAWarningLeavesTimeToAct(t *testing.T) {
 	for limit, want := range map[time.Duration]time.Duration{
-		time.Minute: 30 * time.Second, 2 * time.Minute: time.Minute, 4 * time.Minute: time.Minute, 20 * time.Minute: 5 * time.Minute, 2 * time.Hour: 10 * time.Minute,
+		time.Minute: 30 * time.Second, 2 * time.Minute: time.Minute, 4 * time.Minute: time.Minute,
+		20 * time.Minute: 5 * time.Minute, 2 * time.Hour: 10 * time.Minute,
 	} {
 		if got := Warning(session.Duration(limit)); got != want {
 			t.Errorf("a limit of %s is warned of %s before, want %s", limit, got, want)

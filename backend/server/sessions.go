@@ -58,6 +58,10 @@ func (s sessionRoutes) mount(m *mounts) {
 		return s.hub.MoveOffers(r.Context(), r.PathValue("id"))
 	})
 	take(m, route.Move, func(r *http.Request, req api.MoveRequest) (api.Session, error) {
+		if req.Agent == "" {
+			return api.Session{}, session.Refused(session.CodeSessionInvalid,
+				wrongField("agent", "The machine is missing.", "Name the machine to move to."))
+		}
 		return as(s.hub.View)(s.hub.Move(r.Context(), r.PathValue("id"), req.Agent))
 	})
 	take(m, route.Terminate, func(r *http.Request, req api.TerminateRequest) (api.Session, error) {

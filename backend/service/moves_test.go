@@ -86,8 +86,8 @@ func (y *yard) start() {
 	if err != nil {
 		y.t.Fatal(err)
 	}
-	a, err := agent.Open(agent.Config{Name: y.name, Dir: y.dir, Engine: engine.Of(mortalEngine{y.engine, y}), Store: books,
-		Owner: "ada", UID: 1000, GID: 1000, Log: discard(),
+	a, err := agent.Open(agent.Config{Name: y.name, Dir: y.dir, Engine: engine.Of(mortalEngine{y.engine, y}),
+		Store: books, Owner: "ada", UID: 1000, GID: 1000, Log: discard(),
 		Host: agent.HostConfig{Boot: func() (time.Time, error) { return time.Time{}, nil }}})
 	if err != nil {
 		y.t.Fatal(err)

@@ -96,7 +96,7 @@ type Move struct {
 
 // Floats says where a session may wait and run that the launch bound to no machine.
 type Floats struct {
-	Group string `json:"group,omitempty"` // only on machines of this resource group, as the hub names it; empty: any
+	Group string `json:"group,omitempty"` // only on machines of this resource group, as the hub names it, if it is set
 }
 
 // Warning is a lasting problem that does not end the session.

@@ -50,12 +50,6 @@ const adminText = "Who can launch administrator sessions, in which they are root
 
 // Fields returns all settings, in the order in which they are shown.
 func Fields() []Field {
-	choice := func(name, env, usual, text string, choices ...string) Field {
-		return Field{Name: name, Env: env, Kind: Text, Choices: choices, Default: usual, Text: text}
-	}
-	on := func(name, env string, usual bool, text string) Field {
-		return Field{Name: name, Env: env, Kind: Switch, Default: usual, Text: text}
-	}
 	integer := func(name, env string, least, most float64, usual int, text string) Field {
 		return Field{Name: name, Env: env, Kind: Integer, Least: least, Most: most, Default: usual, Text: text}
 	}
@@ -131,6 +125,14 @@ func Fields() []Field {
 		threshold("idle.gpu", "SLIPWAY_IDLE_GPU", "GPUs"), threshold("idle.vram", "SLIPWAY_IDLE_VRAM", "GPU memory"),
 		on("idle.any", "SLIPWAY_IDLE_ANY", false, "Any metric below its threshold is enough (default: all)."),
 	}
+}
+
+func choice(name, env, usual, text string, choices ...string) Field {
+	return Field{Name: name, Env: env, Kind: Text, Choices: choices, Default: usual, Text: text}
+}
+
+func on(name, env string, usual bool, text string) Field {
+	return Field{Name: name, Env: env, Kind: Switch, Default: usual, Text: text}
 }
 
 // schemaFile is stored next to the settings, where editors find it.

@@ -23,9 +23,9 @@ type moved struct {
 // movesKept is how long a move is remembered. Until then it can be asked for again.
 const movesKept = 90 * 24 * time.Hour
 
-// Move removes a PENDING session, because the session to of another agent takes its place, and returns it. It returns an
-// empty session if that has been done already. It fails with session_read_not-found, and with session_update_conflict
-// if another session has taken its place, if it was placed before, or if others wait for it.
+// Move removes a PENDING session, because the session to of another agent takes its place, and returns it. It returns
+// an empty session if that has been done already. It fails with session_read_not-found, and with
+// session_update_conflict if another session has taken its place, if it was placed before, or if others wait for it.
 func (t *Tx) Move(id, to session.ID, at time.Time) (session.Session, error) {
 	if data := t.tx.Bucket(bucketMoved).Get([]byte(id)); data != nil {
 		before, err := decoded[moved]("move of", []byte(id), data)

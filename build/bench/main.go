@@ -54,8 +54,8 @@ func main() {
 	flag.IntVar(&b.o.copies, "copies", 5, "how often 1 GiB is copied in each way")
 	flag.IntVar(&b.o.windows, "windows", 5, "how often the window is opened")
 	flag.IntVar(&b.o.clicks, "clicks", 7, "how often a quick start is clicked")
-	flag.StringVar(&b.o.only, "only", "", "only this measurement: start, click, echo, output, stall, list, files, browser, "+
-		"window, idle, plan, sampler or deaths")
+	flag.StringVar(&b.o.only, "only", "",
+		"only this measurement: start, click, echo, output, stall, list, files, browser, window, idle, plan, sampler or deaths")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

@@ -58,7 +58,8 @@ func TestBothPackagesHaveTheManPages(t *testing.T) {
 	t.Chdir(moduleRoot)
 	for path, wanted := range map[string][]string{
 		"build/packages/nfpm.yaml": {`src: "build/bin/man/man1/*.1.gz", dst: /usr/share/man/man1/`},
-		"build/ci/package.sh":      {"docgen -man build/bin/man/man1", "gzip -9n build/bin/man/man1/*.1", `-$OTHER" man`},
+		"build/ci/package.sh": {"docgen -man build/bin/man/man1", "gzip -9n build/bin/man/man1/*.1",
+			`-$OTHER" man`},
 	} {
 		text, err := os.ReadFile(path)
 		for _, piece := range wanted {

@@ -202,7 +202,8 @@ func All() []Description {
 		TerminalAttach, Exec, Apps, AppOpen,
 		AppDoorClose, AppStop, SSHSetup, SSHUpdate, SSHAccess, SSHTest, SSHStream,
 	}, SessionFiles().all(), []described{
-		FileCopy, Folders, FolderCreate, Folder, FolderUpdate, FolderTrash, FolderRestore, FolderDelete, FolderDeleteStop,
+		FileCopy, Folders, FolderCreate, Folder, FolderUpdate, FolderTrash, FolderRestore, FolderDelete,
+		FolderDeleteStop,
 	}, FolderFiles().all(), []described{
 		Recents, RecentUpdate, RecentDelete, RecentRecipe, SessionRecipe, RecipeRead, RecipeCompare, LinkRead,
 		Settings, SettingsUpdate, SettingsFile, SettingUpdate, Secrets, SecretSet,

@@ -988,7 +988,7 @@ export interface EnvironmentVersion {
   image: string;
   installed: boolean;
   size: Bytes;
-  /** Jupyter is lab or notebook if the image has JupyterLab or only Jupyter Notebook, as far as is known before it runs. */
+  /** Jupyter is lab or notebook if the image has JupyterLab or only Jupyter Notebook, as far as known. */
   jupyter?: string;
   /** Custom is set if the image was made from a session. Agents have the image. */
   custom?: ImageOrigin;
@@ -1105,7 +1105,7 @@ export interface FinishRequest {
 
 /** Floats says where a session may wait and run that the launch bound to no machine. */
 export interface Floats {
-  /** Only on machines of this resource group, as the hub names it; empty: any. */
+  /** Only on machines of this resource group, as the hub names it, if it is set. */
   group?: string;
 }
 
