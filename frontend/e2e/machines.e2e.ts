@@ -42,6 +42,9 @@ async function content(folder: string): Promise<string[]> {
   return entries.map((file) => `${file.name} ${file.size}`)
 }
 
+/** The bytes of a file whose copy takes long enough to be cut in the middle. */
+const large = 768 << 20
+
 describe('the machine of a launch', () => {
   it('comes before data and resources', async () => {
     const page = await open('type')
@@ -131,7 +134,7 @@ describe('the machine of a launch', () => {
   it('resumes a copy after a cut, shows how far it is, and continues one that was cancelled', async () => {
     const dir = join(program.disk, 'scratch', 'large')
     mkdirSync(dir, { recursive: true })
-    writeFileSync(join(dir, 'noise.bin'), Buffer.alloc(192 << 20, 7))
+    writeFileSync(join(dir, 'noise.bin'), Buffer.alloc(large, 7))
     await program.call('POST', '/folders', { name: 'large', agent: 'workstation', path: '/scratch/large' })
     const copies = async () =>
       (await program.call<Operation[]>('GET', '/operations')).filter(
@@ -141,11 +144,12 @@ describe('the machine of a launch', () => {
     await machine(page, 'lab')
     await page.getByRole('textbox', { name: 'Search folders' }).fill('large')
     await tick(page, 'large · workstation').check()
-    await program.call('PUT', '/demo/lid', { closed: false })
     await page.getByRole('button', { name: /^Copy it to lab/ }).click()
+    await eventually('bytes are on the way', async () => (await copies())[0]?.progress)
     await program.call('PUT', '/demo/lid', { closed: true })
     const progress = page.getByRole('region', { name: 'Copy large to lab' })
-    await progress.getByText('It continues automatically.').waitFor()
+    await page.getByText('lab cannot be reached. The copy continues automatically.').waitFor()
+    await page.getByRole('columnheader', { name: 'Machine' }).waitFor()
     await picture(page, 'launcher-copying')
     await progress.getByRole('button', { name: 'Cancel' }).click()
     await eventually('it is cancelled', async () => (await copies())[0]?.state === 'cancelled')
@@ -153,7 +157,7 @@ describe('the machine of a launch', () => {
     await page.getByRole('button', { name: /^(Continue the copy|Copy it) to lab/ }).click()
     await page.getByText('It has large.').waitFor()
     expect((await copies())[0]?.state).toBe('done')
-    expect(await content((await on('lab', 'large'))?.id ?? '')).toEqual([`noise.bin ${192 << 20}`])
+    expect(await content((await on('lab', 'large'))?.id ?? '')).toEqual([`noise.bin ${large}`])
   })
 
   it('that has the devices is offered where the chosen one has too few', async () => {

@@ -3,10 +3,11 @@ import { Copy, MoveRight } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
 import { call } from '@/api/client'
 import { useFolders } from '@/api/folders'
-import { useOperations } from '@/api/hooks'
+import { useAgents, useOperations } from '@/api/hooks'
 import { useOperationActions, useStartOperation } from '@/api/useOperation'
 import type { Operation } from '@/api/types.gen'
 import { formatBytes } from '@/lib/bytes'
+import { isReached } from '@/lib/connection'
 import { isRunning } from '@/lib/operation'
 import { OperationView } from '@/ui/OperationView'
 import css from './launcher.module.css'
@@ -29,11 +30,20 @@ export function CopyFolder({ away, onUse, onMove }: CopyFolderProps) {
   const isCopyOf = useIsCopyOf()
   const copies = (useOperations().data ?? []).filter((o) => o.agent === to && isCopyOf(o, folder.name, folder.agent))
   const last = copies.toSorted((a, b) => b.startedAt.localeCompare(a.startedAt))[0]
+  const agents = useAgents().data ?? []
   const start = useStartOperation()
   const name = copyName(folder.name, taken)
   const copy = () =>
     start(() => call('file-copy', { body: { from: { folder: folder.id }, to: { folder: name, agent: to } } }))
-  if (last && isRunning(last)) return <Copying operation={last} />
+  const cut = agents.find((a) => (a.name === to || a.name === folder.agent) && !isReached(a))
+  if (last && isRunning(last)) {
+    return (
+      <div className={`${css.sending} ${css.offer}`}>
+        {cut ? <div className={css.fact}>{t('copy.cut', { agent: cut.name })}</div> : null}
+        <Copying operation={last} />
+      </div>
+    )
+  }
   const size = folder.usage ? t('copy.size', { amount: formatBytes(folder.usage.bytes) }) : ''
   const label = begun ? 'copy.resume' : name === folder.name ? 'copy.start' : 'copy.startAs'
   return (

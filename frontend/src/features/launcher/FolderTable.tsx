@@ -22,6 +22,8 @@ interface FolderTableProps {
   home: string
   /** The machines on which folders can be made. */
   machines: readonly string[]
+  /** There are several machines, whether they are reached or not. */
+  several: boolean
   isMounted: (folder: Folder) => boolean
   onMount: (folder: Folder) => void
   onUnmount: (folder: Folder) => void
@@ -32,7 +34,16 @@ interface FolderTableProps {
 const pageSize = 6
 
 /** The data folders, of which those that are ticked are mounted. */
-export function FolderTable({ machine, home, machines, isMounted, onMount, onUnmount, onOpen }: FolderTableProps) {
+export function FolderTable({
+  machine,
+  home,
+  machines,
+  several,
+  isMounted,
+  onMount,
+  onUnmount,
+  onOpen,
+}: FolderTableProps) {
   const { t } = useTranslation('launcher')
   const client = useQueryClient()
   const query = useFolders()
@@ -40,7 +51,6 @@ export function FolderTable({ machine, home, machines, isMounted, onMount, onUnm
   const [asking, setAsking] = useState(false)
   const [chosen, setChosen] = useState('')
   const ready = (query.data ?? []).filter((f) => f.state === 'ready')
-  const several = new Set([...machines, ...ready.map((f) => f.agent)]).size > 1
   const makes = machines.includes(chosen) ? chosen : home
   const auto = ready.filter((f) => f.auto && f.agent === machine).map((f) => f.name)
   // What the session can have as it is comes first. What is on another machine can be copied.

@@ -95,6 +95,7 @@ export function StorageStep({ draft, issues, change, lands, files }: StorageStep
           machine={place || (several ? '' : home)}
           home={home}
           machines={machines}
+          several={several}
           isMounted={(folder) => draft.mounts.some((m) => isOf(m, folder))}
           onMount={mount}
           onUnmount={(folder) => change((old) => ({ ...old, mounts: old.mounts.filter((m) => !isOf(m, folder)) }))}
