@@ -107,7 +107,8 @@ func TestEnvironment(t *testing.T) {
 	client := b.start().connect()
 	env := run(t, client, "env").out
 	for _, want := range []string{
-		"PATH=/opt/slipway/bin:/opt/tools/bin:/usr/bin:/bin:/home/work/.local/bin", "IMAGE=yes", "HOME=/home/work", "USER=work",
+		"PATH=/opt/slipway/bin:/opt/tools/bin:/usr/bin:/bin:/home/work/.local/bin",
+		"IMAGE=yes", "HOME=/home/work", "USER=work",
 		"LANG=C.UTF-8", "SLIPWAY_SESSION=abcdefghij12", "GREETING=good day", "SHELL=/bin/bash",
 	} {
 		if !strings.Contains("\n"+env, "\n"+want+"\n") {

@@ -71,7 +71,8 @@ func (j *Judge) See(s *session.Session, now time.Time) *Notice {
 	}
 	switch {
 	case s.Status == before.status && announced && !before.warned:
-		n := notice(s, now, j.say(`"%s" is about to end`, "%s 세션이 곧 종료됩니다", s.Name), j.ends(deadline, now))
+		n := notice(s, now, j.say(`"%s" is about to end`, "%s 세션이 곧 종료됩니다", s.Name),
+			j.ends(deadline, now))
 		n.Urgent = true
 		return n
 	case s.Status == before.status:

@@ -55,7 +55,7 @@ func main() {
 	flag.IntVar(&b.o.windows, "windows", 5, "how often the window is opened")
 	flag.IntVar(&b.o.clicks, "clicks", 7, "how often a quick start is clicked")
 	flag.StringVar(&b.o.only, "only", "",
-		"only this measurement: start, click, echo, output, stall, list, files, browser, window, idle, plan, sampler or deaths")
+		"only this: start, click, echo, output, stall, list, files, browser, window, idle, plan, sampler or deaths")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

@@ -85,7 +85,8 @@ func (f Files) all() []described {
 // Routes of data folders.
 var (
 	FileCopy = at[api.FileCopying, api.Operation]("file-copy", "POST /files/copy",
-		"Copy a file or a directory from one folder or running session to another, also between machines, as an operation. Sent again, it continues.")
+		"Copy a file or a directory from one folder or running session to another, "+
+			"also between machines, as an operation. Sent again, it continues.")
 	Folders = at[None, []api.Folder]("folders", "GET /folders", "List the data folders, also those in the trash.",
 		agentQuery...)
 	FolderCreate = at[api.FolderRequest, api.Folder]("folder-create", "POST /folders",

@@ -101,7 +101,12 @@ function useFacts({ session, busyCpus, memoryPeak, vramPeak }: Run): [name: stri
     [t('session:failure.digest'), session.pinned?.split('@')[1]?.slice(0, shownDigest) ?? ''],
     [t('session:failure.cpus'), cpus.length > 0 ? String(cpus.length) : ''],
     [t('session:failure.memory'), memory > 0 ? formatBytes(memory) : ''],
-    [t('session:failure.gpus'), inOrder(gpus, nameOf).map((g) => `${nameOf(g)} × ${formatShare(g.share)}`).join('\n')],
+    [
+      t('session:failure.gpus'),
+      inOrder(gpus, nameOf)
+        .map((g) => `${nameOf(g)} × ${formatShare(g.share)}`)
+        .join('\n'),
+    ],
     [t('session:fact.result'), [result, exit].filter(Boolean).join(' · ')],
     [
       t('session:failure.duration'),
