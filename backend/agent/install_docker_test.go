@@ -68,7 +68,14 @@ func (r *real) withPip(spec session.Spec, env ...string) session.Session {
 		name, value, _ := strings.Cut(pair, "=")
 		spec.Env = append(spec.Env, session.EnvVar{Name: name, Value: value})
 	}
-	return r.awaitRunning(r.launch(spec).ID)
+	s := r.awaitRunning(r.launch(spec).ID)
+	r.t.Cleanup(func() { // the machine may have room for no more than two
+		if _, err := r.agent.Terminate(context.Background(), s.ID, true); err != nil {
+			r.t.Error(err)
+		}
+		r.awaitEnd(s.ID)
+	})
+	return s
 }
 
 // lab is JupyterLab in the list of a session's apps.

@@ -268,7 +268,7 @@ func (t *tail) sentence() string {
 
 const (
 	firstProbe = 20 * time.Millisecond
-	slowProbe  = 250 * time.Millisecond
+	slowProbe  = 50 * time.Millisecond
 	probeLimit = 5 * time.Second // for one probe
 	maxStatus  = 4 << 10         // bytes of a status line
 )

@@ -373,8 +373,8 @@ func (b *bench) inBrowser(file string, env ...string) string {
 	return string(printed)
 }
 
-// measureClick compares a quick start with docker run and Jupyter's own start, in turns: until Jupyter answers, and
-// until a cell has printed. frontend/e2e/start.figures.ts drives the browser.
+// measureClick compares a quick start with docker run and Jupyter's own start, in turns: until the page of Jupyter
+// begins to load, and until a cell has printed. frontend/e2e/start.figures.ts drives the browser.
 func (b *bench) measureClick() {
 	// Chromium drops what it loads when this machine gets an address, as the end of each container's cable does.
 	const ipv6 = "/proc/sys/net/ipv6/conf/default/disable_ipv6"
@@ -382,7 +382,7 @@ func (b *bench) measureClick() {
 		defer func() { measure.OK(os.WriteFile(ipv6, before, 0)) }()
 	}
 	printed := b.inBrowser("start.figures", "SLIPWAY_ROUNDS="+strconv.Itoa(b.o.clicks))
-	for _, what := range [][2]string{{"ready-ms", "Jupyter opens"}, {"cell-ms", "a cell has printed"}} {
+	for _, what := range [][2]string{{"ready-ms", "the page of Jupyter loads"}, {"cell-ms", "a cell has printed"}} {
 		ours, theirs := metric(printed, what[0]), metric(printed, "docker-"+what[0])
 		b.add(row{fmt.Sprintf("quick start, from the click until %s, %d times", what[1], b.o.clicks),
 			fmt.Sprintf("p50 %.0f ms", ours), fmt.Sprintf("docker run and Jupyter: p50 %.0f ms", theirs),

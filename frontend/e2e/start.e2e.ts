@@ -109,13 +109,14 @@ describe('quick start', () => {
     const page = await browser.page(program)
     await offer(page, 'new').getByText('Starts at once').waitFor()
     const apps = '**/api/v1/sessions/*/apps'
-    await page.route(apps, () => {}) // no answer before the page is reloaded
+    let held = true // no answer before the page is reloaded
+    await page.route(apps, (route) => (held ? undefined : route.continue()))
     const [tab] = await Promise.all([
       browser.context.waitForEvent('page'),
       offer(page, 'new').getByRole('button').click(),
     ])
     await eventually('it runs', async () => (await live()).length === 1)
-    await page.unroute(apps)
+    held = false
     await page.reload()
     await eventually('the empty tab is gone', () => Promise.resolve(tab.isClosed()))
     const card = page.locator('[data-opening="jupyterlab"]')

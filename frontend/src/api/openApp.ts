@@ -1,7 +1,7 @@
 import type { QueryClient } from '@tanstack/react-query'
 import { now } from '@/lib/now'
 import type { AppTab } from '@/lib/tab'
-import { asProblem, call } from './client'
+import { type ApiProblem, asProblem, call } from './client'
 import { keys } from './keys'
 import { forgetOpening, type Opening, setOpening } from './openings'
 import type { App, OpenRequest } from './types.gen'
@@ -16,7 +16,7 @@ export const IDLE: Deed = { since: null, problem: null, blocked: null, giveUp: n
 
 /**
  * Opens an app of a running session, in a tab that is there already or in a window of the desktop shell. How it goes
- * is told by the openings of the page.
+ * is told by the openings of the page. Resolves with why it failed, if it did.
  */
 export async function openApp(
   client: QueryClient,
@@ -25,7 +25,7 @@ export async function openApp(
   tab: AppTab,
   wish: OpenWish,
   onInstead: (app: App) => void = () => {},
-): Promise<void> {
+): Promise<ApiProblem | null> {
   const set = (deed: Deed) => setOpening({ session, app: app.id, title: app.title, ...deed })
   const since = now()
   const left = new AbortController()
@@ -43,6 +43,7 @@ export async function openApp(
     void client.invalidateQueries({ queryKey: keys.apps(session) })
   }
   set({ ...IDLE, since, giveUp: () => void giveUp() })
+  let problem: ApiProblem | null = null
   try {
     const opened = await call('app-open', {
       path: { id: session, app: app.id },
@@ -54,9 +55,11 @@ export async function openApp(
     if (opened.windowed) tab.close()
     set({ ...IDLE, blocked: shown ? null : opened.url, unasked: tab.unasked })
   } catch (error) {
-    if (left.signal.aborted) return
+    if (left.signal.aborted) return null
     tab.close()
-    set({ ...IDLE, problem: asProblem(error) })
+    problem = asProblem(error)
+    set({ ...IDLE, problem })
   }
   void client.invalidateQueries({ queryKey: keys.apps(session) })
+  return problem
 }

@@ -1,6 +1,6 @@
 import type { QueryClient } from '@tanstack/react-query'
 import type { SessionBook } from '@/api/book'
-import { ApiProblem, call } from '@/api/client'
+import { ApiProblem, asProblem, call } from '@/api/client'
 import { finishUpload, writePiece } from '@/api/files'
 import { keys } from '@/api/keys'
 import { openApp } from '@/api/openApp'
@@ -89,6 +89,7 @@ interface Steps {
 
 /** Opens Jupyter as soon as a session runs. Where it fails, the notifications tell. */
 export async function openWhenReady(client: QueryClient, wish: Awaited, tab: AppTab, steps: Steps): Promise<void> {
+  let problem: ApiProblem | null = null
   remember([...awaitedBefore().filter((one) => one.session !== wish.session), wish])
   try {
     const session = await settled(client, wish.session, steps.told)
@@ -96,7 +97,10 @@ export async function openWhenReady(client: QueryClient, wish: Awaited, tab: App
       tab.close()
       return
     }
-    const apps = await call('apps', { path: { id: wish.session } })
+    const [apps] = await Promise.all([
+      call('apps', { path: { id: wish.session } }),
+      wish.file ? makeNotebook(wish.session, wish.file) : undefined,
+    ])
     const app = ['jupyterlab', 'notebook'].flatMap(
       (id) => apps.find((one) => one.id === id && !one.installable) ?? [],
     )[0]
@@ -105,12 +109,13 @@ export async function openWhenReady(client: QueryClient, wish: Awaited, tab: App
       steps.missing(session)
       return
     }
-    if (wish.file) await makeNotebook(wish.session, wish.file)
-    await openApp(client, wish.session, app, tab, wish.file ? { file: wish.file } : {})
+    problem = await openApp(client, wish.session, app, tab, wish.file ? { file: wish.file } : {})
   } catch (error) {
     tab.close()
+    problem = asProblem(error)
     throw error
   } finally {
-    forgetAwaited(wish.session)
+    // Without an answer, as when the page is left meanwhile, the next page goes on.
+    if (problem?.status !== 0) forgetAwaited(wish.session)
   }
 }
