@@ -36,12 +36,14 @@ export function StartOffers({ review, centred }: StartOffersProps) {
   const book = useSessionBook().data
   const agents = useAgents().data ?? none
   const machines = useMachines().data ?? none
-  const opens = useSettings().data?.openApps ?? true
+  const settings = useSettings().data
+  const opens = settings?.openApps ?? true
+  const keep = settings?.keepHome
   const known = useMemo(
     () => ({ environments, recents, sessions: Object.values(book ?? {}), agents, machines }),
     [environments, recents, book, agents, machines],
   )
-  const fresh = useMemo(() => newOffer(known), [known])
+  const fresh = useMemo(() => newOffer(known, keep), [known, keep])
   const rest = useMemo(() => recentOffers(known), [known])
   const preview = usePreview(fresh)
   const { start, busy } = useStart()

@@ -60,12 +60,14 @@ describe('the first choice', () => {
 })
 
 describe('a new notebook', () => {
-  it('asks for what this computer has plenty of', () => {
+  it('asks for what this computer has plenty of, and keeps its home', () => {
     expect(newOffer(known())?.spec).toEqual({
       type: 'interactive',
       image: 'lab:2',
       resources: { cpu: 2, memory: 4 * GIB },
+      keepHome: '30d',
     })
+    expect(newOffer(known(), '7d')?.spec.keepHome).toBe('7d')
     const small = [{ agent: 'here', cpus: 2, memory: 8 * GIB }] as Machine[]
     expect(newOffer(known({ machines: small }))?.spec.resources).toEqual({ cpu: 1, memory: 2 * GIB })
   })

@@ -45,8 +45,14 @@ export function usualResources(family: Environment | undefined, machine: Machine
   }
 }
 
-/** A new notebook: the first choice of environment, on this computer if it has room. */
-export function newOffer({ environments, agents, machines }: Known): Offer | null {
+/** Nobody is asked about the home of a new notebook, so it is kept for as long as the launcher proposes. */
+const KEEP = '30d'
+
+/**
+ * A new notebook: the first choice of environment, on this computer if it has room. setting is how long the person
+ * keeps homes; empty or 0: not.
+ */
+export function newOffer({ environments, agents, machines }: Known, setting = ''): Offer | null {
   const local = agents.find((agent) => agent.local)?.name ?? ''
   const image = firstChoice(environments, local)
   const found = findVersion(environments, image)
@@ -58,6 +64,7 @@ export function newOffer({ environments, agents, machines }: Known): Offer | nul
       found.family,
       machines.find((machine) => machine.agent === local),
     ),
+    keepHome: setting && setting !== '0' ? setting : KEEP,
   }
   const { jupyter } = found.version
   return { key: 'new', kind: 'new', name: '', spec, count: 1, owner: '', jupyter, review: false }
