@@ -152,7 +152,10 @@ func (r *sshWorld) filesGo(t *testing.T) {
 
 func (r *sshWorld) portsGo(t *testing.T) {
 	r = r.on(t)
-	r.ssh("e2e-ssh", "echo hello > page; python3 -m http.server 8123 --bind 127.0.0.1 >/dev/null 2>&1 </dev/null &")
+	// A refused attempt would be told on the standard error of the ssh below, so it listens first.
+	r.ssh("e2e-ssh", "echo hello > page; python3 -m http.server 8123 --bind 127.0.0.1 >/dev/null 2>&1 </dev/null & "+
+		"until python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", 8123))' 2>/dev/null; "+
+		"do sleep 0.1; done")
 	fetch := "import time, urllib.request\nfor n in range(300):\n    try:\n        " +
 		"print(urllib.request.urlopen('http://127.0.0.1:%d/page').read()); break\n    except OSError: time.sleep(0.1)\n"
 	dir, err := os.MkdirTemp("", "slipway-") // the path of a socket must be short
