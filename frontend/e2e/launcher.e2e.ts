@@ -177,7 +177,7 @@ describe('the launcher', () => {
       /^\/data\/more is inside \/data, where something else is mounted/,
     ],
     [{ ports: ['7430'] }, /^Slipway uses the ports 7420 to 7439/],
-    [{ mounts: [['/tmp', '/home/work', 0]] }, /^The home directory itself cannot be replaced/],
+    [{ mounts: [['/tmp', '/home/work', 0]] }, /^Only a folder can be the home directory/],
     [
       {
         mounts: [
