@@ -65,7 +65,7 @@ describe('images', () => {
     const open = () => page.getByRole('button', { name: 'Commit', exact: true }).click()
     const dialog = page.getByRole('dialog', { name: /Create an image/ })
     await open()
-    await dialog.getByText('/home/work').waitFor()
+    await dialog.getByText('/home/work', { exact: true }).waitFor()
     await picture(page, 'commit-form')
     await dialog.getByRole('button', { name: 'Cancel' }).click()
     await dialog.waitFor({ state: 'detached' })
