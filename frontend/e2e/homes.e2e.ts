@@ -28,7 +28,7 @@ describe('the home of a session', () => {
 
     await page.goto(`${program.url}/folders`)
     await page.getByText('Kept home', { exact: true }).waitFor()
-    await page.getByRole('link', { name: 'notes' }).click()
+    await page.getByRole('link', { name: 'notes' }).first().click()
     await page.getByRole('dialog', { name: 'notes' }).getByRole('button', { name: 'Terminate', exact: true }).click()
     const end = page.getByRole('dialog', { name: 'Terminate notes?' })
     await end.getByText('Its home directory stays as the folder notes.').waitFor()
