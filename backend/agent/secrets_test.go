@@ -73,14 +73,7 @@ func TestSecretsOutliveARestartAndNotTheirSession(t *testing.T) {
 func TestASessionWhoseSecretsAreLostFails(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		w := newWorld(t, newFake(t, simtest.Config{}), nil)
-		full := w.launch(session.Spec{Resources: session.Resources{CPU: 8, Memory: gpu.GiB}})
-		w.awaitStatus(full.ID, session.Running)
-		s, err := w.agent.Launch(t.Context(), session.LaunchRequest{Spec: session.Spec{
-			Image: enginetest.ImageMinimal, Secrets: []string{"A"}},
-			Confidential: session.Confidential{Secrets: []session.EnvVar{{Name: "A", Value: "b"}}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		full, s := w.waitingWith("b")
 		if err := os.Remove(filepath.Join(w.dir, "confidential", string(s.ID))); err != nil {
 			t.Fatal(err)
 		}
@@ -154,14 +147,7 @@ func TestAUserPullsWithTheirOwnLogin(t *testing.T) {
 func TestASessionThatMovedAwayLeavesNoSecrets(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		w := newWorld(t, newFake(t, simtest.Config{}), nil)
-		full := w.launch(session.Spec{Resources: session.Resources{CPU: 8, Memory: gpu.GiB}})
-		w.awaitStatus(full.ID, session.Running)
-		s, err := w.agent.Launch(t.Context(), session.LaunchRequest{Spec: session.Spec{
-			Image: enginetest.ImageMinimal, Secrets: []string{"A"}},
-			Confidential: session.Confidential{Secrets: []session.EnvVar{{Name: "A", Value: "hf_moves"}}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, s := w.waitingWith("hf_moves")
 		if err := w.agent.Yield(t.Context(), s.ID, session.NewID()); err != nil {
 			t.Fatal(err)
 		}
@@ -169,4 +155,18 @@ func TestASessionThatMovedAwayLeavesNoSecrets(t *testing.T) {
 			t.Errorf("the value is in %q", found)
 		}
 	})
+}
+
+// waitingWith returns a session that holds all CPUs, and one with the secret A that waits for them.
+func (w *world) waitingWith(value string) (full, waits session.Session) {
+	w.t.Helper()
+	full = w.launch(session.Spec{Resources: session.Resources{CPU: 8, Memory: gpu.GiB}})
+	w.awaitStatus(full.ID, session.Running)
+	waits, err := w.agent.Launch(w.t.Context(), session.LaunchRequest{Spec: session.Spec{
+		Image: enginetest.ImageMinimal, Secrets: []string{"A"}},
+		Confidential: session.Confidential{Secrets: []session.EnvVar{{Name: "A", Value: value}}}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return full, waits
 }
