@@ -98,11 +98,12 @@ func (mv *moves) floating() []reported {
 	return waiting
 }
 
-// movable reports whether another machine could start a session: it waits for resources, is the user's own, and depends
-// on nothing that only its machine has. The caller holds mu.
+// movable reports whether another machine could start a session: it waits for resources, is not about to be terminated,
+// is the user's own, and depends on nothing that only its machine has. The caller holds mu.
 func (mv *moves) movable(k *reported) bool {
 	s := k.session
 	if s.Status != session.Pending || s.Held || s.Attempt > 0 || s.Wait == nil || !k.member.online ||
+		mv.ends.view(s) != nil ||
 		s.Wait.Code == session.CodeWaitStart || s.Wait.Code == session.CodeWaitDependency {
 		return false
 	}
@@ -156,7 +157,7 @@ func (mv *moves) move(ctx context.Context, w reported, to *member) (session.Sess
 	}
 	held, err := to.Agent.Accept(ctx, session.LaunchRequest{From: s.ID, Key: "move/" + newID(),
 		Owner: locked(mv.shared, func() string { return mv.ownName(to) }), Spec: elsewhere(s), Floats: s.Floats,
-		Tags: s.Tags, ByAdmin: true, Confidential: confidential})
+		Tags: s.Tags, Launch: s.Launch, ByAdmin: true, Confidential: confidential})
 	if err != nil {
 		return session.Session{}, err
 	}
@@ -164,6 +165,11 @@ func (mv *moves) move(ctx context.Context, w reported, to *member) (session.Sess
 		return session.Session{}, strange(to, "session")
 	}
 	mv.learn(to, held)
+	if locked(mv.shared, func() bool { return mv.reminders[s.ID] }) {
+		if err := mv.setReminder(held.ID, true); err != nil {
+			mv.log.Error("the reminder of a session that moves is not saved", "session", s.ID, "error", err)
+		}
+	}
 	return mv.finish(ctx, w.member, held, to)
 }
 

@@ -43,11 +43,17 @@ func TestASessionOnAutomaticMovesAndIsFollowed(t *testing.T) {
 		w := yards(t)
 		s := waitingAt(t, w, session.Spec{Name: "anywhere"}, "")
 		fixed := waitingAt(t, w, session.Spec{Name: "here"}, s.Agent)
+		if _, err := w.Remind(t.Context(), string(s.ID), true); err != nil {
+			t.Fatal(err)
+		}
 		time.Sleep(5 * time.Second)
 		now, _, err := w.Get(t.Context(), string(s.ID))
 		if err != nil || now.ID == s.ID || now.Agent == s.Agent ||
 			now.Name != "anywhere" || now.Held || now.From != s.ID {
 			t.Fatalf("it is %+v, %v", now, err)
+		}
+		if !w.View(now).Reminder {
+			t.Error("its reminder has stayed behind")
 		}
 		if still, _, err := w.Get(t.Context(), string(fixed.ID)); err != nil || still.Agent != s.Agent {
 			t.Errorf("one that named its machine is %+v, %v", still, err)
@@ -63,6 +69,21 @@ func TestASessionOnAutomaticMovesAndIsFollowed(t *testing.T) {
 		all, err := w.List(t.Context(), "", session.Filter{Live: true})
 		if err != nil || len(all) != 2 {
 			t.Errorf("%d sessions are live, %v", len(all), err)
+		}
+	})
+}
+
+func TestASessionThatIsAboutToEndDoesNotMove(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := yards(t)
+		s := waitingAt(t, w, session.Spec{Name: "anywhere"}, "")
+		if _, err := w.Terminate(t.Context(), string(s.ID), false, true); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(hub.UndoTime + time.Second)
+		ended, _, err := w.Get(t.Context(), string(s.ID))
+		if err != nil || ended.ID != s.ID || ended.Status != session.Terminating && ended.Status.Live() {
+			t.Errorf("it is %+v, %v", ended, err)
 		}
 	})
 }

@@ -52,21 +52,21 @@ func (nt *notices) Remind(ctx context.Context, ref string, on bool) (session.Ses
 }
 
 // setReminder stores and shows whether a session has a reminder. A change that cannot be stored is undone.
-func (nt *notices) setReminder(id session.ID, on bool) error {
-	nt.saving.Lock()
-	defer nt.saving.Unlock()
+func (st *state) setReminder(id session.ID, on bool) error {
+	st.saving.Lock()
+	defer st.saving.Unlock()
 	set := func(on bool) []session.ID {
-		nt.mu.Lock()
-		defer nt.mu.Unlock()
-		if delete(nt.reminders, id); on {
-			nt.reminders[id] = true
+		st.mu.Lock()
+		defer st.mu.Unlock()
+		if delete(st.reminders, id); on {
+			st.reminders[id] = true
 		}
-		if k := nt.sessions[id]; k != nil {
-			nt.publishSession(k.member, k.session)
+		if k := st.sessions[id]; k != nil {
+			st.publishSession(k.member, k.session)
 		}
-		return slices.Sorted(maps.Keys(nt.reminders))
+		return slices.Sorted(maps.Keys(st.reminders))
 	}
-	err := nt.shelf.Save(remindersKey, set(on))
+	err := st.shelf.Save(remindersKey, set(on))
 	if err != nil {
 		set(!on)
 	}
