@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type BrowserContext, chromium, type Page } from 'playwright-core'
+import { type BrowserContext, chromium, type Page, type Request } from 'playwright-core'
 import type { Program } from './program'
 
 const results = join(import.meta.dirname, 'results')
@@ -72,6 +72,7 @@ export class Browser {
     context.setDefaultTimeout(90_000) // a machine that has much else to do
     context.on('request', (request) => this.#note(request.url()))
     context.on('page', (page) => this.#watch(page))
+    context.on('requestfailed', loadAgain)
     context.on('weberror', (error) => {
       // An app's own page may do as it likes.
       if (isOwn(error.page()?.url() ?? '')) this.errors.push(error.error().stack ?? error.error().message)
@@ -129,6 +130,17 @@ export class Browser {
     this.#loggedIn = ''
     if (!(await inTime(context.close()))) process.stderr.write('a browser did not close\n')
   }
+}
+
+/**
+ * Loads an app's page again that lost a part of itself because another session started or ended: its network is an
+ * address that this machine got or lost, at which Chromium drops what it was about to ask for.
+ */
+function loadAgain(request: Request): void {
+  if (request.failure()?.errorText !== 'net::ERR_NETWORK_CHANGED') return
+  if (isOwn(request.url()) || !['script', 'stylesheet'].includes(request.resourceType())) return
+  process.stderr.write(`loaded again, because the addresses of this machine changed: ${request.frame().url()}\n`)
+  void request.frame().page().reload()
 }
 
 /**
