@@ -41,6 +41,7 @@ export class Browser {
   #context: BrowserContext | undefined
   readonly #profiles: string[] = []
   #loggedIn = ''
+  #given = false // whether the test has the first page already
 
   constructor(viewport = { width: 1280, height: 800 }) {
     this.#viewport = viewport
@@ -90,9 +91,11 @@ export class Browser {
     if (!isLoopback(address)) this.foreign.push(address)
   }
 
-  /** A page that is logged in. */
+  /** A page that is logged in. The first of a test is the one of the test before, which costs half of a new one. */
   async page(program: Program, path = '/sessions'): Promise<Page> {
-    const page = await this.context.newPage()
+    const [kept] = this.#given ? [] : this.context.pages()
+    const page = kept ?? (await this.context.newPage())
+    this.#given = true
     if (this.#loggedIn !== program.url) {
       await page.goto(await program.login())
       await page.waitForURL((address) => address.pathname !== '/login')
@@ -105,18 +108,30 @@ export class Browser {
   }
 
   /**
-   * Closes all pages but the first. A browser that does not is left behind for a new one, and the run says so: what
-   * comes next needs one that answers.
+   * Closes all pages but the first, which is as new afterwards. A browser that does not is left behind for a new one,
+   * and the run says so: what comes next needs one that answers.
    */
   async clear(): Promise<void> {
-    for (const page of this.context.pages().slice(1)) {
+    this.#given = false
+    for (const [index, page] of this.context.pages().entries()) {
       const address = page.url()
-      if (await inTime(shut(page))) continue
+      if (await inTime(index > 0 ? shut(page) : this.#renew(page))) continue
       process.stderr.write(`a page did not close, so there is a new browser: ${address}\n`)
       await this.#leave()
       await this.start()
       return
     }
+  }
+
+  /** Leaves Slipway's page for a file of the same origin: for any other, Chromium starts a process. */
+  async #renew(page: Page): Promise<void> {
+    await page.unrouteAll({ behavior: 'ignoreErrors' })
+    if (isOwn(page.url())) {
+      await page.evaluate(() => sessionStorage.clear())
+      await page.goto(new URL('/icon.svg', page.url()).href)
+    }
+    await page.setViewportSize(this.#viewport)
+    await page.emulateMedia({ colorScheme: null, reducedMotion: 'reduce' })
   }
 
   async close(): Promise<void> {
@@ -128,6 +143,7 @@ export class Browser {
     const context = this.context
     this.#context = undefined
     this.#loggedIn = ''
+    this.#given = false
     if (!(await inTime(context.close()))) process.stderr.write('a browser did not close\n')
   }
 }

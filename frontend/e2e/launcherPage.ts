@@ -16,6 +16,12 @@ export interface Wish {
 
 export const step = (page: Page, name: string): Locator => page.locator(`button[data-step="${name}"]`)
 
+/** Presses Next and waits for the step, because a press that comes before it is one on the Next of the step before. */
+async function next(page: Page, name: string): Promise<void> {
+  await page.getByRole('button', { name: 'Next' }).click()
+  await page.locator(`button[data-step="${name}"][aria-current="step"]`).waitFor()
+}
+
 /** Goes through the five steps and enters a wish; ends at Confirm & launch. */
 export async function enter(page: Page, wish: Wish): Promise<void> {
   await page.getByRole('heading', { name: 'Launch a session' }).waitFor()
@@ -23,7 +29,7 @@ export async function enter(page: Page, wish: Wish): Promise<void> {
   if (wish.name !== undefined) await page.getByRole('textbox', { name: 'Name', exact: true }).fill(wish.name)
   if (wish.command !== undefined) await page.getByLabel('Startup command').fill(wish.command)
 
-  await page.getByRole('button', { name: 'Next' }).click()
+  await next(page, 'environment')
   await page.getByText('Enter manually', { exact: true }).click()
   await page.getByRole('combobox', { name: 'Image' }).fill(wish.image)
   await page.keyboard.press('Tab')
@@ -35,7 +41,7 @@ export async function enter(page: Page, wish: Wish): Promise<void> {
     await page.getByLabel(`Variable ${index + 1}: value`).fill(value)
   }
 
-  await page.getByRole('button', { name: 'Next' }).click()
+  await next(page, 'storage')
   if (wish.mount) {
     await page.getByRole('button', { name: 'Enter a path' }).click()
     await page.getByLabel('Directory 1: path on the machine').fill(wish.mount.source)
@@ -43,7 +49,7 @@ export async function enter(page: Page, wish: Wish): Promise<void> {
     if (wish.mount.readOnly) await page.getByRole('checkbox', { name: 'Directory 1: read-only' }).check()
   }
 
-  await page.getByRole('button', { name: 'Next' }).click()
+  await next(page, 'network')
   if (wish.ports) {
     await page.getByLabel('Preopened ports').fill(wish.ports)
     await page.keyboard.press('Enter')

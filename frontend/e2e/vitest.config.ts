@@ -24,7 +24,7 @@ export default defineConfig({
   resolve: { alias: { '@': fileURLToPath(new URL('../src', import.meta.url)) } },
   test: {
     environment: 'node',
-    maxWorkers: 2,
+    maxWorkers: 3,
     testTimeout: 400_000,
     hookTimeout: 300_000,
     reporters: ['verbose', new FailureList()],

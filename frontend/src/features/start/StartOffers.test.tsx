@@ -45,6 +45,7 @@ function answers(change: Record<string, unknown> = {}) {
     'POST /api/v1/preview': preview(),
     'POST /api/v1/sessions': launched,
     'GET /api/v1/sessions/aaaaaaaaaaaa/apps': [lab],
+    'POST /api/v1/sessions/aaaaaaaaaaaa/files/upload': {},
     'POST /api/v1/sessions/aaaaaaaaaaaa/apps/jupyterlab/open': { app: lab, url: address, windowed: false },
     ...change,
   })
@@ -60,10 +61,26 @@ const becomes = (client: ReturnType<typeof show>['client'], change: Partial<Sess
     applyEvent(client, { session: { ...launched, ...change, revision: 9 } } as Parameters<typeof applyEvent>[1]),
   )
 
-// The notebook is sent by the one request that fetch cannot make.
-vi.mock('@/api/files', () => ({ writePiece: vi.fn(async () => ({})), finishUpload: vi.fn(async () => ({})) }))
+/** The one request that fetch cannot make: it sends the notebook. */
+class Sending {
+  readonly upload = {}
+  readonly status = 200
+  readonly responseText = '{}'
+  onload = () => {}
+  onloadend = () => {}
+  open() {}
+  send() {
+    queueMicrotask(() => {
+      this.onload()
+      this.onloadend()
+    })
+  }
+}
 
-beforeEach(() => sessionStorage.clear())
+beforeEach(() => {
+  sessionStorage.clear()
+  vi.stubGlobal('XMLHttpRequest', Sending)
+})
 afterEach(() => {
   vi.unstubAllGlobals()
   forgetOpening('aaaaaaaaaaaa', 'jupyterlab')
