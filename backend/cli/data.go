@@ -265,6 +265,7 @@ conda and Hugging Face download. slipway cp copies to and from folder:NAME/PATH.
 			}, folderName),
 		folderStateCommand(p, "keep", "Keep the home of a session for good", "kept for good",
 			route.FolderUpdate.Body(session.FolderChange{Keep: true})),
+		p.folderSFTPCommand(),
 		folderStateCommand(p, "rm", "Move a folder to the trash", "trashed", route.FolderTrash),
 		folderStateCommand(p, "restore", "Restore a folder from the trash", "restored", route.FolderRestore),
 		p.folderEmptyCommand(), p.folderPurgeCommand())
@@ -355,6 +356,34 @@ func folderStateCommand[In any](p dataCommands, name, short, done string,
 			return show(ctx, c, at.At(string(f.ID)),
 				func(w io.Writer, f api.Folder) { fmt.Fprintf(w, "%s is %s.\n", f.Name, done) })
 		})}
+}
+
+// folderSFTPCommand opens a way for large transfers with other programs.
+func (p dataCommands) folderSFTPCommand() *cobra.Command {
+	var agent string
+	cmd := &cobra.Command{Use: "sftp FOLDER", Short: "Serve a folder by sftp",
+		Long: `Starts a system session, which has this folder and nothing else, or finds the one that serves it,
+and prints the commands that reach it. It ends by itself after 15 minutes without a transfer.`}
+	p.onFlag(cmd, &agent, "agent of the machine with the folder")
+	return runs(cmd, p.command(func(ctx context.Context, c *caller, args []string) error {
+		s, err := route.FolderSFTP.At(args[0]).With("agent", agent).Ask(ctx, c)
+		if err == nil {
+			s, err = runCommands(p).waitRunning(ctx, c, s, 0)
+		}
+		if err != nil {
+			return err
+		}
+		access, err := route.SSHAccess.At(string(s.ID)).Ask(ctx, c)
+		if err != nil {
+			return err
+		}
+		return p.print(s, func(w io.Writer) {
+			fmt.Fprintf(w, "%s serves %s on %s.\n", s.Name, args[0], s.Agent)
+			for _, command := range access.Commands {
+				fmt.Fprintf(w, "  %s\n", command.Line)
+			}
+		})
+	}))
 }
 
 func (p dataCommands) folderEmptyCommand() *cobra.Command {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -101,6 +102,43 @@ func TestSSHReachesASession(t *testing.T) {
 	t.Run("ports are forwarded both ways", r.portsGo)
 	t.Run("strangers and other hosts are refused", r.strangersStay)
 	t.Run("the configuration follows the sessions", r.configurationFollows)
+	t.Run("a folder is served alone", r.folderIsServed)
+}
+
+func (r *sshWorld) folderIsServed(t *testing.T) {
+	r = r.on(t)
+	r.must("folder", "create", "served")
+	got := r.must("folder", "sftp", "served")
+	if !strings.Contains(got, "sftp-served serves served on ") || !strings.Contains(got, " sftp-served:served/\n") {
+		t.Errorf("it says %q", got)
+	}
+	if again := r.must("folder", "sftp", "served"); again != got {
+		t.Errorf("the second time it says %q", again)
+	}
+	if err := os.WriteFile(filepath.Join(r.dir, "data.csv"), []byte("1,2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sent := r.fed("cd served\nput data.csv\ncd ..\nls -1a\n", "sftp", "-q", "-F", r.config, "-b", "-", "sftp-served")
+	if listed := strings.Fields(sent.stdout); sent.code != 0 || !slices.Contains(listed, "served") ||
+		slices.Contains(listed, ".cache") {
+		t.Errorf("sftp: %+v", sent)
+	}
+	back := filepath.Join(r.dir, "served.csv")
+	r.must("cp", "folder:served/data.csv", back)
+	if content, err := os.ReadFile(back); err != nil || string(content) != "1,2\n" {
+		t.Errorf("the folder has %q, %v", content, err)
+	}
+	if got := r.ssh("sftp-served", "id"); got.code != 126 || !strings.Contains(got.stderr, "has no shell") {
+		t.Errorf("a command: %+v", got)
+	}
+	r.must("ssh", "--test", "sftp-served")
+	if images := r.must("image", "ls"); strings.Contains(images, "slipway-empty") {
+		t.Errorf("its image is listed: %s", images)
+	}
+	if got := r.do("commit", "sftp-served", "kept"); got.code == 0 {
+		t.Errorf("an image was made of it: %+v", got)
+	}
+	r.must("stop", "--force", "sftp-served")
 }
 
 // on is r for a subtest.

@@ -89,8 +89,8 @@ type ImageStore interface {
 	// Image returns one image; engine_image_not-found.
 	Image(ctx context.Context, ref string) (session.Image, error)
 	// Pull fetches an image and calls progress now and then, never concurrently. It reports whether the image is
-	// private: the registry does not serve it without the login. Fails with engine_pull_not-found,
-	// engine_pull_forbidden, engine_pull_unavailable or disk_write_no-space.
+	// private: the registry does not serve it without the login. The empty image is made, not fetched. Fails with
+	// engine_pull_not-found, engine_pull_forbidden, engine_pull_unavailable or disk_write_no-space.
 	Pull(ctx context.Context, ref string, login Login, progress func(session.Pull)) (private bool, err error)
 	// Changed returns the size of a container's changes, without mounts and volumes; engine_read_not-found.
 	Changed(ctx context.Context, id string) (gpu.Bytes, error)

@@ -296,3 +296,27 @@ func TestACopyOfEndlessDirectoriesEnds(t *testing.T) {
 		t.Errorf("it ended as %+v", o)
 	}
 }
+
+func TestAFolderIsServedOnceAndAlone(t *testing.T) {
+	w, _ := twoMachines(t, simulated.Open(t, nil).Agent())
+	if _, err := w.CreateFolder(t.Context(), "lab", session.FolderRequest{Name: "kept"}); err != nil {
+		t.Fatal(err)
+	}
+	first, err := w.ServeFolder(t.Context(), "kept", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first.Name != "sftp-kept" || first.Agent != "lab" || first.Spec.Type != session.System ||
+		len(first.Folders) != 1 || first.Spec.Idle.Network != session.SystemIdle {
+		t.Errorf("it is %+v", first)
+	}
+	if again, err := w.ServeFolder(t.Context(), "kept", "lab"); err != nil || again.ID != first.ID {
+		t.Errorf("the second time it is %s, %v; want %s", again.ID, err, first.ID)
+	}
+	if recents := w.Recents(); len(recents) > 0 {
+		t.Errorf("the launch history has %d entries", len(recents))
+	}
+	if _, err := w.ServeFolder(t.Context(), "none", ""); session.CodeOf(err) != session.CodeFolderNotFound {
+		t.Errorf("of no folder: %v", err)
+	}
+}

@@ -93,7 +93,8 @@ func Open(config Config) (*Hub, error) {
 		directory: &directory{state: state, operations: operations, person: person, follower: follower,
 			connector: config.Connector},
 		machines: &machines{state: state}, images: images, folders: folders,
-		moves:     moves{launches: &launches{finder: finder, person: person, secrets: secrets, images: images}},
+		moves: moves{launches: &launches{finder: finder, person: person, secrets: secrets, images: images,
+			folders: folders}},
 		transfers: &transfers{finder: finder, folders: folders, uploads: make(chan struct{}, uploadsAtOnce)},
 	}
 	person.load()

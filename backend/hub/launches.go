@@ -23,6 +23,7 @@ type launches struct {
 	person  *person
 	secrets *secrets
 	images  *images
+	folders *folders
 	claimed []*nameClaim // guarded by mu
 }
 
@@ -42,6 +43,37 @@ func (l *launches) Launch(ctx context.Context, req LaunchRequest) (session.Sessi
 	}
 	l.addRecent(ctx, req, 1, s)
 	return s, nil
+}
+
+// ServeFolder returns the live system session that serves a folder by sftp, launched if there is none. It fails like
+// [Hub.FindFolder] and [Hub.Launch].
+func (l *launches) ServeFolder(ctx context.Context, ref, agent string) (session.Session, error) {
+	m, f, err := l.folders.findFolder(ctx, ref, agent)
+	if err != nil {
+		return session.Session{}, err
+	}
+	live, err := l.listOf(ctx, m, session.Filter{Live: true})
+	if err != nil {
+		return session.Session{}, err
+	}
+	serves := func(s session.Session) bool {
+		return s.Spec.Type == session.System && s.Owner == f.Owner && s.Status != session.Terminating &&
+			slices.ContainsFunc(s.Folders, func(m session.FolderMount) bool { return m.Folder == f.ID })
+	}
+	if i := slices.IndexFunc(live, serves); i >= 0 {
+		return live[i], nil
+	}
+	spec := session.Spec{Name: "sftp-" + f.Name, Type: session.System, Mounts: []session.Mount{{Folder: f.Name}}}
+	spec.Agent = m.Name()
+	if session.SessionNames.Check(spec.Name) != nil {
+		spec.Name = ""
+	}
+	s, err := l.launch(ctx, LaunchRequest{Spec: spec, Owner: f.Owner}, "")
+	if session.CodeOf(err) == session.CodeNameTaken {
+		spec.Name = ""
+		s, err = l.launch(ctx, LaunchRequest{Spec: spec, Owner: f.Owner}, "")
+	}
+	return s, err
 }
 
 // launch launches one session, together with those of the same id of a launch.

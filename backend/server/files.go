@@ -69,6 +69,9 @@ func (s fileRoutes) mount(m *mounts) {
 	answer(m, route.FolderDelete, func(r *http.Request) (api.Operation, error) {
 		return s.hub.PurgeFolder(r.Context(), r.PathValue("folder"), r.URL.Query().Get("agent"))
 	})
+	answer(m, route.FolderSFTP, func(r *http.Request) (api.Session, error) {
+		return as(s.hub.View)(s.hub.ServeFolder(r.Context(), r.PathValue("folder"), r.URL.Query().Get("agent")))
+	})
 	answer(m, route.FolderDeleteStop, s.inFolder(session.FolderTrash.StopDeleting))
 }
 

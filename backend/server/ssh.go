@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"slipway/backend/api"
@@ -72,10 +73,18 @@ func (s sshRoutes) sshAccess(r *http.Request, agent session.Agent, id session.ID
 	if err != nil {
 		return api.SSHAccess{}, err
 	}
+	of, err := agent.Get(r.Context(), id)
+	if err != nil {
+		return api.SSHAccess{}, err
+	}
+	served := ""
+	if of.Spec.Type == session.System && len(of.Folders) > 0 {
+		served = strings.TrimPrefix(of.Folders[0].Target, session.Home+"/")
+	}
 	out := api.SSHAccess{Names: s.ssh.Names(id), User: sshclient.User, Fingerprint: sshclient.Fingerprint(host),
-		Installed: installed, Commands: each(s.ssh.Commands(id, installed),
+		Installed: installed, Commands: each(s.ssh.Commands(id, installed, served),
 			func(c sshclient.Command) api.SSHCommand { return api.SSHCommand(c) })}
-	if installed {
+	if installed && served == "" {
 		out.Editor = s.ssh.Editor(id)
 	}
 	return out, nil
@@ -84,16 +93,21 @@ func (s sshRoutes) sshAccess(r *http.Request, agent session.Agent, id session.ID
 // testSSH logs in to a session and reports the result. A failed login is not an error.
 func (s sshRoutes) testSSH(r *http.Request, agent session.Agent, id session.ID) (api.SSHTest, error) {
 	began := time.Now()
-	err := s.tryLogin(r.Context(), agent, id)
+	of, err := agent.Get(r.Context(), id)
+	if err != nil {
+		return api.SSHTest{}, err
+	}
+	transfers := of.Spec.Type == session.System
+	err = s.tryLogin(r.Context(), agent, id, transfers)
 	test := api.SSHTest{ElapsedMs: time.Since(began).Milliseconds()}
 	if err == nil {
-		test.Own, err = s.ssh.CheckOwn(r.Context(), id)
+		test.Own, err = s.ssh.CheckOwn(r.Context(), id, transfers)
 	}
 	test.OK, test.Problem = err == nil, problemOf(err)
 	return test, nil
 }
 
-func (s sshRoutes) tryLogin(ctx context.Context, agent session.Agent, id session.ID) error {
+func (s sshRoutes) tryLogin(ctx context.Context, agent session.Agent, id session.ID, transfers bool) error {
 	host, err := s.pin(ctx, agent, id, "")
 	if err != nil {
 		return err
@@ -102,7 +116,7 @@ func (s sshRoutes) tryLogin(ctx context.Context, agent session.Agent, id session
 	if err != nil {
 		return err
 	}
-	return s.ssh.Check(ctx, conn, host)
+	return s.ssh.Check(ctx, conn, host, transfers)
 }
 
 // sshStream connects a WebSocket with the SSH server of a session: binary messages of bytes in both directions.

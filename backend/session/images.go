@@ -147,6 +147,14 @@ func OriginOf(labels map[string]string) *ImageOrigin {
 
 const customized = "slipway-custom/"
 
+// EmptyImage has no files. Each engine makes it by itself, for system sessions and trials, and lists it nowhere.
+const EmptyImage = "slipway-empty:1"
+
+// IsEmptyImage reports whether ref names [EmptyImage], by its digest too.
+func IsEmptyImage(ref string) bool {
+	return ref == EmptyImage || strings.HasPrefix(ref, EmptyImage+"@") || strings.HasPrefix(ref, "slipway-empty@")
+}
+
 // CustomizedRef reports whether ref names a customized image, existing or not.
 func CustomizedRef(ref string) bool { return strings.Contains(ref, customized) }
 
@@ -468,6 +476,7 @@ func SameImage(a, b string) bool {
 
 func (s Spec) validateImage(f *findings) {
 	switch {
+	case s.Image == "" && s.Type == System:
 	case s.Image == "":
 		f.say("image", KindRequired, Say("imageRequired"))
 	case ValidImage(s.Image):

@@ -40,6 +40,7 @@ func TestValidateAcceptsWhatPeopleAskFor(t *testing.T) {
 			Lifetime: Lifetime{KeepHome: new(Duration)}},
 		"all of the machine": {Image: "debian", Resources: Resources{CPU: 8, Memory: 16 * gpu.GiB, Shm: 15 * gpu.GiB}},
 		"the least memory":   {Image: "debian", Resources: Resources{Memory: MinMemory}},
+		"a served folder":    {Type: System, Mounts: []Mount{{Folder: "data"}}},
 		"an image id":        {Image: "sha256:" + strings.Repeat("0", 64)},
 	} {
 		if wrong := s.Validate(now, Limits{CPUs: 8, Memory: 16 * gpu.GiB}); len(wrong) > 0 {
@@ -64,6 +65,15 @@ func TestValidateRefusesEachField(t *testing.T) {
 		field string
 		kind  Kind
 	}{
+		{"a system session of nothing", Spec{Type: System}, "mounts", KindInvalid},
+		{"a system session of a directory", Spec{Type: System, Mounts: []Mount{{Source: "/srv"}}}, "mounts",
+			KindInvalid},
+		{"a system session with an image", Spec{Type: System, Image: "debian", Mounts: []Mount{{Folder: "data"}}},
+			"image", KindConflict},
+		{"a system session without ssh", Spec{Type: System, Mounts: []Mount{{Folder: "data"}},
+			Access: Access{NoSSH: true}}, "noSSH", KindConflict},
+		{"a system session with a command", Spec{Type: System, Mounts: []Mount{{Folder: "data"}}, Command: "true"},
+			"command", KindConflict},
 		{"type", with(valid(), func(s *Spec) { s.Type = "inference" }), "type", KindInvalid},
 		{"name too short", with(valid(), func(s *Spec) { s.Name = "abc" }), "name", KindInvalid},
 		{"name too long", with(valid(), func(s *Spec) { s.Name = strings.Repeat("a", 65) }), "name", KindInvalid},

@@ -12,10 +12,11 @@ import (
 type Type string
 
 // The types. An interactive session lives until someone ends it; a batch session runs its startup command and ends with
-// it.
+// it. A system session serves the files of one folder by sftp, runs no program, and ends when nobody has used it.
 const (
 	Interactive Type = "interactive"
 	Batch       Type = "batch"
+	System      Type = "system"
 )
 
 // Spec is what a person asks for: everything needed to create a session, and nothing that only its course decides. A
@@ -77,7 +78,7 @@ type Lifetime struct {
 
 // KeepsHome reports whether the home of the session is to become a folder.
 func (s Spec) KeepsHome() bool {
-	return s.KeepHome != nil && *s.KeepHome > 0 && !s.Admin &&
+	return s.KeepHome != nil && *s.KeepHome > 0 && !s.Admin && s.Type != System &&
 		!slices.ContainsFunc(s.Mounts, func(m Mount) bool { return MountTarget(m) == Home })
 }
 
@@ -106,6 +107,9 @@ const (
 	DefaultMemory = 1 * gpu.GiB
 	// DefaultProcesses limits processes and threads in each container, unless the machine has another limit.
 	DefaultProcesses = 4096
+	// SystemMemory is that of a system session, and SystemIdle how long it lives without a transfer.
+	SystemMemory = 256 * gpu.MiB
+	SystemIdle   = Duration(15 * time.Minute)
 	// MinMemory is what the guest and a shell need.
 	MinMemory = 64 * gpu.MiB
 	// SmallShm and LargeShm are the two amounts that automatic shared memory chooses from; LargeShmFrom is the memory
@@ -136,6 +140,13 @@ type Mount struct {
 // WithDefaults returns spec with every default filled in except the name, and every mount target made absolute.
 func (s Spec) WithDefaults() Spec {
 	s.Type = cmp.Or(s.Type, Interactive)
+	if s.Type == System {
+		s.Image = cmp.Or(s.Image, EmptyImage)
+		s.Resources.Memory = cmp.Or(s.Resources.Memory, SystemMemory)
+		if s.Idle == nil {
+			s.Idle = &IdlePolicy{Network: SystemIdle}
+		}
+	}
 	s.Resources.CPU = cmp.Or(s.Resources.CPU, DefaultCPU)
 	s.Resources.Memory = cmp.Or(s.Resources.Memory, DefaultMemory)
 	s.Resources.Shm = cmp.Or(s.Resources.Shm, AutomaticShm(s.Resources.Memory, 0))

@@ -85,12 +85,13 @@ func Invalid(wrong []FieldError) error {
 // directory is left to the agent.
 func (s Spec) Validate(now time.Time, limits Limits) []FieldError {
 	var f findings
-	f.refuse(s.Type != "" && s.Type != Interactive && s.Type != Batch, "type", KindInvalid,
-		fmt.Sprintf("%q is not a type of session.", Clip(string(s.Type))), "Choose interactive or batch.")
+	f.refuse(s.Type != "" && s.Type != Interactive && s.Type != Batch && s.Type != System, "type", KindInvalid,
+		fmt.Sprintf("%q is not a type of session.", Clip(string(s.Type))), "Choose interactive, batch or system.")
 	if s.Name != "" {
 		f.append(SessionNames.Check(s.Name))
 	}
 	s.validateBatch(&f, now)
+	s.validateSystem(&f)
 	s.validateImage(&f)
 	s.validateEnv(&f)
 	s.validateResources(&f, limits)
@@ -130,6 +131,23 @@ func (s Spec) validateBatch(f *findings, now time.Time) {
 	f.refuse(s.Timeout != 0 && !plausible(s.Timeout, Duration(time.Second)), "timeout", KindInvalid,
 		"The timeout is not between 1 s and 520 w.",
 		"Write a whole number with s, m, h, d or w, for example 30m, or leave it empty.")
+}
+
+// validateSystem keeps everything from a system session but the folder that it serves.
+func (s Spec) validateSystem(f *findings) {
+	if s.Type != System {
+		return
+	}
+	const hint = "Leave it empty, or choose the type interactive."
+	one := len(s.Mounts) == 1 && s.Mounts[0].Folder != ""
+	f.refuse(!one, "mounts", KindInvalid, "A system session serves one folder.", "Mount one folder and nothing else.")
+	f.refuse(s.Image != "" && !IsEmptyImage(s.Image), "image", KindConflict, "A system session has no image.", hint)
+	f.refuse(!s.Accelerator.IsZero(), "accelerator", KindConflict, "A system session has no devices.", hint)
+	f.refuse(s.Cluster > 1, "cluster", KindConflict, "A system session has one kernel.", hint)
+	f.refuse(s.Admin, "admin", KindConflict, "A system session has no administrator.", hint)
+	f.refuse(s.NoSSH, "noSSH", KindConflict, "A system session is reached by ssh only.", "Leave it out.")
+	f.refuse(len(s.Ports) > 0, "ports", KindConflict, "A system session opens no ports.", hint)
+	f.refuse(s.CommitOnEnd > 0, "commitOnEnd", KindConflict, "No image is made of a system session.", hint)
 }
 
 func (s Spec) validateEnv(f *findings) {

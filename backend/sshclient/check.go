@@ -19,9 +19,9 @@ import (
 // checkTimeout is how long a check may take.
 const checkTimeout = 20 * time.Second
 
-// Check logs in over conn as ssh would, runs a command that does nothing, and closes conn. It fails with
-// ssh_open_conflict, ssh_setup_failed or session_use_unavailable.
-func (c *Client) Check(ctx context.Context, conn net.Conn, host session.SSHHost) error {
+// Check logs in over conn as ssh would, runs a command that does nothing or, if the session only transfers files,
+// begins a transfer, and closes conn. It fails with ssh_open_conflict, ssh_setup_failed or session_use_unavailable.
+func (c *Client) Check(ctx context.Context, conn net.Conn, host session.SSHHost, transfers bool) error {
 	defer conn.Close() //nolint:errcheck // it was only a test
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -51,7 +51,11 @@ func (c *Client) Check(ctx context.Context, conn net.Conn, host session.SSHHost)
 	client := ssh.NewClient(peer, channels, requests)
 	defer client.Close() //nolint:errcheck // see above
 	run, err := client.NewSession()
-	if err == nil {
+	switch {
+	case err != nil:
+	case transfers:
+		err = run.RequestSubsystem("sftp")
+	default:
 		err = run.Run("exit 0")
 	}
 	var exit *ssh.ExitError
@@ -104,7 +108,7 @@ func (h *hearing) Read(p []byte) (int, error) {
 // CheckOwn logs in as the user would: with the ssh of this computer, the user's configuration and the shortest name of
 // the session. It reports whether it could try, which needs ssh and a configuration that includes ours. It fails with
 // ssh_setup_failed if the login does.
-func (c *Client) CheckOwn(ctx context.Context, id session.ID) (bool, error) {
+func (c *Client) CheckOwn(ctx context.Context, id session.ID, transfers bool) (bool, error) {
 	installed, err := c.Installed()
 	names := c.Names(id)
 	if err != nil || !installed || len(names) == 0 {
@@ -117,7 +121,11 @@ func (c *Client) CheckOwn(ctx context.Context, id session.ID) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	var said bytes.Buffer
-	cmd := exec.CommandContext(ctx, path, "-F", c.PersonFile(), "-T", "-o", "BatchMode=yes", names[0], "exit 0")
+	args := []string{"-F", c.PersonFile(), "-T", "-o", "BatchMode=yes", names[0], "exit 0"}
+	if transfers { // the server ends with its empty input
+		args = append(args[:len(args)-2], "-s", names[0], "sftp")
+	}
+	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Stderr = &said
 	if err = cmd.Run(); err == nil {
 		return true, nil

@@ -176,9 +176,9 @@ func quoted(path string) string {
 // Command is a command line for copying.
 type Command struct{ Name, Line string }
 
-// Commands returns examples for a session, or nil if it has no entry. If the user's configuration does not include
-// ours, the commands name it.
-func (c *Client) Commands(id session.ID, installed bool) []Command {
+// Commands returns examples for a session, only of transfers to a directory if it serves one. It returns nil if the
+// session has no entry. If the user's configuration does not include ours, the commands name it.
+func (c *Client) Commands(id session.ID, installed bool, served string) []Command {
 	names := c.Names(id)
 	if len(names) == 0 {
 		return nil
@@ -187,6 +187,10 @@ func (c *Client) Commands(id session.ID, installed bool) []Command {
 	if !installed {
 		with = "-F " + shellWord(c.ConfigFile()) + " "
 		rsync += "-e " + shellWord("ssh "+strings.TrimSpace(with)) + " "
+	}
+	if served != "" {
+		to := shellWord(host + ":" + served + "/")
+		return []Command{{"sftp", "sftp " + with + to}, {"scp", "scp " + with + "-r results " + to}}
 	}
 	return []Command{
 		{"ssh", "ssh " + with + host},

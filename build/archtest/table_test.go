@@ -236,7 +236,7 @@ var fences = []fence{
 	{module: "github.com/gorilla/websocket", pkgs: []string{"tunnel/secure", "backend/server", "backend/client",
 		"backend/cli", "build/bench"}, tests: []string{"backend"}},
 	{module: "github.com/shirou/gopsutil/v3", pkgs: []string{"backend/agent", "backend/agent/meter"}},
-	{module: "github.com/pkg/sftp", pkgs: []string{"backend/guest"}},
+	{module: "github.com/pkg/sftp", pkgs: []string{"backend/engine/sim", "backend/guest"}},
 	{module: "golang.org/x/crypto", pkgs: []string{"backend/guest", "backend/sshclient"},
 		tests: []string{"backend/engine/docker", "backend/cli", "tunnel/sshstdio"}},
 	{module: "github.com/klauspost/compress", pkgs: []string{"backend/layers", "backend/engine/docker/images"}},

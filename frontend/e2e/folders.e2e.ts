@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -5,6 +6,7 @@ import type { FileListing, Folder } from '@/api/types.gen'
 import { Browser, picture } from './browser'
 import { entry, local, makeFolder, openedFolder } from './foldersPage'
 import { stage } from './hooks'
+import { row } from './launcherPage'
 import { DemoProgram, eventually } from './program'
 
 // Folders from their making to their end, and the files in them, as a person handles them.
@@ -65,6 +67,35 @@ describe('a folder', () => {
     await dialog.getByRole('textbox').fill('images')
     await go.click()
     await eventually('it is gone', async () => (await folders()).length === others)
+  })
+
+  it('is served by sftp alone, in a system session', async () => {
+    const folder = await make('by-hand')
+    const page = await browser.page(program, '/folders')
+    await page.getByRole('button', { name: 'Upload by SFTP: by-hand' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Files of sftp-by-hand by SFTP' })
+    await dialog.getByText('serves one folder and runs no programs').waitFor()
+    const line = await dialog.locator('[data-command="sftp"] code').innerText()
+    expect(await dialog.locator('[data-command]').count()).toBe(2)
+    await picture(page, 'folder-sftp')
+    writeFileSync(join(program.home, 'local.csv'), 'a,b\n')
+    execFileSync('sh', ['-c', line.replace('sftp ', 'sftp -q -b - ')], {
+      cwd: program.home,
+      input: 'put local.csv\n',
+    })
+    expect(await names(folder.id)).toEqual(['local.csv'])
+    await dialog.getByRole('button', { name: 'Test the connection' }).click()
+    await dialog.getByText('Login works').waitFor()
+    await page.keyboard.press('Escape')
+
+    await page.goto(`${program.url}/sessions?type=system`)
+    const served = row(page, 'sftp-by-hand')
+    await served.getByRole('button', { name: 'SFTP' }).waitFor()
+    expect(await served.getByRole('button', { name: 'Terminal' }).count()).toBe(0)
+    await picture(page, 'system-session')
+    const [session] = (await program.sessions()).filter((s) => s.type === 'system')
+    expect(session?.spec.mounts).toHaveLength(1)
+    expect(session?.spec.idle?.network).toBe('15m')
   })
 
   it('is protected while a session has it mounted', async () => {

@@ -99,6 +99,8 @@ var (
 		"Move a folder to the trash, unless a live session has mounted it.", agentQuery...)
 	FolderRestore = at[None, api.Folder]("folder-restore", "POST /folders/{folder}/restore",
 		"Restore a folder from the trash.", agentQuery...)
+	FolderSFTP = at[None, api.Session]("folder-sftp", "POST /folders/{folder}/sftp",
+		"Launch the system session that serves a folder by sftp, or return the one that does.", agentQuery...)
 	FolderDelete = at[None, api.Operation]("folder-delete", "DELETE /folders/{folder}",
 		"Permanently delete a folder in the trash, as an operation. A linked directory is kept.", agentQuery...)
 	FolderDeleteStop = at[None, api.Folder]("folder-delete-stop", "POST /folders/{folder}/stop",

@@ -203,7 +203,7 @@ func All() []Description {
 		AppDoorClose, AppStop, SSHSetup, SSHUpdate, SSHAccess, SSHTest, SSHStream,
 	}, SessionFiles().all(), []described{
 		FileCopy, Folders, FolderCreate, Folder, FolderUpdate, FolderTrash, FolderRestore, FolderDelete,
-		FolderDeleteStop,
+		FolderDeleteStop, FolderSFTP,
 	}, FolderFiles().all(), []described{
 		Recents, RecentUpdate, RecentDelete, RecentRecipe, SessionRecipe, RecipeRead, RecipeCompare, LinkRead,
 		Settings, SettingsUpdate, SettingsFile, SettingUpdate, Secrets, SecretSet,

@@ -100,7 +100,7 @@ func TestModernDockerHandsDevicesInByCDI(t *testing.T) {
 			t.Fatalf("%d images, %v", len(images), err)
 		}
 		for _, image := range images {
-			if strings.Contains(strings.Join(image.Refs, " "), "slipway-trial") {
+			if strings.Contains(strings.Join(image.Refs, " "), "slipway-empty") {
 				t.Errorf("a person is offered %q", image.Refs)
 			}
 		}

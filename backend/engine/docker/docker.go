@@ -65,7 +65,7 @@ func Open(config Config) (*Engine, error) {
 			Instance: config.Instance, Way: config.Attach, MPS: config.MPS,
 			Guest: func(arch string) (string, error) { return kernels.guest(arch, config.Guest) },
 		}),
-		Store:    images.New(connection, config.Instance, devices.IsTrialImage),
+		Store:    images.New(connection, config.Instance),
 		Networks: networks.New(connection, config.Instance), Reader: stats.New(connection),
 	}, nil
 }

@@ -53,6 +53,9 @@ func (s *images) find(ref string) (session.Image, bool) {
 
 // resolve is find with mu held.
 func (s *images) resolve(ref string) (session.Image, bool) {
+	if session.IsEmptyImage(ref) {
+		return Image{Ref: session.EmptyImage}.describe(), true
+	}
 	name, digest, _ := strings.Cut(ref, "@")
 	for _, image := range s.here {
 		named := func(other string) bool { return FullRef(other) == FullRef(name) }

@@ -75,7 +75,7 @@ func (s *containers) begin(id string) error {
 	}
 	l := &life{world: world, gone: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancel(s.ctx)
-	procs := &processes{world: world, env: environment(spec)}
+	procs := &processes{world: world, env: environment(spec), bare: session.IsEmptyImage(spec.Image)}
 	l.guest = guest.New(guest.Config{Processes: procs, SpoolDir: spools, Log: c.log})
 	s.mu.Lock()
 	c.life = l

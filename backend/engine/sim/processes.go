@@ -25,6 +25,7 @@ import (
 type processes struct {
 	world *shell.World
 	env   []string
+	bare  bool // there is no program, because the image is empty
 	ttys  atomic.Int64
 }
 
@@ -83,10 +84,10 @@ func (p *processes) with(vars []session.EnvVar) []string {
 
 // find fails if a program does not exist or is not executable.
 func (p *processes) find(argv []string) error {
-	if len(argv) == 0 || p.world.Known(argv[0]) {
+	if !p.bare && (len(argv) == 0 || p.world.Known(argv[0])) {
 		return nil
 	}
-	if strings.Contains(argv[0], "/") {
+	if len(argv) > 0 && strings.Contains(argv[0], "/") {
 		info, err := p.world.FS.Stat(inHome(argv[0]))
 		if err == nil && info.Mode()&0o111 != 0 && !info.IsDir() {
 			return nil
@@ -104,7 +105,12 @@ func broken(err error) error {
 	return session.WrapError(err, session.CodeGuestInternal, "The simulated program could not be started.", "")
 }
 
-func (p *processes) Which(names []string) map[string]string { return p.world.Which(names) }
+func (p *processes) Which(names []string) map[string]string {
+	if p.bare {
+		return nil
+	}
+	return p.world.Which(names)
+}
 
 func (p *processes) DialPort(ctx context.Context, port int) (net.Conn, error) {
 	return p.world.Dial(ctx, port)
@@ -133,7 +139,10 @@ func (s simulatedFS) OpenFile(path string, flag int, perm fs.FileMode) (*os.File
 }
 
 func (p *processes) Script(text string) []string {
-	if text == "" {
+	switch {
+	case p.bare:
+		return nil
+	case text == "":
 		return []string{"sh"}
 	}
 	return []string{"sh", "-c", text}

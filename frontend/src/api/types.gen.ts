@@ -193,7 +193,8 @@ export type FaultKind =
 /** What a session is for. */
 export type SessionType =
   | "interactive"
-  | "batch";
+  | "batch"
+  | "system";
 
 /** Where a session stands in its life. */
 export type Status =
@@ -2756,6 +2757,8 @@ export const routes = {
   "folder-delete": { method: "DELETE", path: "/api/v1/folders/{folder}", query: ["agent"] },
   /** Stop deleting a folder. The rest of it stays in the trash. */
   "folder-delete-stop": { method: "POST", path: "/api/v1/folders/{folder}/stop", query: ["agent"] },
+  /** Launch the system session that serves a folder by sftp, or return the one that does. */
+  "folder-sftp": { method: "POST", path: "/api/v1/folders/{folder}/sftp", query: ["agent"] },
   /** List a directory, in a session as its user sees it. */
   "folder-files": { method: "GET", path: "/api/v1/folders/{folder}/files", query: ["path", "agent", "after", "limit"] },
   /** Remove a file or an empty directory. */
@@ -2934,6 +2937,7 @@ export interface RouteTypes {
   "folder-restore": { request: undefined; response: Folder };
   "folder-delete": { request: undefined; response: Operation };
   "folder-delete-stop": { request: undefined; response: Folder };
+  "folder-sftp": { request: undefined; response: Session };
   "folder-files": { request: undefined; response: FileListing };
   "folder-file-remove": { request: undefined; response: undefined };
   "folder-file-stat": { request: undefined; response: FileInfo };

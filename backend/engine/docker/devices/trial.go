@@ -1,17 +1,13 @@
 package devices
 
 import (
-	"archive/tar"
-	"bytes"
 	"context"
 	"crypto/rand"
-	"io"
 	"slices"
 	"strings"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
-	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/api/types/mount"
 
 	"slipway/backend/engine"
@@ -22,22 +18,13 @@ import (
 // LabelTrial marks trial containers with their instance. They have no other label, so that none is taken for a session.
 const LabelTrial = "slipway.trial"
 
-// trialImage has no files. It stays for the next trial.
-const (
-	trialName       = "slipway-trial-" // of containers, followed by random letters
-	trialRepository = "slipway-trial"
-	trialImage      = trialRepository + ":1"
-)
-
-// IsTrialImage reports whether name is the image of trials.
-func IsTrialImage(name string) bool {
-	return name == trialImage || strings.HasPrefix(name, trialRepository+"@")
-}
+// trialName begins the names of trial containers; random letters follow.
+const trialName = "slipway-trial-"
 
 // trial starts a container with devices that ends at once. failed is why the way fails, err any other failure.
 func (d *Devices) trial(ctx context.Context, facts *daemon.Facts, way engine.AttachWay,
 	ids []string) (failed *session.Error, err error) {
-	if err := d.ensureTrialImage(ctx); err != nil {
+	if err := d.daemon.MakeEmptyImage(ctx); err != nil {
 		return d.judge(ctx, err)
 	}
 	guest, err := d.config.Guest(facts.Info.Arch)
@@ -45,7 +32,7 @@ func (d *Devices) trial(ctx context.Context, facts *daemon.Facts, way engine.Att
 		return nil, err
 	}
 	config := &container.Config{
-		Image: trialImage, User: "0:0", Labels: map[string]string{LabelTrial: d.config.Instance},
+		Image: session.EmptyImage, User: "0:0", Labels: map[string]string{LabelTrial: d.config.Instance},
 		Entrypoint: []string{"/.slipway/guest"}, Cmd: []string{},
 		Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
 	}
@@ -105,24 +92,6 @@ func (d *Devices) SweepTrials(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-func (d *Devices) ensureTrialImage(ctx context.Context) error {
-	if _, err := d.daemon.API.ImageInspect(ctx, trialImage); err == nil {
-		return nil
-	}
-	var empty bytes.Buffer
-	if err := tar.NewWriter(&empty).Close(); err != nil {
-		return err
-	}
-	reply, err := d.daemon.API.ImageImport(ctx, image.ImportSource{Source: &empty, SourceName: "-"}, trialImage,
-		image.ImportOptions{})
-	if err != nil {
-		return err
-	}
-	defer reply.Close()                 //nolint:errcheck // read to its end
-	_, err = io.Copy(io.Discard, reply) // the image is there once it has said all
-	return err
 }
 
 // anyDevice names devices to try where none was requested.

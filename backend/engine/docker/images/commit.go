@@ -200,7 +200,7 @@ func (s *Store) DiskUse(ctx context.Context) (session.ImageDisk, error) {
 	}
 	disk := session.ImageDisk{Total: gpu.Bytes(said.LayersSize)}
 	for _, i := range said.Images {
-		if slices.ContainsFunc(i.RepoTags, s.hidden) {
+		if slices.ContainsFunc(i.RepoTags, session.IsEmptyImage) {
 			continue
 		}
 		room := session.ImageRoom{Image: session.Image{

@@ -22,16 +22,15 @@ import (
 type Store struct {
 	daemon   *daemon.Daemon
 	instance string
-	hidden   func(name string) bool
 	logins   string // folder of the docker command's configuration
 
 	mu   sync.Mutex               // guards byID
 	byID map[string]session.Image // an id names one content for ever
 }
 
-// New returns the images of a daemon. Images made by an instance have its label; hidden names cannot be launched.
-func New(d *daemon.Daemon, instance string, hidden func(name string) bool) *Store {
-	return &Store{daemon: d, instance: instance, hidden: hidden, logins: daemon.ConfigDir(),
+// New returns the images of a daemon. Images made by an instance have its label; the empty image is not listed.
+func New(d *daemon.Daemon, instance string) *Store {
+	return &Store{daemon: d, instance: instance, logins: daemon.ConfigDir(),
 		byID: map[string]session.Image{}}
 }
 
@@ -115,11 +114,11 @@ func (s *Store) imageOf(said image.InspectResponse) session.Image {
 	return found
 }
 
-// names lists an image's tags, or its digests if it has no tag, without hidden names and unfinished imports.
+// names lists an image's tags, or its digests if it has no tag, without the empty image and unfinished imports.
 func (s *Store) names(tags, digests []string) []string {
 	named := func(all []string) []string {
 		return slices.DeleteFunc(slices.Clone(all), func(name string) bool {
-			return s.hidden(name) || strings.Contains(name, "<none>") ||
+			return session.IsEmptyImage(name) || strings.Contains(name, "<none>") ||
 				strings.HasPrefix(name, receiving+":") || strings.HasPrefix(name, receiving+"@")
 		})
 	}

@@ -29,6 +29,9 @@ import (
 // Pull also fails with engine_call_invalid for an invalid name, engine_pull_forbidden and engine_create_unsupported.
 func (s *Store) Pull(ctx context.Context, ref string, login engine.Login,
 	progress func(session.Pull)) (private bool, err error) {
+	if session.IsEmptyImage(ref) {
+		return false, daemon.Failure(ctx, s.daemon.MakeEmptyImage(ctx))
+	}
 	named, err := reference.ParseNormalizedNamed(ref)
 	if err != nil {
 		return false, notName(session.CodeEngineInvalid, ref, err)

@@ -11,6 +11,7 @@ import { useLeaving } from '@/lib/useLeaving'
 import { CopyButton } from '@/ui/CopyButton'
 import { Dialog } from '@/ui/Dialog'
 import { ErrorState } from '@/ui/ErrorState'
+import { StatusBadge } from '@/ui/StatusBadge'
 import css from './SSHModal.module.css'
 
 export interface SSHModalProps {
@@ -22,20 +23,24 @@ export interface SSHModalProps {
 export function SSHModal({ sessionId, onClose }: SSHModalProps) {
   const { t } = useTranslation('apps')
   const { session } = useSession(sessionId)
+  const system = session?.type === 'system'
   const query = useQuery({
     queryKey: keys.ssh(sessionId),
     queryFn: ({ signal }) => call('ssh-access', { path: { id: sessionId }, signal }),
     staleTime: 0,
+    enabled: session?.status === 'RUNNING',
     retry: false,
   })
   return (
     <Dialog
-      title={session ? t('ssh.titleOf', { name: session.name }) : t('ssh.title')}
+      title={session ? t(system ? 'ssh.sftpTitle' : 'ssh.titleOf', { name: session.name }) : t('ssh.title')}
       width={640}
       footer={null}
       onCancel={onClose}
     >
       <div className={css.body}>
+        {system ? <p className={css.note}>{t('ssh.system')}</p> : null}
+        {session && session.status !== 'RUNNING' ? <StatusBadge status={session.status} /> : null}
         {query.isPending ? <Skeleton active /> : null}
         {query.isError ? <ErrorState problem={asProblem(query.error)} onRetry={() => void query.refetch()} /> : null}
         {query.data ? <Access sessionId={sessionId} access={query.data} /> : null}

@@ -10,6 +10,7 @@ import { keys } from '@/api/keys'
 import type { Folder } from '@/api/types.gen'
 import { EmptyState } from '@/ui/EmptyState'
 import { ErrorState } from '@/ui/ErrorState'
+import { useSessionActions } from '@/lib/actions'
 import { ListBar, ListCard, ListFill, ListPage } from '@/ui/ListPage'
 import { PageHeader } from '@/ui/PageHeader'
 import { Tabs } from '@/ui/Tabs'
@@ -29,6 +30,7 @@ export function FoldersPage({ onOpen }: FoldersPageProps) {
   const { t } = useTranslation(['folders', 'common'])
   const { message } = App.useApp()
   const client = useQueryClient()
+  const actions = useSessionActions()
   const query = useFolders()
   const agents = useAgents().data ?? none
   const folders = query.data ?? none
@@ -44,7 +46,19 @@ export function FoldersPage({ onOpen }: FoldersPageProps) {
   const rows = (trash ? thrown : active)
     .filter((f) => f.name.toLowerCase().includes(search.trim().toLowerCase()))
     .toSorted((a, b) => Number(a.auto) - Number(b.auto)) // those of every person, such as caches, come last
+  const complain = (error: unknown) => {
+    const problem = asProblem(error)
+    void message.error([problem.message, problem.hint].filter(Boolean).join(' '))
+  }
   const refresh = () => client.invalidateQueries({ queryKey: keys.folders })
+  const serve = async (folder: Folder) => {
+    try {
+      const session = await call('folder-sftp', { path: { folder: folder.id } })
+      actions.openSSH(session.id)
+    } catch (error) {
+      complain(error)
+    }
+  }
   const change = async (
     folder: Folder,
     call: (id: string) => Promise<Folder>,
@@ -54,8 +68,7 @@ export function FoldersPage({ onOpen }: FoldersPageProps) {
       await call(folder.id)
       void message.success(t(`folders:${done}`, { name: folder.name }))
     } catch (error) {
-      const problem = asProblem(error)
-      void message.error([problem.message, problem.hint].filter(Boolean).join(' '))
+      complain(error)
     }
     await refresh()
   }
@@ -115,6 +128,7 @@ export function FoldersPage({ onOpen }: FoldersPageProps) {
             several={agents.length > 1}
             onOpen={onOpen}
             onEdit={setEditing}
+            onServe={(f) => void serve(f)}
             onKeep={(f) =>
               void change(f, (folder) => call('folder-update', { path: { folder }, body: { keep: true } }), 'keptHome')
             }

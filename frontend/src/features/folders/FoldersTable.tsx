@@ -1,5 +1,5 @@
 import { Button, Tooltip } from 'antd'
-import { Eraser, Folder as FolderIcon, FolderSymlink, Pencil, Pin, Trash2, Undo2 } from 'lucide-react'
+import { Eraser, Folder as FolderIcon, FolderSymlink, FolderUp, Pencil, Pin, Trash2, Undo2 } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
 import { Link } from 'react-router'
 import { CACHE_FOLDER } from '@/api/rules.gen'
@@ -20,6 +20,8 @@ interface FoldersTableProps {
   several: boolean
   onOpen: (folder: Folder) => void
   onEdit: (folder: Folder) => void
+  /** It is served by sftp, for large transfers with other programs. */
+  onServe: (folder: Folder) => void
   /** A kept home becomes an ordinary folder. */
   onKeep: (folder: Folder) => void
   onTrash: (folder: Folder) => void
@@ -36,6 +38,7 @@ export function FoldersTable({
   several,
   onOpen,
   onEdit,
+  onServe,
   onKeep,
   onTrash,
   onRestore,
@@ -158,7 +161,7 @@ export function FoldersTable({
     {
       key: 'actions',
       title: <span className="unseen">{t('column.actions')}</span>,
-      width: trash ? 250 : rows.some((f) => f.home) ? 150 : 116,
+      width: trash ? 250 : rows.some((f) => f.home) ? 182 : 148,
       align: 'right',
       render: (_, f) =>
         trash ? (
@@ -198,6 +201,15 @@ export function FoldersTable({
                 onClick={() => onEmpty(f)}
               />
             ) : null}
+            <Button
+              type="text"
+              size="small"
+              disabled={f.missing}
+              aria-label={`${t('serve')}: ${f.name}`}
+              title={t('serve')}
+              icon={<FolderUp size={14} />}
+              onClick={() => onServe(f)}
+            />
             <Button
               type="text"
               size="small"

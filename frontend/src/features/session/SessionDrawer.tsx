@@ -53,8 +53,9 @@ function Buttons({ session, onForce, onAgain }: { session: Session; onForce: () 
   const { t } = useTranslation(['session', 'common'])
   const actions = useSessionActions()
   const running = session.status === 'RUNNING' && !session.lastHeard
+  const system = session.type === 'system'
   if (!isLive(session.status)) {
-    return (
+    return system ? null : (
       <div className={css.buttons}>
         <Button icon={<Rocket size={14} />} onClick={onAgain}>
           {t('session:action.again')}
@@ -64,23 +65,31 @@ function Buttons({ session, onForce, onAgain }: { session: Session; onForce: () 
   }
   return (
     <div className={css.buttons}>
-      <Button
-        type="primary"
-        disabled={!running}
-        icon={<LayoutGrid size={15} />}
-        onClick={() => actions.openApps(session.id)}
-      >
-        {t('common:action.apps')}
-      </Button>
-      <Button disabled={!running} icon={<SquareTerminal size={15} />} onClick={() => actions.openTerminal(session.id)}>
-        {t('common:action.terminal')}
-      </Button>
+      {system ? null : (
+        <>
+          <Button
+            type="primary"
+            disabled={!running}
+            icon={<LayoutGrid size={15} />}
+            onClick={() => actions.openApps(session.id)}
+          >
+            {t('common:action.apps')}
+          </Button>
+          <Button
+            disabled={!running}
+            icon={<SquareTerminal size={15} />}
+            onClick={() => actions.openTerminal(session.id)}
+          >
+            {t('common:action.terminal')}
+          </Button>
+        </>
+      )}
       <Button disabled={!running} icon={<FolderOpen size={15} />} onClick={() => actions.openFiles(session.id)}>
         {t('common:action.files')}
       </Button>
       {session.spec.noSSH ? null : (
         <Button disabled={!running} icon={<KeyRound size={15} />} onClick={() => actions.openSSH(session.id)}>
-          {t('session:action.ssh')}
+          {t(system ? 'common:action.sftp' : 'session:action.ssh')}
         </Button>
       )}
       {session.spec.type === 'interactive' ? (
@@ -101,8 +110,9 @@ function Buttons({ session, onForce, onAgain }: { session: Session; onForce: () 
         trigger={['click']}
         menu={{
           items: [
-            { key: 'again', label: t('session:action.again'), onClick: onAgain },
-            { type: 'divider' },
+            ...(system
+              ? []
+              : [{ key: 'again', label: t('session:action.again'), onClick: onAgain }, { type: 'divider' as const }]),
             { key: 'force', danger: true, label: t('session:action.force'), onClick: onForce },
           ],
         }}

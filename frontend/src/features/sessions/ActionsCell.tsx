@@ -1,5 +1,5 @@
 import { Button, Tooltip } from 'antd'
-import { CirclePower, LayoutGrid, ScrollText, SquareTerminal, Undo2, type LucideIcon } from 'lucide-react'
+import { CirclePower, KeyRound, LayoutGrid, ScrollText, SquareTerminal, Undo2, type LucideIcon } from 'lucide-react'
 import type { MouseEvent } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { Session } from '@/api/types.gen'
@@ -48,13 +48,24 @@ export function ActionsCell({ session }: { session: Session }) {
   }
   return (
     <div className={css.actions} data-tour="doors">
-      <Action icon={LayoutGrid} label={t('action.apps')} disabled={!running} run={() => actions.openApps(session.id)} />
-      <Action
-        icon={SquareTerminal}
-        label={t('action.terminal')}
-        disabled={!running}
-        run={() => actions.openTerminal(session.id)}
-      />
+      {session.type === 'system' ? (
+        <Action icon={KeyRound} label={t('action.sftp')} run={() => actions.openSSH(session.id)} />
+      ) : (
+        <>
+          <Action
+            icon={LayoutGrid}
+            label={t('action.apps')}
+            disabled={!running}
+            run={() => actions.openApps(session.id)}
+          />
+          <Action
+            icon={SquareTerminal}
+            label={t('action.terminal')}
+            disabled={!running}
+            run={() => actions.openTerminal(session.id)}
+          />
+        </>
+      )}
       {session.ending && !session.ending.error ? (
         <Action icon={Undo2} label={t('ending.undoOf')} run={() => actions.undoTerminate([session.id])} />
       ) : (
