@@ -88,13 +88,14 @@ function usePreview(offer: Offer | null): { data: Preview | undefined; failed: b
   return { data, failed: isError || (data?.errors.length ?? 0) > 0 }
 }
 
-function resourcesText({ spec }: Offer): string {
+function useResourcesText({ spec }: Offer): string {
+  const { t } = useTranslation('phrases')
   const gpu = requestText(spec.accelerator)
   const memory = parseBytes(spec.resources.memory)
   return [
-    `${spec.resources.cpu ?? 1} CPU`,
+    t('cpu', { count: spec.resources.cpu ?? 1 }),
     memory ? formatBytes(memory) : '',
-    /^[\d.]+$/.test(gpu) ? `${gpu} GPU` : gpu,
+    /^[\d.]+$/.test(gpu) ? t('gpus', { count: Number(gpu) }) : gpu,
   ]
     .filter(Boolean)
     .join(' · ')
@@ -109,6 +110,7 @@ interface NewTileProps {
 
 function NewTile({ offer, preview, busy, onPress }: NewTileProps) {
   const { t } = useTranslation('start')
+  const resources = useResourcesText(offer)
   const environments = useEnvironments().data ?? none
   const local = useAgents().data?.find((agent) => agent.local)?.name
   const app = t(`app.${offer.jupyter as 'lab'}`)
@@ -125,7 +127,7 @@ function NewTile({ offer, preview, busy, onPress }: NewTileProps) {
       icon={NotebookPen}
       label={away ? t('on', { app, machine: away }) : t('here', { app })}
       text={environmentTitle(environments, offer.spec.image)}
-      resources={resourcesText(offer)}
+      resources={resources}
       more={outlook}
       busy={busy === offer.key}
       disabled={busy !== undefined}
@@ -143,6 +145,7 @@ interface TileProps {
 
 function Tile({ offer, busy, review, onPress }: TileProps) {
   const { t } = useTranslation('start')
+  const resources = useResourcesText(offer)
   const navigate = useNavigate()
   const environments = useEnvironments().data ?? none
   const { name, session, kind } = offer
@@ -156,7 +159,7 @@ function Tile({ offer, busy, review, onPress }: TileProps) {
       icon={kind === 'last' ? NotebookPen : offer.jupyter ? Pin : SquareTerminal}
       label={name}
       text={environment}
-      resources={resourcesText(offer)}
+      resources={resources}
       more={offer.count > 1 ? `${more} · ${t('many', { count: offer.count })}` : more}
       busy={busy === offer.key}
       disabled={busy !== undefined}
