@@ -42,7 +42,7 @@ describe('the choice of a machine', () => {
     })
     await userEvent.click(screen.getByRole('combobox', { name: 'Machine' }))
     expect((await screen.findByTitle('gone')).getAttribute('class')).toContain('disabled')
-    expect(screen.getByTitle('lab')).toHaveTextContent('6 CPU, 14 GiB free')
+    expect(screen.getByTitle('lab')).toHaveTextContent('6 CPUs, 14 GiB free')
     await userEvent.click(screen.getByTitle('lab'))
     expect(change.mock.lastCall?.[0](EMPTY_DRAFT)).toMatchObject({ agent: 'lab', group: '' })
   })

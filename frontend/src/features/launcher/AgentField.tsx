@@ -20,12 +20,12 @@ export function AgentField({ draft, issues, change }: StepProps) {
   const option = (agent: string, hostname: string, online: boolean) => {
     const free = resources.find((r) => r.agent === agent)?.free
     const gpu = resources.find((r) => r.agent === agent)?.total.gpu
-      ? t('agent.gpu', { gpus: Math.round((free?.gpu ?? 0) / 100) / 10 })
+      ? t('agent.gpu', { count: Math.round((free?.gpu ?? 0) / 100) / 10 })
       : ''
     const machine = machines.find((m) => m.agent === agent)
     const room = machine
       ? t('agent.free', {
-          cpus: Math.max(0, free?.cpu ?? machine.cpus - machine.usedCpus),
+          count: Math.max(0, free?.cpu ?? machine.cpus - machine.usedCpus),
           memory: formatBytes(Math.max(0, free?.memory ?? machine.memory - machine.usedMemory)),
           gpu,
         })
