@@ -72,7 +72,8 @@ func newHostilePlane(t *testing.T) *plane {
 			}
 			answer := filled(reflect.TypeOf(one.Response), 0).Interface()
 			if s, ok := answer.(api.Session); ok {
-				s.Status, answer = "TERMINATED", s
+				s.Status = "TERMINATED"
+				answer = s
 			}
 			if o, ok := answer.(api.Operation); ok {
 				o.State, o.Prompt = "failed", nil

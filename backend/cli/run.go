@@ -332,11 +332,15 @@ func (p runCommands) waitRunning(ctx context.Context, c *caller, s api.Session,
 	ctx, cancel := limited(ctx, timeout, "The start of "+s.Name)
 	defer cancel()
 	progress := progress{statusLine: p.newStatusLine(), program: p.program}
-	err := c.follow(ctx, s.ID, func(now api.Session) bool {
+	settled := func(now api.Session) bool {
 		s = now
 		progress.show(now)
 		return now.Status == session.Running || ended(now)
-	})
+	}
+	var err error
+	if !settled(s) {
+		err = c.follow(ctx, s.ID, settled)
+	}
 	progress.clear()
 	if err != nil {
 		p.saysGoesOn(ctx, s)

@@ -28,7 +28,8 @@ func move(ctx context.Context, a *hubtest.Agent) {
 	ends := map[session.Status]session.Status{session.Running: session.Terminating,
 		session.Terminating: session.Terminated}
 	step := func(known session.Session) {
-		if known.Status.Terminal() || known.Held {
+		if later := known.Spec.NotBefore; known.Status.Terminal() || known.Held ||
+			later != nil && later.After(time.Now()) {
 			return
 		}
 		a.Change(known.ID, func(s *session.Session) {

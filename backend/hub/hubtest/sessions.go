@@ -94,6 +94,11 @@ func (a *sessions) preview(_ context.Context, _ string, spec session.Spec, count
 }
 
 func (a *sessions) launch(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
+	req.From = ""
+	return a.accept(ctx, req)
+}
+
+func (a *sessions) accept(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
 	p, _ := a.preview(ctx, req.Owner, req.Spec, 1) // it never fails
 	if len(p.Errors) > 0 {
 		return session.Session{}, session.Refused(session.CodeInvalid, p.Errors...)
@@ -110,7 +115,7 @@ func (a *sessions) launch(ctx context.Context, req session.LaunchRequest) (sessi
 	s := session.Session{ID: session.NewID(), Name: cmp.Or(req.Spec.Name, session.RandomName()), Owner: req.Owner,
 		Spec: p.Spec, Status: session.Pending, End: session.End{Result: session.ResultUndefined}, CreatedAt: time.Now(),
 		Resolved: session.Resolved{Priority: session.DefaultPriority, Launch: req.Launch},
-		Move:     session.Move{Floats: req.Floats}, Tags: req.Tags}
+		Move:     session.Move{Floats: req.Floats, From: req.From, Held: req.From != ""}, Tags: req.Tags}
 	if req.Spec.Priority != nil {
 		s.Priority = *req.Spec.Priority
 	}
@@ -124,15 +129,6 @@ func (a *sessions) launch(ctx context.Context, req session.LaunchRequest) (sessi
 	}
 	a.launches++
 	return a.put(s), nil
-}
-
-func (a *sessions) accept(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
-	s, err := a.launch(ctx, req)
-	if err == nil && s.From == "" {
-		s.From, s.Held = req.From, true
-		s = a.put(s)
-	}
-	return s, err
 }
 
 func (a *sessions) yield(_ context.Context, id, to session.ID) error {
