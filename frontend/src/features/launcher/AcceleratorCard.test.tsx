@@ -3,9 +3,9 @@ import userEvent from '@testing-library/user-event'
 import i18next from 'i18next'
 import { useState } from 'react'
 import { describe, expect, it } from 'vitest'
-import { renderView } from '@/api/testing/render'
-import { makeBoard, makeDevice } from '@/api/testing/session'
-import type { DeviceBoard, DeviceHolder, Preview } from '@/api/types.gen'
+import { renderView, serve } from '@/api/testing/render'
+import { makeBoard, makeDevice, makeSession } from '@/api/testing/session'
+import type { DeviceBoard, DeviceHolder, Preview, Session } from '@/api/types.gen'
 import { AcceleratorCard } from './AcceleratorCard'
 import { acceleratorText, NO_ACCELERATOR, parseAccelerator } from './accelerator'
 import { type Draft, EMPTY_DRAFT, toSpec } from './draft'
@@ -44,9 +44,14 @@ const preview = (change: Partial<Preview>): Preview => ({
 })
 
 /** Shows the card with a draft that follows what is entered; text tells what it comes to. */
-function show(asked: string, boards: DeviceBoard[] = [makeBoard()], told: Partial<Preview> = {}) {
+function show(
+  asked: string,
+  boards: DeviceBoard[] = [makeBoard()],
+  told: Partial<Preview> = {},
+  sessions: Session[] = [],
+) {
   function Form() {
-    const [draft, setDraft] = useState<Draft>({ ...EMPTY_DRAFT, accelerator: parseAccelerator(asked) })
+    const [draft, setDraft] = useState<Draft>({ ...EMPTY_DRAFT, image: 'a:1', accelerator: parseAccelerator(asked) })
     const judgement = {
       issues: [],
       errors: [],
@@ -66,7 +71,7 @@ function show(asked: string, boards: DeviceBoard[] = [makeBoard()], told: Partia
       </>
     )
   }
-  renderView(<Form />, { known: { devices: boards } })
+  renderView(<Form />, { known: { devices: boards, sessions } })
 }
 
 const t = i18next.getFixedT('en', 'launcher')
@@ -112,6 +117,24 @@ describe('the accelerator card', () => {
     expect(row('GPU 0').getByText('python, not a session, uses 11 GiB')).toBeInTheDocument()
     expect(row('GPU 0').getByRole('img')).toHaveAccessibleName('GPU 0, train-a: 0.5')
     expect(screen.getByText('Watched.')).toBeInTheDocument()
+  })
+
+  it('says what the last run used of the memory of a device, and takes what is enough', async () => {
+    const last = makeSession({
+      name: 'train',
+      status: 'TERMINATED',
+      result: 'success',
+      terminatedAt: '2026-01-02T04:00:00Z',
+      peakMemory: GIB,
+      grants: { cpus: [0], memory: GIB, gpus: [{ device: 'GPU-0', share: 500, memory: 40 * GIB }] },
+    })
+    const row = { kind: 'session', session: last.id, device: 'GPU-0', vramPeak: 9 * GIB }
+    serve({ 'GET /api/v1/usage': { rows: [{ ...row, session: 'other', vramPeak: 39 * GIB }, row] } })
+    show('vram:32g', [makeBoard()], {}, [{ ...last, spec: { ...last.spec, image: 'a:1' } }])
+    await screen.findByText(/^The last run, train, peaked at 9 GiB of 40 GiB GPU memory\./)
+    await userEvent.click(screen.getByRole('button', { name: 'Use 11.5 GiB' }))
+    expect(text()).toBe('vram:11776m') // 11.5 GiB
+    expect(screen.queryByRole('button', { name: 'Use 11.5 GiB' })).not.toBeInTheDocument()
   })
 
   it('does not call a whole device limited by the driver', () => {

@@ -26,6 +26,7 @@ import { fromMib, memoryMax, memoryStep, remainingMarks } from './scale'
 import type { StepProps } from './StepProps'
 import type { Judgement } from './useJudgement'
 import { useMachinesFor } from './useMachinesFor'
+import { VramHint } from './VramHint'
 
 interface PartProps {
   accelerator: AcceleratorDraft
@@ -224,6 +225,8 @@ export function AcceleratorCard({ draft, issues, change, judgement }: StepProps 
       }}
     />
   )
+  const vram =
+    mode === 'shares' || mode === 'memory' ? <VramHint draft={draft} take={(memory) => set({ memory })} /> : null
   const Control = controls[mode]
   const preview = judgement.preview.data
   const rounded = judgement.current && mode !== 'none' ? preview?.rounded : undefined
@@ -243,7 +246,12 @@ export function AcceleratorCard({ draft, issues, change, judgement }: StepProps 
         <Field
           label={t(`accelerator.labels.${mode}`)}
           issue={rounded ? undefined : issue}
-          hint={(draft.cluster ?? 1) > 1 ? t('accelerator.each') : undefined}
+          hint={
+            <>
+              {(draft.cluster ?? 1) > 1 ? `${t('accelerator.each')} ` : null}
+              {vram}
+            </>
+          }
         >
           {(control) => <Control accelerator={accelerator} set={set} offer={offer} control={control} />}
         </Field>

@@ -1,7 +1,5 @@
 import { Button, InputNumber, Segmented } from 'antd'
-import { useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
-import { useSessionBook } from '@/api/hooks'
 import { MIN_MEMORY } from '@/api/rules.gen'
 import type { Machine } from '@/api/types.gen'
 import { formatBytes } from '@/lib/bytes'
@@ -11,7 +9,7 @@ import { amountFromBytes, amountToBytes, GIB, MIB } from './amount'
 import { Card } from './Card'
 import { automaticShm } from './draft'
 import { Field } from './Field'
-import { enoughFor, lastRunOf } from './lastRun'
+import { enoughFor, useLastRun } from './lastRun'
 import { PresetField } from './PresetField'
 import { LogSlider } from './LogSlider'
 import { fromMib, memoryMax, memoryStep } from './scale'
@@ -120,11 +118,10 @@ function MemoryField({ draft, issues, change, machine }: MachineProps) {
 /** What the last session like this one used, and an amount that would be enough. */
 function LastRunHint({ draft, change }: Pick<StepProps, 'draft' | 'change'>) {
   const { t } = useTranslation('launcher')
-  const sessions = useSessionBook().data
-  const last = useMemo(() => lastRunOf(draft, Object.values(sessions ?? {})), [draft, sessions])
+  const last = useLastRun(draft)
   if (!last) return null
   const enough = enoughFor(last.peak)
-  const used = { name: last.name, peak: formatBytes(last.peak), memory: formatBytes(last.memory) }
+  const used = { name: last.session.name, peak: formatBytes(last.peak), memory: formatBytes(last.memory) }
   return (
     <>
       {t('resources.lastRun', used)}{' '}

@@ -23,9 +23,10 @@ const draft = { ...EMPTY_DRAFT, image: 'a:1' }
 describe('the last run of a draft', () => {
   it('is the newest of its name, or else of its image', () => {
     const all = [ended('train', 9, 2), ended('train-x1', 7, 3), ended('training', 30, 4), ended('other', 5, 1)]
-    expect(lastRunOf({ ...draft, name: 'train' }, all)).toEqual({ name: 'train-x1', peak: 7 * GIB, memory: 64 * GIB })
-    expect(lastRunOf({ ...draft, name: 'new' }, all)?.name).toBe('training')
-    expect(lastRunOf(draft, all)?.name).toBe('training')
+    const last = { session: { name: 'train-x1' }, peak: 7 * GIB, memory: 64 * GIB }
+    expect(lastRunOf({ ...draft, name: 'train' }, all)).toMatchObject(last)
+    expect(lastRunOf({ ...draft, name: 'new' }, all)?.session.name).toBe('training')
+    expect(lastRunOf(draft, all)?.session.name).toBe('training')
     expect(lastRunOf({ ...draft, image: 'b:1' }, all)).toBeNull()
   })
 
@@ -37,7 +38,7 @@ describe('the last run of a draft', () => {
       ended('lost', 0, 3, batch),
       ended('crashed', 1, 4, batch, { result: 'failure' }),
     ]
-    expect(lastRunOf({ ...draft, type: 'batch', command: 'python a.py\n' }, all)?.name).toBe('one')
+    expect(lastRunOf({ ...draft, type: 'batch', command: 'python a.py\n' }, all)?.session.name).toBe('one')
     expect(lastRunOf(draft, all)).toBeNull()
   })
 

@@ -1,10 +1,12 @@
-import type { Session } from '../../api/types.gen'
+import { useMemo } from 'react'
+import { useSessionBook } from '@/api/hooks'
+import type { Session } from '@/api/types.gen'
 import { GIB } from './amount'
 import type { Draft } from './draft'
 
 /** What an earlier session like a draft used at most. */
 export interface LastRun {
-  name: string
+  session: Session
   /** Bytes that it used at one time, and that it had. */
   peak: number
   memory: number
@@ -26,7 +28,13 @@ export function lastRunOf({ name, image, type, command }: Draft, sessions: reado
   const newest = (named.length > 0 ? named : same).toSorted((a, b) =>
     (b.terminatedAt ?? '').localeCompare(a.terminatedAt ?? ''),
   )[0]
-  return newest ? { name: newest.name, peak: newest.peakMemory ?? 0, memory: newest.spec.resources.memory ?? 0 } : null
+  return newest ? { session: newest, peak: newest.peakMemory ?? 0, memory: newest.spec.resources.memory ?? 0 } : null
+}
+
+/** The last run of a draft among the sessions that are known. */
+export function useLastRun(draft: Draft): LastRun | null {
+  const sessions = useSessionBook().data
+  return useMemo(() => lastRunOf(draft, Object.values(sessions ?? {})), [draft, sessions])
 }
 
 /** An amount with a quarter to spare, in half GiB. */
