@@ -321,11 +321,18 @@ func TestSSHReachesASimulatedSession(t *testing.T) {
 	r := &sshWorld{installed: p, config: p.home.Join("ssh", "config"), person: person, dir: t.TempDir()}
 	p.launch("e2e-sim-ssh", "--mem", "256m")
 	r.want("a command", r.ssh("e2e-sim-ssh", "echo $((40+2)); exit 7"), result{7, "42\n", ""})
-	for name, args := range map[string][]string{"sftp": {"-q", "-F", r.config, "-b", "-", "e2e-sim-ssh"},
-		"scp": {"-q", "-F", r.config, "e2e-sim-ssh:x", "x"}} {
-		if got := r.fed("ls\n", name, args...); got.code == 0 ||
-			!strings.Contains(got.stderr, "does not serve files by sftp. Copy them with slipway cp.") {
-			t.Errorf("%s: %+v", name, got)
-		}
+	if err := os.WriteFile(filepath.Join(r.dir, "x"), []byte("text\n"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	sent := r.fed("mkdir sub\nput x sub/y\nrename sub/y sub/z\nls -1 sub\n", "sftp", "-q", "-F", r.config, "-b", "-",
+		"e2e-sim-ssh")
+	if sent.code != 0 || !strings.Contains(sent.stdout, "\nsub/z") {
+		t.Errorf("sftp: %+v", sent)
+	}
+	if got := r.tool("scp", "-q", "-p", "-F", r.config, "e2e-sim-ssh:sub/z", "back"); got.code != 0 {
+		t.Errorf("scp: %+v", got)
+	}
+	if content, err := os.ReadFile(filepath.Join(r.dir, "back")); err != nil || string(content) != "text\n" {
+		t.Errorf("%q came back, %v", content, err)
 	}
 }
