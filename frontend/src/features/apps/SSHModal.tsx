@@ -7,6 +7,7 @@ import { asProblem, call } from '@/api/client'
 import { useSession } from '@/api/hooks'
 import { keys } from '@/api/keys'
 import type { SSHAccess } from '@/api/types.gen'
+import { isLive } from '@/lib/status'
 import { useLeaving } from '@/lib/useLeaving'
 import { CopyButton } from '@/ui/CopyButton'
 import { Dialog } from '@/ui/Dialog'
@@ -41,7 +42,7 @@ export function SSHModal({ sessionId, onClose }: SSHModalProps) {
       <div className={css.body}>
         {system ? <p className={css.note}>{t('ssh.system')}</p> : null}
         {session && session.status !== 'RUNNING' ? <StatusBadge status={session.status} /> : null}
-        {query.isPending ? <Skeleton active /> : null}
+        {query.isPending && (!session || isLive(session.status)) ? <Skeleton active /> : null}
         {query.isError ? <ErrorState problem={asProblem(query.error)} onRetry={() => void query.refetch()} /> : null}
         {query.data ? <Access sessionId={sessionId} access={query.data} /> : null}
       </div>
