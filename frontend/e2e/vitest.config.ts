@@ -24,7 +24,7 @@ export default defineConfig({
   resolve: { alias: { '@': fileURLToPath(new URL('../src', import.meta.url)) } },
   test: {
     environment: 'node',
-    maxWorkers: 3,
+    maxWorkers: 2,
     testTimeout: 400_000,
     hookTimeout: 300_000,
     reporters: ['verbose', new FailureList()],
