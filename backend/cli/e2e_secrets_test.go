@@ -97,7 +97,7 @@ func TestSecretsAreNowhereElse(t *testing.T) {
 	p.must("image", "rm", "-y", "slipway-custom/"+s.Owner+":secret-free")
 }
 
-// kept fails the test unless exactly these files have a text, and nobody else can read them.
+// kept fails the test unless exactly these files have a text, and no other user can read them.
 func (p *installed) kept(text string, names ...string) {
 	p.t.Helper()
 	found, _ := filesWith(p.t, p.home.Dir, text)

@@ -38,7 +38,7 @@ type FileEnd struct {
 }
 
 const (
-	// partFolder is added to the name of a folder until all of it is copied, so that nobody uses a part of it.
+	// partFolder is added to the name of a folder until all of it is copied, so that no session uses a part of it.
 	partFolder = ".part"
 	// deepestCopy limits how deep a copy follows directories: an untrusted machine could report endless ones.
 	deepestCopy = 250

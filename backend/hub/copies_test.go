@@ -221,7 +221,7 @@ func TestACancelledCopyContinuesWhereItEnded(t *testing.T) {
 		o.Steps[1].State != hub.StepSkipped || o.Steps[1].Detail != "" {
 		t.Fatalf("it ended as %+v", o)
 	}
-	// Nobody mistakes a part of the folder for the folder.
+	// A part of the folder is not mistaken for the folder.
 	if got := w.folderNames(t, "lab"); !slices.Equal(got, []string{"data.part"}) {
 		t.Errorf("the lab has the folders %q", got)
 	}
@@ -258,7 +258,7 @@ func TestACancelledCopyContinuesWhereItEnded(t *testing.T) {
 			t.Errorf("it ended as %+v", o)
 		}
 	})
-	t.Run("nothing is copied into itself, or to a folder that nobody named the machine of", func(t *testing.T) {
+	t.Run("nothing is copied into itself, or to a folder without a machine", func(t *testing.T) {
 		req := hub.FileCopying{From: hub.FileEnd{Folder: "data", Agent: "lab", Path: "deep"},
 			To: hub.FileEnd{Folder: "data", Agent: "lab", Path: "deep/er/../er"}}
 		if _, err := w.CopyFiles(t.Context(), req); session.CodeOf(err) != "file_use_invalid" {

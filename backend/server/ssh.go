@@ -94,11 +94,10 @@ func (s sshRoutes) sshAccess(r *http.Request, agent session.Agent, id session.ID
 func (s sshRoutes) testSSH(r *http.Request, agent session.Agent, id session.ID) (api.SSHTest, error) {
 	began := time.Now()
 	of, err := agent.Get(r.Context(), id)
-	if err != nil {
-		return api.SSHTest{}, err
-	}
 	transfers := of.Spec.Type == session.System
-	err = s.tryLogin(r.Context(), agent, id, transfers)
+	if err == nil {
+		err = s.tryLogin(r.Context(), agent, id, transfers)
+	}
 	test := api.SSHTest{ElapsedMs: time.Since(began).Milliseconds()}
 	if err == nil {
 		test.Own, err = s.ssh.CheckOwn(r.Context(), id, transfers)

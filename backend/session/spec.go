@@ -12,7 +12,7 @@ import (
 type Type string
 
 // The types. An interactive session lives until someone ends it; a batch session runs its startup command and ends with
-// it. A system session serves the files of one folder by sftp, runs no program, and ends when nobody has used it.
+// it. A system session serves the files of one folder by sftp, runs no program, and ends after a time without use.
 const (
 	Interactive Type = "interactive"
 	Batch       Type = "batch"
@@ -76,9 +76,12 @@ type Lifetime struct {
 	KeepHome *Duration `json:"keepHome,omitempty"`
 }
 
+// Bare reports whether the session gets no folders but those that it names: no mounts unasked, no cache, no kept home.
+func (s Spec) Bare() bool { return s.Admin || s.Type == System }
+
 // KeepsHome reports whether the home of the session is to become a folder.
 func (s Spec) KeepsHome() bool {
-	return s.KeepHome != nil && *s.KeepHome > 0 && !s.Admin && s.Type != System &&
+	return s.KeepHome != nil && *s.KeepHome > 0 && !s.Bare() &&
 		!slices.ContainsFunc(s.Mounts, func(m Mount) bool { return MountTarget(m) == Home })
 }
 

@@ -121,9 +121,11 @@ func (c *Client) CheckOwn(ctx context.Context, id session.ID, transfers bool) (b
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	var said bytes.Buffer
-	args := []string{"-F", c.PersonFile(), "-T", "-o", "BatchMode=yes", names[0], "exit 0"}
-	if transfers { // the server ends with its empty input
-		args = append(args[:len(args)-2], "-s", names[0], "sftp")
+	args := []string{"-F", c.PersonFile(), "-T", "-o", "BatchMode=yes"}
+	if transfers {
+		args = append(args, "-s", names[0], "sftp") // the server ends with its empty input
+	} else {
+		args = append(args, names[0], "exit 0")
 	}
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Stderr = &said

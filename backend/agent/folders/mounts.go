@@ -82,11 +82,11 @@ func quoted(name string) string {
 }
 
 // automatic are the folders that are mounted unasked: those that begin with a dot, unless the spec uses their place.
-// An administrator session and a system session get none.
+// Bare sessions get none.
 func automatic(own []session.Folder, spec session.Spec, found []session.FolderMount,
 	users map[session.FolderID][]session.FolderUser) []session.FolderMount {
 	var mounts []session.FolderMount
-	if spec.Admin || spec.Type == session.System {
+	if spec.Bare() {
 		return nil
 	}
 	for _, f := range own {
@@ -110,7 +110,7 @@ func automatic(own []session.Folder, spec session.Spec, found []session.FolderMo
 // none yet. A launch does not fail for want of it.
 func (f *Folders) WithCache(ctx context.Context, owner string, spec session.Spec,
 	found []session.FolderMount) []session.FolderMount {
-	taken := spec.Admin || spec.Type == session.System || slices.ContainsFunc(spec.Mounts, func(m session.Mount) bool {
+	taken := spec.Bare() || slices.ContainsFunc(spec.Mounts, func(m session.Mount) bool {
 		target := session.MountTarget(m)
 		return m.Folder == session.CacheFolder || target != session.Home && session.Overlap(target, session.CachePath)
 	}) || slices.ContainsFunc(found, func(m session.FolderMount) bool { return m.Name == session.CacheFolder })

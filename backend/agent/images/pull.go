@@ -116,7 +116,7 @@ func (m *Images) Fetch(ctx context.Context, req session.PullRequest, progress fu
 		case mayLogin:
 			i.Login = true
 		case len(i.Owners) > 0 || !others:
-			// pulled by a user with their own login, which opens it to nobody else
+			// pulled by a user with their own login, which does not open it to others
 			i.Owners = slices.Compact(slices.Sorted(slices.Values(append(i.Owners, req.Owner))))
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/pkg/sftp"
 
@@ -43,7 +44,7 @@ func (p *processes) SFTP() (terminal.Process, error) {
 
 func (t *transfer) Stdin() io.WriteCloser { return t.in }
 func (t *transfer) Stdout() io.Reader     { return t.out }
-func (t *transfer) Stderr() io.Reader     { return eof{} }
+func (t *transfer) Stderr() io.Reader     { return strings.NewReader("") }
 
 func (t *transfer) Signal(int) error {
 	t.Kill()
@@ -57,10 +58,6 @@ func (t *transfer) Wait() int {
 
 func (t *transfer) Kill() { _ = t.server.Close() }
 
-type eof struct{}
-
-func (eof) Read([]byte) (int, error) { return 0, io.EOF }
-
 // sftpTree answers the calls of sftp.
 type sftpTree struct{ files simulatedFS }
 
@@ -69,13 +66,15 @@ func (t sftpTree) Fileread(r *sftp.Request) (io.ReaderAt, error) {
 }
 
 func (t sftpTree) Filewrite(r *sftp.Request) (io.WriterAt, error) {
-	flag := os.O_WRONLY
-	for on, bit := range map[int]bool{
-		os.O_CREATE: r.Pflags().Creat, os.O_TRUNC: r.Pflags().Trunc, os.O_EXCL: r.Pflags().Excl,
-	} {
-		if bit {
-			flag |= on
-		}
+	asked, flag := r.Pflags(), os.O_WRONLY
+	if asked.Creat {
+		flag |= os.O_CREATE
+	}
+	if asked.Trunc {
+		flag |= os.O_TRUNC
+	}
+	if asked.Excl {
+		flag |= os.O_EXCL
 	}
 	return t.files.OpenFile(r.Filepath, flag, 0o644)
 }

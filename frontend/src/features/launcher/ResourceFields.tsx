@@ -1,19 +1,20 @@
-import { Button, InputNumber, Segmented } from 'antd'
+import { InputNumber, Segmented } from 'antd'
 import { useTranslation } from 'react-i18next'
 import { MIN_MEMORY } from '@/api/rules.gen'
 import type { Machine } from '@/api/types.gen'
 import { formatBytes } from '@/lib/bytes'
 import css from './launcher.module.css'
 import { AmountInput } from './AmountInput'
-import { amountFromBytes, amountToBytes, GIB, MIB } from './amount'
+import { amountToBytes, GIB, MIB } from './amount'
 import { Card } from './Card'
 import { automaticShm } from './draft'
 import { Field } from './Field'
-import { enoughFor, useLastRun } from './lastRun'
+import { useLastRun } from './lastRun'
 import { PresetField } from './PresetField'
 import { LogSlider } from './LogSlider'
 import { fromMib, memoryMax, memoryStep } from './scale'
 import type { StepProps } from './StepProps'
+import { TakeEnough } from './TakeEnough'
 import { useMachinesFor } from './useMachinesFor'
 import { machineFor } from './waits'
 
@@ -120,16 +121,11 @@ function LastRunHint({ draft, change }: Pick<StepProps, 'draft' | 'change'>) {
   const { t } = useTranslation('launcher')
   const last = useLastRun(draft)
   if (!last) return null
-  const enough = enoughFor(last.peak)
   const used = { name: last.session.name, peak: formatBytes(last.peak), memory: formatBytes(last.memory) }
   return (
     <>
       {t('resources.lastRun', used)}{' '}
-      {enough < (amountToBytes(draft.memory) ?? 0) ? (
-        <Button type="link" size="small" onClick={() => change({ memory: amountFromBytes(enough) })}>
-          {t('resources.useAmount', { amount: formatBytes(enough) })}
-        </Button>
-      ) : null}
+      <TakeEnough peak={last.peak} asked={draft.memory} take={(memory) => change({ memory })} />
     </>
   )
 }

@@ -1,12 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
-import { Button } from 'antd'
 import { useTranslation } from 'react-i18next'
 import { call } from '@/api/client'
 import { keys } from '@/api/keys'
 import { formatBytes } from '@/lib/bytes'
-import { type Amount, amountFromBytes, amountToBytes } from './amount'
+import type { Amount } from './amount'
 import type { Draft } from './draft'
-import { enoughFor, useLastRun } from './lastRun'
+import { useLastRun } from './lastRun'
+import { TakeEnough } from './TakeEnough'
 
 interface VramHintProps {
   draft: Draft
@@ -27,17 +27,12 @@ export function VramHint({ draft, take }: VramHintProps) {
   })
   const peak = Math.max(0, ...(data?.rows ?? []).filter((row) => row.session === last?.id).map((row) => row.vramPeak))
   if (!last || peak === 0) return null
-  const enough = enoughFor(peak)
   const used = { name: last.name, peak: formatBytes(peak), memory: formatBytes(granted) }
   const { mode, memory } = draft.accelerator
   return (
     <>
       {t('accelerator.lastRun', used)}{' '}
-      {mode === 'memory' && enough < (amountToBytes(memory) ?? 0) ? (
-        <Button type="link" size="small" onClick={() => take(amountFromBytes(enough))}>
-          {t('resources.useAmount', { amount: formatBytes(enough) })}
-        </Button>
-      ) : null}
+      {mode === 'memory' ? <TakeEnough peak={peak} asked={memory} take={take} /> : null}
     </>
   )
 }

@@ -45,7 +45,7 @@ export function usualResources(family: Environment | undefined, machine: Machine
   }
 }
 
-/** Nobody is asked about the home of a new notebook, so it is kept for as long as the launcher proposes. */
+/** The home of a new notebook is kept without a question, for as long as the launcher proposes. */
 const KEEP = '30d'
 
 /**
