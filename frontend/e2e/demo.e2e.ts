@@ -7,7 +7,7 @@ import { row } from './launcherPage'
 import { DemoProgram, eventually } from './program'
 
 // No Docker, no GPU, no other computer: the whole launcher over two simulated machines.
-const program = new DemoProgram('lab', { DOCKER_HOST: 'unix:///nowhere/docker.sock' })
+const program = new DemoProgram('lab', 1, { DOCKER_HOST: 'unix:///nowhere/docker.sock' })
 const browser = new Browser()
 
 stage(program, browser)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Locator, Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import type { Folder, Image, Operation, Preset, Session, Settings } from '@/api/types.gen'
-import { Browser, shut } from './browser'
+import { Browser } from './browser'
 import { stage } from './hooks'
 import { escape } from './keys'
 import { enter, row } from './launcherPage'
@@ -215,7 +215,7 @@ describe('a dialog changes nothing when it is left', () => {
       await close(page, dialog)
       await dialog.waitFor({ state: 'detached' })
       expect(await everything()).toEqual(before)
-      await shut(page)
+      await browser.clear()
     }
   })
 })

@@ -1,7 +1,7 @@
 import type { Locator, Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import type { Phase, Session } from '@/api/types.gen'
-import { Browser, picture, shut } from './browser'
+import { Browser, picture } from './browser'
 import { stage } from './hooks'
 import { choose } from './launcherPage'
 import { DemoProgram, eventually } from './program'
@@ -66,7 +66,7 @@ describe('the record of scheduling', () => {
         'Created',
         'Updated',
       ])
-      await shut(page)
+      await browser.clear()
     }
   })
 

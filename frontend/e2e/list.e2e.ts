@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
-import { Browser, picture, shut } from './browser'
+import { Browser, picture } from './browser'
 import { stage } from './hooks'
 import { enter, launch, row, type Wish } from './launcherPage'
 import { DemoProgram, eventually } from './program'
@@ -66,7 +66,7 @@ describe('a session is created', () => {
       await row(page, wish.name ?? '')
         .getByText('Running')
         .waitFor()
-      await shut(page)
+      await browser.clear()
       await program.endAll()
     }
   })

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
-import type { Launched, Session } from '@/api/types.gen'
-import { Browser, picture, shut } from './browser'
+import type { Launched } from '@/api/types.gen'
+import { Browser, picture } from './browser'
 import { stage } from './hooks'
 import { row } from './launcherPage'
 import { DemoProgram, eventually } from './program'
@@ -18,9 +18,6 @@ const runs = (name: string, more: Parameters<typeof program.launch>[0] = {}) =>
   program.running({ name, image, resources: small, ...more })
 const dock = (page: Page) => page.getByRole('region', { name: 'Session notifications' })
 const warning = (page: Page, name: string) => dock(page).getByRole('alert').filter({ hasText: name })
-const bell = (page: Page) => page.getByRole('button', { name: /^Notifications, \d+ unread$/ })
-const ended = (session: Session) =>
-  eventually(`${session.name} is reclaimed`, async () => (await program.session(session.id)).terminatedAt !== undefined)
 
 describe('an end by idle checks', () => {
   it('is announced on every page, in the list and on the command line, and put off by a button', async () => {
@@ -57,32 +54,6 @@ describe('an end by idle checks', () => {
     await dialog.getByRole('textbox').waitFor()
     await eventually('it is kept meanwhile', async () => (await program.session(session.id)).keepUntil !== undefined)
     await warning(page, 'worth-an-image').waitFor({ state: 'detached' })
-  })
-
-  it('is in the bell afterwards, with its reason and the way to the history, also if no page was open', async () => {
-    const seen = await runs('lost-in-sight', { idle: { lifetime: '1m' } })
-    const page = await browser.page(program, '/gpus')
-    await ended(seen)
-    await bell(page).click()
-    const drawer = page.getByRole('dialog', { name: 'Notifications' })
-    const entry = (name: string) => drawer.getByRole('listitem').filter({ hasText: name })
-    await entry('lost-in-sight')
-      .getByText(/^The session was reclaimed\. It has run for .* of its maximum lifetime of 1m\.$/)
-      .waitFor()
-    await picture(page, 'reclaim-bell')
-    await entry('lost-in-sight').getByRole('link', { name: 'History' }).click()
-    await page.waitForURL(`**/sessions/${seen.id}?view=history`)
-    const unseen = await runs('lost-unseen', { idle: { lifetime: '1m' } })
-    await row(page, 'lost-unseen').waitFor()
-    await shut(page)
-    await ended(unseen)
-    const later = await browser.page(program, '/usage')
-    await bell(later).click()
-    await later
-      .getByRole('listitem')
-      .filter({ hasText: 'lost-unseen' })
-      .getByText(/^The session was reclaimed\./)
-      .waitFor()
   })
 })
 
@@ -132,7 +103,7 @@ describe('the dock of notifications', () => {
     await chip('trio').getByText('3 of 3 running').waitFor()
     expect(
       await dock(page)
-        .getByRole('button', { name: /^Dismiss/ })
+        .getByRole('button', { name: /^Dismiss the notification of (swarm|trio)/ })
         .count(),
     ).toBe(2)
     expect(

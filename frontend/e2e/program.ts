@@ -212,14 +212,17 @@ export class Program {
 /** DemoProgram is `slipway demo` in a folder of its own. */
 export class DemoProgram extends Program {
   readonly #story: string
+  readonly #speed: number
 
-  constructor(story = 'lab', more: NodeJS.ProcessEnv = {}) {
+  /** Time passes so many times faster on the machines of the demo. */
+  constructor(story = 'lab', speed = 1, more: NodeJS.ProcessEnv = {}) {
     super('sim', more)
     this.#story = story
+    this.#speed = speed
   }
 
   protected override command(): string[] {
-    return ['demo', '--story', this.#story, '--keep', this.home]
+    return ['demo', '--story', this.#story, '--speed', String(this.#speed), '--keep', this.home]
   }
 
   /** Ends the demo, whose sessions end with it, and removes its files. */

@@ -17,23 +17,31 @@ const containers = [
   'tiles',
 ].map((name) => `${name}.e2e.ts`)
 
-// Drives the real program in a real browser. Two files at a time: each has a program and a browser of its own, and they
-// share the machine's CPUs and memory.
+// Drives the real program in a real browser. Each file has a program and a browser of its own. Those without Docker
+// wait for as long as they work, so there are more of them at a time than the processors of the smallest machine.
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
   resolve: { alias: { '@': fileURLToPath(new URL('../src', import.meta.url)) } },
   test: {
     environment: 'node',
-    maxWorkers: 2,
     testTimeout: 400_000,
     hookTimeout: 300_000,
     reporters: ['verbose', new FailureList()],
     projects: [
       {
         extends: true,
-        test: { name: 'offline', include: ['**/*.e2e.ts'], exclude: containers, setupFiles: ['./offline.ts'] },
+        test: {
+          name: 'offline',
+          include: ['**/*.e2e.ts'],
+          exclude: containers,
+          setupFiles: ['./offline.ts'],
+          maxWorkers: 3,
+        },
       },
-      { extends: true, test: { name: 'containers', include: containers } },
+      {
+        extends: true,
+        test: { name: 'containers', include: containers, maxWorkers: 2, sequence: { groupOrder: 1 } },
+      },
     ],
   },
 })

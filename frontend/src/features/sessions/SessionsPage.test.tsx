@@ -1,6 +1,6 @@
 import { act, screen, waitFor, within } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
-import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { applyEvent } from '@/api/book'
 import { refusal, renderView, serve } from '@/api/testing/render'
 import { makeAgent, makeMachine, makeSession } from '@/api/testing/session'
@@ -28,6 +28,8 @@ beforeEach(() => {
   vi.spyOn(HTMLElement.prototype, 'clientHeight', 'get').mockReturnValue(600)
   vi.spyOn(HTMLElement.prototype, 'clientWidth', 'get').mockReturnValue(1000)
 })
+
+afterEach(() => void vi.useRealTimers())
 
 describe('SessionsPage', () => {
   it('lists live sessions with why they wait, and leaves finished ones out', () => {
@@ -198,11 +200,13 @@ describe('SessionsPage', () => {
     expect(await screen.findByText('1 session selected')).toBeInTheDocument()
   })
   it('shows what is about to be terminated, and how to undo it', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
     const at = new Date(Date.now() + 8000).toISOString()
     const { actions, client } = renderView(<SessionsPage openId={undefined} />, {
       known: { ...known, sessions: [{ ...running, ending: { at } }] },
     })
     expect(screen.getByText('Terminates in 8 s')).toBeInTheDocument()
+    vi.useRealTimers()
     expect(screen.queryByRole('button', { name: 'Terminate' })).not.toBeInTheDocument()
     await userEvent.click(screen.getByRole('button', { name: 'Undo' }))
     expect(actions.undoTerminate).toHaveBeenCalledWith(['run'])
