@@ -24,6 +24,7 @@ export default defineConfig({
   resolve: { alias: { '@': fileURLToPath(new URL('../src', import.meta.url)) } },
   test: {
     environment: 'node',
+    isolate: false,
     testTimeout: 400_000,
     hookTimeout: 300_000,
     reporters: ['verbose', new FailureList()],
