@@ -172,7 +172,7 @@ var common = Tables{
 		reflect.TypeFor[session.Kind]():     Maybe(word),
 		reflect.TypeFor[session.Duration](): Whole(0, int64(520*7*24*time.Hour)),
 		reflect.TypeFor[session.Phrase]():   Each(phrase),
-		reflect.TypeFor[session.Type]():     OneOf("", session.Interactive, session.Batch),
+		reflect.TypeFor[session.Type]():     OneOf("", session.Interactive, session.Batch, session.System),
 		reflect.TypeFor[session.Status](): OneOf(session.Pending, session.Scheduled, session.Preparing, session.Pulling,
 			session.Prepared, session.Creating,
 			session.Running, session.Terminating, session.Terminated, session.Cancelled, session.Failed),

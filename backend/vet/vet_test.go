@@ -3,8 +3,13 @@ package vet
 import (
 	"encoding/json"
 	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
 	"math"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +40,59 @@ func TestAFieldWithoutARuleIsRefused(t *testing.T) {
 	kind := Tables{Fields: map[reflect.Type]Fields{reflect.TypeFor[undecided](): {"Name": Whole(0, 1)}}}
 	if _, err := New(kind).Weight(reflect.TypeFor[undecided]()); err == nil {
 		t.Error("a rule for numbers is taken for a text")
+	}
+}
+
+// declared returns the typed constants of package session, the texts of each type by its name.
+func declared(t *testing.T) map[string][]string {
+	t.Helper()
+	found := map[string][]string{}
+	own := func(info fs.FileInfo) bool { return !strings.HasSuffix(info.Name(), "_test.go") }
+	packages, err := parser.ParseDir(token.NewFileSet(), "../session", own, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range packages["session"].Files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			spec, is := n.(*ast.ValueSpec)
+			if !is || len(spec.Values) != 1 {
+				return true
+			}
+			name, named := spec.Type.(*ast.Ident)
+			value, literal := spec.Values[0].(*ast.BasicLit)
+			if named && literal && value.Kind == token.STRING {
+				text, err := strconv.Unquote(value.Value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				found[name.Name] = append(found[name.Name], text)
+			}
+			return true
+		})
+	}
+	return found
+}
+
+// TestEveryDeclaredValueIsKnown keeps a new status, type or state from being refused as a stranger's.
+func TestEveryDeclaredValueIsKnown(t *testing.T) {
+	constants, types := declared(t), 0
+	for kind := range common.Types {
+		if kind.PkgPath() != reflect.TypeFor[session.ID]().PkgPath() || kind.Kind() != reflect.String {
+			continue
+		}
+		for _, text := range constants[kind.Name()] {
+			value := reflect.New(kind)
+			value.Elem().SetString(text)
+			if err := Check(value.Interface()); err != nil {
+				t.Errorf("%s: %v", kind, err)
+			}
+		}
+		if len(constants[kind.Name()]) > 1 {
+			types++
+		}
+	}
+	if types < 10 {
+		t.Errorf("constants of %d types were looked at", types)
 	}
 }
 

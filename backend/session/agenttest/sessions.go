@@ -107,6 +107,19 @@ func caseLife(s *suite) {
 	}
 }
 
+func caseSystem(s *suite) {
+	folder := s.folder(session.FolderRequest{Name: "served-" + suffix()})
+	launched := must(s, with(s.agent.Launch, session.LaunchRequest{Key: rand.Text(), Spec: session.Spec{
+		Name: "system-" + suffix(), Type: session.System, Mounts: []session.Mount{{Folder: folder.Name}}}}))
+	s.note(launched.ID)
+	ran := s.awaitStatus(launched.ID, session.Running)
+	if ran.Spec.Type != session.System || len(ran.Folders) != 1 || ran.Folders[0].Folder != folder.ID {
+		s.Errorf("it runs as %+v", ran)
+	}
+	s.terminate(launched.ID, false)
+	s.awaitEnd(launched.ID)
+}
+
 func caseKey(s *suite) {
 	req := session.LaunchRequest{Key: rand.Text(), Launch: session.NewID(),
 		Spec: s.spec(session.Spec{Name: "key-" + suffix(), Type: session.Batch, Command: "true"})}
