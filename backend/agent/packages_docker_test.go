@@ -31,6 +31,11 @@ const makeDeb = `mkdir -p /tmp/deb/DEBIAN /tmp/deb/usr/bin && cd /tmp && printf 
 	`printf '#!/bin/sh\nchgrp mail /usr/bin/tiny-deb && chmod 2755 /usr/bin/tiny-deb\n' >deb/DEBIAN/postinst && ` +
 	`chmod 755 deb/DEBIAN/postinst && dpkg-deb -b deb tiny.deb >/dev/null`
 
+// makeR makes a source package for R, with one function.
+const makeR = `mkdir -p /tmp/tinyr/R && cd /tmp/tinyr && printf '%s\n' 'Package: tinyr' 'Version: 1.0' 'Title: Tiny' ` +
+	`'Author: ada' 'Maintainer: ada <ada@example.com>' 'Description: Tiny.' 'License: none' >DESCRIPTION && ` +
+	`echo 'export(hi)' >NAMESPACE && echo 'hi <- function() cat("hello from R\n")' >R/hi.R`
+
 // asPerson makes the agent that of an ordinary user, whose sessions do not own the files of images.
 func asPerson(c *Config) { c.UID, c.GID = 1000, 1000 }
 
@@ -94,8 +99,11 @@ func TestInstalledPackagesStay(t *testing.T) {
 		{"tiny-hello; command -v tiny-hello", "hello from tiny\n/opt/slipway/bin/tiny-hello"},
 		{"bash -lc tiny-hello", "hello from tiny"},
 		{"python3 -c 'import tiny; print(tiny.__file__.split(\"/lib/\")[0])'", "/opt/slipway"},
-		{"touch $R_LIBS_USER/x $CONDA_ENVS_DIRS.x && echo $R_LIBS_USER $CONDA_ENVS_DIRS",
+		{"touch $CONDA_ENVS_DIRS.x && echo $R_LIBS_USER $CONDA_ENVS_DIRS",
 			"/opt/slipway/R /opt/slipway/conda"},
+		{makeR + " && echo made", "made"},
+		{"Rscript -e 'install.packages(\"/tmp/tinyr\", repos = NULL)' >/dev/null 2>&1 && ls $R_LIBS_USER", "tinyr"},
+		{"Rscript -e 'tinyr::hi()'", "hello from R"},
 		{"echo $UV_CACHE_DIR $CONDA_PKGS_DIRS $HF_HOME",
 			"/home/work/.cache/uv /home/work/.cache/conda/pkgs /home/work/.cache/huggingface"},
 		{"pip cache dir && mkdir -p ~/.cache/pip && echo kept >~/.cache/pip/kept", "/home/work/.cache/pip"},
@@ -109,6 +117,7 @@ func TestInstalledPackagesStay(t *testing.T) {
 	}
 	r.says(again.ID, [][2]string{
 		{"tiny-hello", "hello from tiny"},
+		{"Rscript -e 'tinyr::hi()'", "hello from R"},
 		{"cat ~/.cache/pip/kept; pip cache dir", "kept\n/tmp/mine"},
 		{"pip uninstall -q -y tiny; tiny-hello", ""},
 	})
@@ -137,7 +146,7 @@ func TestAdministratorSessions(t *testing.T) {
 		{"id -un; id -u; echo $HOME", "root\n0\n/home/work"},
 		{"grep CapEff /proc/self/status | cut -f2; grep NoNewPrivs /proc/self/status | cut -f2",
 			"00000000000000fb\n1"},
-		{makeDeb + " && dpkg -i /tmp/tiny.deb >/dev/null && tiny-deb", "hello from dpkg"},
+		{makeDeb + " && apt-get install -y -qq /tmp/tiny.deb >/dev/null && tiny-deb", "hello from dpkg"},
 		{"stat -c '%a %G' /usr/bin/tiny-deb", "2755 mail"},
 		{"mount -t tmpfs none /mnt", ""},
 		{"unshare -U true", ""},
