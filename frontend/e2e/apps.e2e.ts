@@ -4,7 +4,7 @@ import type { Opened, Session } from '@/api/types.gen'
 import { appsOf, inSession, installed, openedBy, tile } from './appsPage'
 import { Browser, picture } from './browser'
 import { stage } from './hooks'
-import { eventually, freePort, minimalImage, Program } from './program'
+import { eventually, freePort, minimalImage, pipImage, Program } from './program'
 
 const program = new Program('docker')
 const browser = new Browser()
@@ -36,6 +36,29 @@ class Page(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
     def log_message(self, *a): pass
 http.server.ThreadingHTTPServer((args['host'], int(args['port'])), Page).serve_forever()`
+
+/** Makes a package in ~/wheels that pip takes for JupyterLab, whose program is one page. */
+const wheel = `
+import os, zipfile
+info, module = 'jupyterlab-99.0.dist-info/', 'slipway_test_lab.py'
+os.makedirs('wheels')
+with zipfile.ZipFile('wheels/jupyterlab-99.0-py3-none-any.whl', 'w') as z:
+    z.writestr(module, """
+import http.server, sys
+class Page(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header('Content-Type', 'text/html')
+        self.end_headers()
+        self.wfile.write(b'<h1>installed by pip</h1>')
+def main():
+    port = next(int(a.split('=')[1]) for a in sys.argv if a.startswith('--port='))
+    http.server.ThreadingHTTPServer(('127.0.0.1', port), Page).serve_forever()
+""")
+    z.writestr(info + 'METADATA', 'Metadata-Version: 2.1\\nName: jupyterlab\\nVersion: 99.0\\n')
+    z.writestr(info + 'WHEEL', 'Wheel-Version: 1.0\\nGenerator: t\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n')
+    z.writestr(info + 'entry_points.txt', '[console_scripts]\\njupyter-lab = slipway_test_lab:main\\n')
+    z.writestr(info + 'RECORD', '')`
 
 const dialog = () => appsOf(browser, program, session)
 const opened = (click: () => Promise<void>) => openedBy(browser, click)
@@ -161,6 +184,24 @@ describe('apps', () => {
     await code.getByText('Not started').waitFor()
     await left(second)
     expect(await code.getByRole('alert').count()).toBe(0)
+  })
+
+  it('are installed into a session whose image lacks them, with one click', async () => {
+    const env = [
+      { name: 'PIP_NO_INDEX', value: '1' },
+      { name: 'PIP_FIND_LINKS', value: '/home/work/wheels' },
+    ]
+    const lacking = await program.running({ name: 'lacks-jupyter', image: pipImage, env })
+    await inSession(program, lacking, `python3 - <<'END'${wheel}\nEND`)
+    const page = await appsOf(browser, program, lacking)
+    const lab = tile(page, 'jupyterlab')
+    await lab.getByText('Not in the image').waitFor()
+    await picture(page, 'apps-lacking')
+    await lab.getByRole('button', { name: /^Install JupyterLab/ }).click()
+    await lab.getByText('Ready').waitFor()
+    await picture(page, 'apps-installed')
+    const tab = await opened(() => page.getByRole('link', { name: 'Open it here' }).click())
+    await tab.getByRole('heading', { name: 'installed by pip' }).waitFor()
   })
 
   it('say why one could not be started, in the notification when the dialog is closed', async () => {
