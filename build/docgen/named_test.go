@@ -1,4 +1,4 @@
-package cli
+package main
 
 import (
 	"go/ast"
@@ -16,14 +16,15 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"slipway/backend/cli"
 )
 
 // TestEveryCommandThatIsNamedExists reads all that tells people what to type, in
 // the program, the interface and the documents, and looks each command and flag
 // up in the tree of commands.
 func TestEveryCommandThatIsNamedExists(t *testing.T) {
-	p := &program{Config: testConfig(newPlane(t).home, nil, nil, nil, nil)}
-	root := p.rootCommand()
+	root := cli.Commands()
 	root.InitDefaultCompletionCmd("bash") // as it does for itself when it runs
 	found := 0
 	check := func(where, text string) {
@@ -194,8 +195,7 @@ func hasFlag(cmd *cobra.Command, flag string) bool {
 }
 
 func TestACommandThatIsNotThereIsFound(t *testing.T) {
-	p := &program{Config: testConfig(newPlane(t).home, nil, nil, nil, nil)}
-	root := p.rootCommand()
+	root := cli.Commands()
 	for text, wrong := range map[string]bool{
 		"Run slipway login for a link.":                                     false,
 		"Find out why with slipway doctor, or start it with slipway serve.": false,
