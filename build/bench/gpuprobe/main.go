@@ -66,6 +66,7 @@ func probe(ctx context.Context, o options) (err error) {
 		p := &prober{options: o, ctx: ctx, source: source, device: device, out: os.Stdout}
 		p.conditions()
 		p.idle()
+		p.rest()
 		for _, percent := range []int{10, 50, 90} {
 			p.duty(percent)
 		}

@@ -33,7 +33,7 @@ type prober struct {
 
 	strangers, unseen, samples int
 	lost                       []string
-	idlePower                  float64 // milliwatts
+	restPower                  float64 // milliwatts
 }
 
 func (p *prober) conditions() {
@@ -124,8 +124,18 @@ func (p *prober) idle() {
 	in := p.watch(time.Duration(p.seconds) * time.Second / 4)
 	p.row("idle: busy", "0 s", fmt.Sprintf("%.2f s of %.1f s", in.device.Seconds(), in.covered.Seconds()), "")
 	p.energyRow("idle: energy", in)
+}
+
+// rest measures a process that has a CUDA context and no work: an open context alone raises clocks and power.
+func (p *prober) rest() {
+	w := p.startWorker(0)
+	defer w.finish()
+	in := p.watch(time.Duration(p.seconds)*time.Second/4, w.cmd.Process.Pid)
+	p.row("one process at rest: busy", "0 s", fmt.Sprintf("%.2f s of %.1f s", in.busy.Seconds(),
+		in.covered.Seconds()), "")
+	p.energyRow("one process at rest: energy", in)
 	if in.covered > 0 {
-		p.idlePower = float64(in.energy) / in.covered.Seconds()
+		p.restPower = float64(in.energy) / in.covered.Seconds()
 	}
 }
 
@@ -158,8 +168,8 @@ func (p *prober) duty(percent int) {
 		fmt.Sprintf("%.2f s", in.device.Seconds()), fmt.Sprintf("%+.2f s", in.device.Seconds()-truth))
 	p.energyRow(fmt.Sprintf("one process, %d %% busy: energy", percent), in)
 	if in.energy > 0 {
-		dynamic := float64(in.energy) - p.idlePower*in.covered.Seconds()
-		p.row(fmt.Sprintf("one process, %d %% busy: energy above idle", percent), "",
+		dynamic := float64(in.energy) - p.restPower*in.covered.Seconds()
+		p.row(fmt.Sprintf("one process, %d %% busy: energy above rest", percent), "",
 			fmt.Sprintf("%.1f J", dynamic/1000), fmt.Sprintf("%.1f W while busy", dynamic/1000/max(truth, 0.001)))
 	}
 	w.finish()
