@@ -6,8 +6,8 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"math"
+	"path/filepath"
 	"reflect"
 	"strconv"
 	"strings"
@@ -47,12 +47,15 @@ func TestAFieldWithoutARuleIsRefused(t *testing.T) {
 func declared(t *testing.T) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}
-	own := func(info fs.FileInfo) bool { return !strings.HasSuffix(info.Name(), "_test.go") }
-	packages, err := parser.ParseDir(token.NewFileSet(), "../session", own, 0)
+	sources, err := filepath.Glob("../session/*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range packages["session"].Files {
+	for _, source := range sources {
+		file, err := parser.ParseFile(token.NewFileSet(), source, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
 		ast.Inspect(file, func(n ast.Node) bool {
 			spec, is := n.(*ast.ValueSpec)
 			if !is || len(spec.Values) != 1 {
