@@ -7,6 +7,9 @@ MAKEFLAGS += --no-print-directory
 # NVIDIA's header marks half of what go-nvml wraps as deprecated.
 export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 
+# What is built, linted and tested is compiled once, since the paths in it are the same.
+export GOFLAGS := -trimpath
+
 VERSION := $(shell cat build/VERSION)
 COMMIT  := $(shell git rev-parse --short HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X slipway/backend/place.Version=$(VERSION) -X slipway/backend/place.Commit=$(COMMIT)
@@ -41,23 +44,23 @@ dev: build ## serve with the interface reloading from source
 
 .PHONY: build
 build: guest $(READER) ui ## build build/bin/slipway (headless) and build/bin/slipway-desktop (window)
-	@CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/slipway .
-	@go build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS) $(if $(READER),$(LATE))' -o $(BIN)/slipway-desktop .
+	@CGO_ENABLED=0 go build -ldflags '$(LDFLAGS)' -o $(BIN)/slipway .
+	@go build -tags $(TAGS) -ldflags '$(LDFLAGS) $(if $(READER),$(LATE))' -o $(BIN)/slipway-desktop .
 	@ls -l $(BIN)/slipway $(BIN)/slipway-desktop | awk '{printf "  %s  %.1f MB\n", $$NF, $$5/1e6}'
 
 .PHONY: agents
 agents: guest ## build build/bin/slipway-linux-{amd64,arm64}, which other machines are given
-	@for arch in amd64 arm64; do CGO_ENABLED=0 GOOS=linux GOARCH=$$arch go build -trimpath -tags lean -ldflags '$(LDFLAGS)' -o $(BIN)/slipway-linux-$$arch .; done
+	@for arch in amd64 arm64; do CGO_ENABLED=0 GOOS=linux GOARCH=$$arch go build -tags lean -ldflags '$(LDFLAGS)' -o $(BIN)/slipway-linux-$$arch .; done
 
 .PHONY: guest
 guest: $(GUESTS) ## build the program that runs inside containers
 
 .PHONY: FORCE
 backend/guest/payload/bin/slipway-guest-linux-%: FORCE
-	@CGO_ENABLED=0 GOOS=linux GOARCH=$* go build -trimpath -ldflags '-s -w' -o $@ ./backend/guest/slipway-guest
+	@CGO_ENABLED=0 GOOS=linux GOARCH=$* go build -ldflags '-s -w' -o $@ ./backend/guest/slipway-guest
 
 gpu/nvml/payload/bin/slipway-gpu-linux-%: FORCE
-	@CGO_ENABLED=1 GOARCH=$* $(if $(filter-out $(ARCH),$*),CC=$(CROSS_$*)) go build -trimpath -ldflags '-s -w $(LATE)' -o $@ ./gpu/nvml/slipway-gpu
+	@CGO_ENABLED=1 GOARCH=$* $(if $(filter-out $(ARCH),$*),CC=$(CROSS_$*)) go build -ldflags '-s -w $(LATE)' -o $@ ./gpu/nvml/slipway-gpu
 
 .PHONY: ui
 ui: frontend/dist/index.html ## build the user interface
@@ -105,7 +108,7 @@ gen: ## generate the agent's remote methods, the types of the user interface, th
 
 .PHONY: soak
 soak: ## serve a demo for an hour, which is 60 of its own, and judge memory, goroutines and books
-	@go build -trimpath -o build/.cache/soak ./build/bench/soak
+	@go build -o build/.cache/soak ./build/bench/soak
 	@build/.cache/soak
 
 .PHONY: bench
@@ -113,14 +116,14 @@ bench: ## measure against Docker, and (as root) the tunnel against OpenSSH; prin
 	@build/ci/setup.sh build test
 	@$(MAKE) build
 	@build/ci/docker.sh build/ci/modern.sh go run ./build/bench
-	@go build -trimpath -o build/.cache/tunnel-bench ./build/bench/tunnel
+	@go build -o build/.cache/tunnel-bench ./build/bench/tunnel
 	@nice -n -19 build/.cache/tunnel-bench
 
 .PHONY: package
 package: ## install what is missing, make a .deb and a tarball under build/bin
 	@build/ci/setup.sh build package
 	@$(MAKE) build gpu/nvml/payload/bin/slipway-gpu-linux-$(OTHER)
-	@CGO_ENABLED=0 GOOS=linux GOARCH=$(OTHER) go build -trimpath -tags lean -ldflags '$(LDFLAGS)' -o $(BIN)/slipway-linux-$(OTHER) .
+	@CGO_ENABLED=0 GOOS=linux GOARCH=$(OTHER) go build -tags lean -ldflags '$(LDFLAGS)' -o $(BIN)/slipway-linux-$(OTHER) .
 	@build/ci/package.sh $(VERSION) $(OTHER)
 
 .PHONY: clean

@@ -15,7 +15,6 @@ import (
 	"unicode"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"slipway/backend/cli"
 )
@@ -187,11 +186,11 @@ func hasFlag(cmd *cobra.Command, flag string) bool {
 	if name == "help" || name == "version" || name == "h" {
 		return true
 	}
-	lookup := (*pflag.FlagSet).Lookup
-	if !isLong {
-		lookup = func(set *pflag.FlagSet, short string) *pflag.Flag { return set.ShorthandLookup(short[:1]) }
+	own, inherited := cmd.Flags(), cmd.InheritedFlags()
+	if !isLong && name != "" {
+		return own.ShorthandLookup(name[:1]) != nil || inherited.ShorthandLookup(name[:1]) != nil
 	}
-	return name == "" || lookup(cmd.Flags(), name) != nil || lookup(cmd.InheritedFlags(), name) != nil
+	return name == "" || own.Lookup(name) != nil || inherited.Lookup(name) != nil
 }
 
 func TestACommandThatIsNotThereIsFound(t *testing.T) {
