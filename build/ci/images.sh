@@ -13,6 +13,7 @@
 #   packages NAME…       Debian packages beyond the essential ones
 #   from RECIPE          the file system of that recipe instead
 #   static DIR NAME      only one file: the Go program in DIR, as /NAME
+#   script FILE DIR      what that script makes, with the Go program in DIR
 #   change INSTRUCTION   a Dockerfile instruction for docker import
 set -euo pipefail
 
@@ -77,11 +78,15 @@ static_tar() {
 
 # hash prints what decides the content of a recipe's file system.
 hash() {
-    local base dir
+    local base dir script
     base=$(entry "$1" from)
     if [ -n "$base" ]; then hash "$base"; return; fi
-    read -r dir _ < <(entry "$1" static) || true
-    { sed '/^change/d;/^#/d' "$recipes/$1.recipe"; [ -z "${dir:-}" ] || cat "$recipes/$dir"/*.go; echo "$sources"; } | sha256sum | cut -c1-12
+    read -r dir _ < <(entry "$1" static) || read -r script dir < <(entry "$1" script) || true
+    {
+        sed '/^change/d;/^#/d' "$recipes/$1.recipe"
+        [ -z "${dir:-}" ] || cat "$recipes/$dir"/*.go
+        if [ -n "${script:-}" ]; then cat "$repo/build/$script"; else echo "$sources"; fi
+    } | sha256sum | cut -c1-12
 }
 
 # filesystem makes the tar file of a recipe where it is missing, and prints its path.
@@ -93,7 +98,13 @@ filesystem() {
     if [ ! -e "$tar" ] || [ -n "$force" ]; then
         say "making $1"
         rm -f "$cache/$1"-*.tar
-        if [ -n "$(entry "$1" static)" ]; then static_tar "$1" "$tar.part"; else root_tar "$1" "$tar.part"; fi
+        if [ -n "$(entry "$1" static)" ]; then
+            static_tar "$1" "$tar.part"
+        elif [ -n "$(entry "$1" script)" ]; then
+            "$repo/build/$(entry "$1" script | cut -d' ' -f1)" "$tar.part"
+        else
+            root_tar "$1" "$tar.part"
+        fi
         mv "$tar.part" "$tar"
         say "made $1 in $((SECONDS - began)) s"
     fi

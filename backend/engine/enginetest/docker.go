@@ -21,6 +21,10 @@ const DockerVariable = "SLIPWAY_TEST_DOCKER"
 // from source: make test sets the value "verify" and leaves it to make verify.
 const ModernVariable = "SLIPWAY_TEST_MODERN_DOCKER"
 
+// ModelVariable is the environment variable with the image of a model server, llama.cpp's own with a tiny model. It is
+// built from source as well, by make verify.
+const ModelVariable = "SLIPWAY_TEST_MODEL"
+
 // RequireDocker returns the address of the test daemon. Without one it skips the test under -short and fails it
 // otherwise: a test that did not run has not passed.
 func RequireDocker(t testing.TB) string {
@@ -34,17 +38,25 @@ func RequireModernDocker(t testing.TB) string {
 	return require(t, ModernVariable)
 }
 
+// RequireModel returns the image of the model server: /app/llama-server and /models/tiny.gguf, without a shell. The test
+// daemon has it.
+func RequireModel(t testing.TB) string {
+	t.Helper()
+	RequireDocker(t)
+	return require(t, ModelVariable)
+}
+
 func require(t testing.TB, variable string) string {
 	t.Helper()
-	host := os.Getenv(variable)
+	value := os.Getenv(variable)
 	switch {
 	case testing.Short():
 		t.Skip("needs a Docker daemon; left out under -short")
-	case host == "verify":
-		t.Skip("needs a Docker daemon of today; make verify runs it")
-	case host == "":
-		t.Fatalf("%s is not set: this test needs that Docker daemon, with the test images of build/ci; run make test, "+
+	case value == "verify":
+		t.Skip("needs what only make verify builds: " + variable)
+	case value == "":
+		t.Fatalf("%s is not set: this test needs a Docker daemon with the test images of build/ci; run make test, "+
 			"or use -short to leave it out", variable)
 	}
-	return host
+	return value
 }
