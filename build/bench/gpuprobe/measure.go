@@ -33,7 +33,6 @@ type prober struct {
 
 	strangers, unseen, samples int
 	lost                       []string
-	restPower                  float64 // milliwatts
 }
 
 func (p *prober) conditions() {
@@ -130,13 +129,10 @@ func (p *prober) idle() {
 func (p *prober) rest() {
 	w := p.startWorker(0)
 	defer w.finish()
-	in := p.watch(time.Duration(p.seconds)*time.Second/4, w.cmd.Process.Pid)
+	in := p.watch(time.Duration(p.seconds)*time.Second, w.cmd.Process.Pid)
 	p.row("one process at rest: busy", "0 s", fmt.Sprintf("%.2f s of %.1f s", in.busy.Seconds(),
 		in.covered.Seconds()), "")
 	p.energyRow("one process at rest: energy", in)
-	if in.covered > 0 {
-		p.restPower = float64(in.energy) / in.covered.Seconds()
-	}
 }
 
 // energyRow compares the counter with power summed over time.
@@ -167,11 +163,6 @@ func (p *prober) duty(percent int) {
 	p.row(fmt.Sprintf("one process, %d %% busy: the device", percent), fmt.Sprintf("%.2f s", truth),
 		fmt.Sprintf("%.2f s", in.device.Seconds()), fmt.Sprintf("%+.2f s", in.device.Seconds()-truth))
 	p.energyRow(fmt.Sprintf("one process, %d %% busy: energy", percent), in)
-	if in.energy > 0 {
-		dynamic := float64(in.energy) - p.restPower*in.covered.Seconds()
-		p.row(fmt.Sprintf("one process, %d %% busy: energy above rest", percent), "",
-			fmt.Sprintf("%.1f J", dynamic/1000), fmt.Sprintf("%.1f W while busy", dynamic/1000/max(truth, 0.001)))
-	}
 	w.finish()
 }
 
