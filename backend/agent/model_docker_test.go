@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -215,7 +214,7 @@ func TestAModelServerInASession(t *testing.T) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	t.Log(fmt.Sprintf("it noticed within %s", time.Since(left)))
+	t.Logf("it noticed within %s", time.Since(left))
 	if total := m.metric(made) - before - 80; total >= long {
 		t.Errorf("it made all %d tokens", total)
 	}

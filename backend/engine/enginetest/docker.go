@@ -38,8 +38,8 @@ func RequireModernDocker(t testing.TB) string {
 	return require(t, ModernVariable)
 }
 
-// RequireModel returns the image of the model server: /app/llama-server and /models/tiny.gguf, without a shell. The test
-// daemon has it.
+// RequireModel returns the image of the model server: /app/llama-server and /models/tiny.gguf, without a shell. The
+// test daemon has it.
 func RequireModel(t testing.TB) string {
 	t.Helper()
 	RequireDocker(t)

@@ -23,13 +23,15 @@ const (
 )
 
 // vocabulary is what the model says.
-const vocabulary = `a all and at back black blue boat bread by calm came cold day deep door down east end far fast few fire fish
-five for found four from gold good grass green grey ground half hand hard head hear high hill hold home house in iron keep
-lake land large last late leaf left light line little long look low made man many map moon morning mountain move near never
-new night nine north not of old on one open or out over paper path people place rain read red right river road rock room
-round sail salt sand sea second seed seven ship shore silver six sky slow small snow some song south star stay stone storm
-street summer sun table ten that the then they this three time to today town tree turn two under up village walk wall warm
-water west white wind window winter with wood word work write year yellow`
+const vocabulary = `a all and at back black blue boat bread by calm came cold day deep door down east end far fast few
+fire fish five for found four from gold good grass green grey ground half hand hard head hear high
+hill hold home house in iron keep lake land large last late leaf left light line little long look
+low made man many map moon morning mountain move near never new night nine north not of old on one
+open or out over paper path people place rain read red right river road rock room round sail salt
+sand sea second seed seven ship shore silver six sky slow small snow some song south star stay stone
+storm street summer sun table ten that the then they this three time to today town tree turn two
+under up village walk wall warm water west white wind window winter with wood word work write year
+yellow`
 
 // Kinds of values of metadata, and of tokens, by their numbers in GGUF.
 const (
