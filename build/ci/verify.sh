@@ -9,4 +9,4 @@ if [ "${1:-}" = with-images ]; then
     export SLIPWAY_TEST_MODEL=slipway-test/llama:1
     exec build/ci/modern.sh build/ci/test-go.sh -race
 fi
-exec build/ci/docker.sh "$0" with-images
+exec build/ci/docker.sh build/ci/verify.sh with-images
