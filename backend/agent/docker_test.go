@@ -221,6 +221,12 @@ func readFrame(r io.Reader) (byte, []byte, error) {
 	return head[0], payload, err
 }
 
+// client sends requests to a port of a session.
+func (r *real) client(id session.ID, port int) *http.Client {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return r.agent.DialPort(ctx, id, port) }
+	return &http.Client{Transport: &http.Transport{DialContext: dial}}
+}
+
 func (r *real) log(id session.ID, opts session.LogOptions) string {
 	r.t.Helper()
 	log, err := r.agent.Logs(context.Background(), id, opts)
@@ -560,10 +566,7 @@ func TestRealNotebook(t *testing.T) {
 		t.Fatalf("%+v, %v", app, err)
 	}
 	t.Logf("ready after %v", time.Since(begin))
-	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn,
-		error) {
-		return r.agent.DialPort(ctx, s.ID, app.Port)
-	}}}
+	client := r.client(s.ID, app.Port)
 	get := func(path string) (int, string) {
 		answer, err := client.Get("http://localhost:" + strconv.Itoa(app.Port) + path)
 		if err != nil {

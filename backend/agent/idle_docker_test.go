@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"io"
-	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"strings"
@@ -99,10 +98,7 @@ func TestRealKernelsTellWhenTheyWorked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn,
-		error) {
-		return r.agent.DialPort(ctx, book.ID, app.Port)
-	}}}
+	client := r.client(book.ID, app.Port)
 	defer client.CloseIdleConnections()
 	jar, err := cookiejar.New(nil)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"net"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -40,12 +39,8 @@ func (r *real) serveModel(image string) modelServer {
 		output.Close()
 		r.endAll()
 	})
-	go func() { _, _ = io.Copy(io.Discard, output) }() // it stops where nobody reads what it prints
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return r.agent.DialPort(ctx, s.ID, modelPort)
-	}
-	// The server closes a connection after each streamed answer and does not say so.
-	return modelServer{r, &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}}
+	go func() { _, _ = io.Copy(io.Discard, output) }() // the server blocks if nobody reads its output
+	return modelServer{r, r.client(s.ID, modelPort)}
 }
 
 // request asks the server; a nil body is a GET.
@@ -63,6 +58,7 @@ func (m modelServer) request(ctx context.Context, path string, body any) (*http.
 		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
+	req.Close = true // the server closes a connection after each streamed answer and does not say so
 	return m.client.Do(req)
 }
 

@@ -76,6 +76,13 @@ static_tar() {
     rm -rf "$tree"
 }
 
+# script_tar writes the tar file that a recipe's script makes.
+script_tar() {
+    local script dir
+    read -r script dir < <(entry "$1" script)
+    "$repo/build/$script" "$2" "$recipes/$dir"
+}
+
 # hash prints what decides the content of a recipe's file system.
 hash() {
     local base dir script
@@ -101,7 +108,7 @@ filesystem() {
         if [ -n "$(entry "$1" static)" ]; then
             static_tar "$1" "$tar.part"
         elif [ -n "$(entry "$1" script)" ]; then
-            "$repo/build/$(entry "$1" script | cut -d' ' -f1)" "$tar.part"
+            script_tar "$1" "$tar.part"
         else
             root_tar "$1" "$tar.part"
         fi

@@ -2,7 +2,7 @@
 # Makes the file system of an image with a real model server: llama.cpp's llama-server
 # and a tiny model of random weights, as a tar file.
 #
-#   build/ci/llama.sh TAR
+#   build/ci/llama.sh TAR MODEL     MODEL: directory of the Go program that writes the model
 #
 # Everything comes from npm: node-llama-cpp has the sources of llama.cpp as a git
 # bundle, @node-llama-cpp/linux-x64 its libraries, compiled. So only the server is
@@ -10,6 +10,7 @@
 set -euo pipefail
 
 tar=$1
+model=$2
 repo=$(cd "$(dirname "$0")/../.." && pwd)
 version=3.22.1
 work=$repo/build/.cache/llama/$version
@@ -87,5 +88,5 @@ for library in libstdc++.so.6 libm.so.6 libgcc_s.so.1 libc.so.6 libpthread.so.0 
     cp -L "/lib/x86_64-linux-gnu/$library" root/lib/x86_64-linux-gnu/
 done
 cp -L /lib64/ld-linux-x86-64.so.2 root/lib64/
-(cd "$repo/build/environments/testdata/tinymodel" && GO111MODULE=off go run . "$work/root/models/tiny.gguf")
+(cd "$model" && GO111MODULE=off go run . "$work/root/models/tiny.gguf")
 tar -C root --sort=name --owner=0 --group=0 --mtime=@0 -cf "$tar" .
