@@ -103,6 +103,11 @@ describe('the demo', () => {
       })
     }
     const waiter = { image: 'python:3.12', resources: { cpu: 2, memory: GIB } }
+    // The only session of the story that would end by itself and make room.
+    const forgotten = (await program.sessions()).find(({ name }) => name === 'forgotten')
+    if (!forgotten) throw new Error('the story has no forgotten session')
+    await program.call('POST', `/sessions/${forgotten.id}/terminate`, { forced: true })
+    await program.status(forgotten.id, 'TERMINATED')
     const machines = (await program.agents()).map(({ name }) => name)
     const full = new Map<string, Session>()
     for (const machine of machines) full.set(machine, await fill(machine))
