@@ -238,9 +238,17 @@ type GuestConfig struct {
 	// variables that count unless the image or Env sets them
 	Defaults []session.EnvVar `json:"defaults,omitempty"`
 	Command  string           `json:"command"` // startup command of a batch session; "" otherwise
+	Server   *Server          `json:"server,omitempty"` // of an inference session; nil: none
 	Ports    []int            `json:"ports"`
 	Cluster  *Cluster         `json:"cluster,omitempty"` // nil: the session has one kernel
 	Pins     []Pin            `json:"pins,omitempty"`
+}
+
+// Server is a program that the guest runs without a shell, and with which the container ends. Without Argv, the engine
+// fills in the ENTRYPOINT, CMD and WORKDIR of the image.
+type Server struct {
+	Argv []string `json:"argv"`
+	Dir  string   `json:"dir,omitempty"` // empty: the home
 }
 
 // Pin identifies the source of a mount. The guest compares it before it starts anything, because the path may have

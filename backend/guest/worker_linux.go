@@ -55,8 +55,8 @@ func work([]string) int {
 		shell: shell, env: newEnvironment(os.Environ(), shell, settings), held: held,
 	}
 	config := Config{Processes: c, SpoolDir: held.spool.held()}
-	if settings.Command == "" {
-		config.Log = os.Stdout // the log of a batch session is that of its command
+	if settings.Command == "" && settings.Server == nil {
+		config.Log = os.Stdout // the log of a session with a command is that of its command
 	}
 	g := New(config)
 	go connect(ctx, g, held.link.held()+"/"+socketName)
@@ -72,7 +72,7 @@ func work([]string) int {
 	oom := newOOMCounter()
 	go oom.watch(ctx, g.OOM)
 	g.Ready()
-	if settings.Command == "" {
+	if settings.Command == "" && settings.Server == nil {
 		<-ending
 		done := make(chan struct{})
 		go func() {
@@ -85,7 +85,7 @@ func work([]string) int {
 		}
 		return 0
 	}
-	return batch(g, c, settings.Command, oom, ending)
+	return batch(g, c, settings, oom, ending)
 }
 
 // begin reads the config and opens the places that the guest uses, before anything of the image runs.
@@ -196,15 +196,15 @@ func connect(ctx context.Context, g *Guest, socket string) {
 	}
 }
 
-// batch runs the startup command and returns its code.
-func batch(g *Guest, c *container, script string, oom *oomCounter, ending <-chan os.Signal) int {
+// batch runs the startup command or the server and returns its code.
+func batch(g *Guest, c *container, settings engine.GuestConfig, oom *oomCounter, ending <-chan os.Signal) int {
 	select {
 	case <-g.Watched():
 	case <-time.After(watchTimeout):
 	case <-ending:
 		return 128 + int(syscall.SIGTERM)
 	}
-	code := c.runBatch(g, script, ending)
+	code := c.runBatch(g, settings, ending)
 	if count := oom.count(); count > 0 {
 		g.OOM(count)
 	}
@@ -215,14 +215,19 @@ func batch(g *Guest, c *container, script string, oom *oomCounter, ending <-chan
 	return code
 }
 
-// runBatch runs script with the image's shell on the container's output.
-func (c *container) runBatch(g *Guest, script string, ending <-chan os.Signal) int {
-	if !hasShell(c) {
+// runBatch runs the startup command with the image's shell, or the server without one, on the container's output.
+func (c *container) runBatch(g *Guest, settings engine.GuestConfig, ending <-chan os.Signal) int {
+	var cmd Command
+	switch {
+	case settings.Server != nil:
+		cmd = Command{Argv: settings.Server.Argv, Dir: settings.Server.Dir}
+	case hasShell(c):
+		cmd = Command{Argv: c.shell.run(settings.Command)}
+	default:
 		g.Trouble(noShell(session.CodeNoShell))
 		fmt.Fprintln(os.Stderr, "slipway: this image has no shell to run the startup command")
 		return codeNotFound
 	}
-	cmd := Command{Argv: c.shell.run(script)}
 	started, err := c.startChild(cmd, c.env, [3]*os.File{c.held.null, os.Stdout, os.Stderr}, false)
 	if err != nil {
 		g.Trouble(session.AsError(err, session.CodeGuestInternal))

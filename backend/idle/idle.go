@@ -83,7 +83,8 @@ func judge(policy session.IdlePolicy, facts Facts, seen sight, announced Announc
 	}
 	run(policy.Lifetime > 0, session.CheckLifetime,
 		func() Verdict { return lifetime(policy, facts, announced, now) })
-	run(policy.Network > 0 && facts.Type != session.Batch, session.CheckNetwork,
+	run(policy.Network > 0 && facts.Type != session.Batch && facts.Type != session.Inference,
+		session.CheckNetwork,
 		func() Verdict { return network(policy, facts, seen, announced, now) })
 	run(policy.Use.Window > 0 && judged(policy.Use), session.CheckUse,
 		func() Verdict { return use(policy.Use, facts, seen, announced, now) })

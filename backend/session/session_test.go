@@ -74,7 +74,7 @@ func TestValidateRefusesEachField(t *testing.T) {
 			Access: Access{NoSSH: true}}, "noSSH", KindConflict},
 		{"a system session with a command", Spec{Type: System, Mounts: []Mount{{Folder: "data"}}, Command: "true"},
 			"command", KindConflict},
-		{"type", with(valid(), func(s *Spec) { s.Type = "inference" }), "type", KindInvalid},
+		{"type", with(valid(), func(s *Spec) { s.Type = "training" }), "type", KindInvalid},
 		{"name too short", with(valid(), func(s *Spec) { s.Name = "abc" }), "name", KindInvalid},
 		{"name too long", with(valid(), func(s *Spec) { s.Name = strings.Repeat("a", 65) }), "name", KindInvalid},
 		{"name begins with a dash", with(valid(), func(s *Spec) { s.Name = "-abcd" }), "name", KindInvalid},

@@ -12,11 +12,13 @@ import (
 type Type string
 
 // The types. An interactive session lives until someone ends it; a batch session runs its startup command and ends with
-// it. A system session serves the files of one folder by sftp, runs no program, and ends after a time without use.
+// it. A system session serves the files of one folder by sftp, runs no program, and ends after a time without use. An
+// inference session runs the server of a model and ends with it; it is a replica of a service.
 const (
 	Interactive Type = "interactive"
 	Batch       Type = "batch"
 	System      Type = "system"
+	Inference   Type = "inference"
 )
 
 // Spec is what a person asks for: everything needed to create a session, and nothing that only its course decides. A
@@ -51,6 +53,8 @@ type Access struct {
 	Ports []int `json:"ports,omitempty"` // preopened container ports
 	NoSSH bool  `json:"noSSH,omitempty"` // it is not reached by ssh
 	Admin bool  `json:"admin,omitempty"` // its person is root in the container, and it has no mounts
+	// Serving is how the server of an inference session is reached; nil: it is of another type
+	Serving *Serving `json:"serving,omitempty"`
 }
 
 // Schedule is where and when a session starts.
@@ -78,6 +82,9 @@ type Lifetime struct {
 
 // Bare reports whether the session gets no folders but those that it names: no mounts unasked, no cache, no kept home.
 func (s Spec) Bare() bool { return s.Admin || s.Type == System }
+
+// RunsCommand reports whether the session runs one command and ends with it.
+func (s Spec) RunsCommand() bool { return s.Type == Batch || s.Type == Inference }
 
 // KeepsHome reports whether the home of the session is to become a folder.
 func (s Spec) KeepsHome() bool {
@@ -149,6 +156,14 @@ func (s Spec) WithDefaults() Spec {
 		if s.Idle == nil {
 			s.Idle = &IdlePolicy{Network: SystemIdle}
 		}
+	}
+	if s.Type == Inference && s.Idle == nil {
+		s.Idle = &IdlePolicy{} // its service decides
+	}
+	if s.Serving != nil {
+		serving := *s.Serving
+		serving.Health = serving.Health.WithDefaults()
+		s.Serving = &serving
 	}
 	s.Resources.CPU = cmp.Or(s.Resources.CPU, DefaultCPU)
 	s.Resources.Memory = cmp.Or(s.Resources.Memory, DefaultMemory)

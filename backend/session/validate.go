@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -85,13 +86,15 @@ func Invalid(wrong []FieldError) error {
 // directory is left to the agent.
 func (s Spec) Validate(now time.Time, limits Limits) []FieldError {
 	var f findings
-	f.refuse(s.Type != "" && s.Type != Interactive && s.Type != Batch && s.Type != System, "type", KindInvalid,
-		fmt.Sprintf("%q is not a type of session.", Clip(string(s.Type))), "Choose interactive, batch or system.")
+	f.refuse(s.Type != "" && !slices.Contains([]Type{Interactive, Batch, System, Inference}, s.Type), "type",
+		KindInvalid, fmt.Sprintf("%q is not a type of session.", Clip(string(s.Type))),
+		"Choose interactive, batch, inference or system.")
 	if s.Name != "" {
 		f.append(SessionNames.Check(s.Name))
 	}
 	s.validateBatch(&f, now)
 	s.validateSystem(&f)
+	s.validateServing(&f)
 	s.validateImage(&f)
 	s.validateEnv(&f)
 	s.validateResources(&f, limits)

@@ -38,6 +38,11 @@ var sessions = Tables{Fields: map[reflect.Type]Fields{
 	},
 	reflect.TypeFor[session.Tuning](): {"Threads": Whole(0, session.MaxThreads)},
 	reflect.TypeFor[session.Access](): {"Ports": List(session.MaxPorts, port)},
+	reflect.TypeFor[session.Serving](): {
+		"Service": Maybe(name), "Revision": count, "Command": List(session.MaxArguments, Bytes(128<<10)), "Port": port,
+		"Models": List(session.MaxModels, title),
+	},
+	reflect.TypeFor[session.Health](): {"Path": Maybe(address), "Retries": count, "Status": count},
 	reflect.TypeFor[session.Schedule](): {
 		"Agent": Line(64), "Group": Line(64), "NotBefore": OrZero(Moment), "Priority": Whole(0, session.MaxPriority),
 		"After": List(session.MaxAfter, idOrName),

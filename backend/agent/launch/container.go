@@ -39,6 +39,9 @@ func (r *Runner) container(s session.Session, number int) engine.Container {
 	if s.Spec.Type == session.Batch && number == 0 {
 		guest.Command = s.Spec.Command
 	}
+	if s.Spec.Serving != nil {
+		guest.Server = &engine.Server{Argv: s.Spec.Serving.Command}
+	}
 	return engine.Container{
 		Name:      fmt.Sprintf("slipway-%s-%s-%d", s.ID, k.Name, s.Attempt),
 		Hostname:  k.Hostname,

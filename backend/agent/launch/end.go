@@ -19,7 +19,7 @@ import (
 // batch command ended by itself if the guest reported its end or it succeeded.
 func (r *Runner) takenAway(c *course, s session.Session, number int, state *engine.State) *session.Cause {
 	if state == nil || (number == 0 && c.over.Load()) ||
-		(s.Spec.Type == session.Batch && !slices.Contains([]int{137, 143, 255}, state.ExitCode)) {
+		(s.Spec.RunsCommand() && !slices.Contains([]int{137, 143, 255}, state.ExitCode)) {
 		return nil
 	}
 	if boot, err := r.config.Boot(); err == nil && state.StartedAt.Before(boot) {
@@ -359,7 +359,7 @@ func (r *Runner) EndSession(id session.ID, reason session.Reason, cause *session
 			return nil
 		}
 		d.Stopping, d.Error = reason, cause
-		if d.Spec.Type == session.Batch {
+		if d.Spec.RunsCommand() {
 			d.Result = session.ResultFailure
 		}
 		return d.BeginEnd()

@@ -357,7 +357,7 @@ func (l *launch) greetGuests(ctx context.Context) error {
 
 func (l *launch) greetGuest(ctx context.Context, number int, g *guests.Link) error {
 	err := g.AwaitReady(ctx)
-	if err == nil || number > 0 || l.session.Spec.Type != session.Batch ||
+	if err == nil || number > 0 || !l.session.Spec.RunsCommand() ||
 		session.CodeOf(err) != session.CodeGuestExited {
 		return err
 	}

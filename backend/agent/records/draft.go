@@ -352,7 +352,7 @@ func Judge(s session.Session, number int, state *engine.State, oom bool) Verdict
 		return judgeOther(s, number, code, oom)
 	}
 	v := Verdict{ExitCode: &code}
-	if s.Spec.Type == session.Batch {
+	if s.Spec.RunsCommand() {
 		switch {
 		case code == 0:
 			v.Reason, v.Result = session.ReasonFinished, session.ResultSuccess
@@ -380,7 +380,7 @@ func judgeOther(s session.Session, number, code int, oom bool) Verdict {
 	name := session.Fill("name", s.Kernels[number].Name)
 	v := Verdict{Reason: session.ReasonSelf, Result: LostResult(s), Cause: session.Because(session.CodeKernelEnded,
 		session.Say("kernelEnded", name, exitCode(code)), session.Say("kernelEndedHint"))}
-	if s.Spec.Type == session.Batch {
+	if s.Spec.RunsCommand() {
 		v.Reason = session.ReasonTaskFailed
 	}
 	if oom && code == 137 {
@@ -391,7 +391,7 @@ func judgeOther(s session.Session, number, code int, oom bool) Verdict {
 
 // LostResult is the result of a session that was lost.
 func LostResult(s session.Session) session.Result {
-	if s.Spec.Type == session.Batch {
+	if s.Spec.RunsCommand() {
 		return session.ResultFailure
 	}
 	return session.ResultUndefined

@@ -63,6 +63,9 @@ func (e *Engine) Create(ctx context.Context, c engine.Container) (string, error)
 	if facts.Rootless {
 		c.Guest.UID, c.Guest.GID = 0, 0 // which is the person outside
 	}
+	if err := e.ownCommand(ctx, &c, image); err != nil {
+		return "", err
+	}
 	config, host := containerConfig(c), hostConfig(c, facts)
 	if session.ImageDigest(c.Image) != "" {
 		config.Image = image // Docker does not know the digests of images that no registry has
@@ -159,6 +162,28 @@ func (e *Engine) platform(ctx context.Context, ref string, facts *daemon.Facts) 
 	return "", "", session.NewError(session.CodeEngineUnsupported,
 		"The image "+ref+" is made for "+arch+" and this machine is "+facts.Info.Arch+".",
 		"Choose a version of the image for "+facts.Info.Arch+".")
+}
+
+// ownCommand gives a server without a command the one that its image starts by itself.
+func (e *Engine) ownCommand(ctx context.Context, c *engine.Container, image string) error {
+	if c.Guest.Server == nil || len(c.Guest.Server.Argv) > 0 {
+		return nil
+	}
+	ctx, cancel := e.daemon.Brief(ctx)
+	defer cancel()
+	said, err := e.daemon.API.ImageInspect(ctx, image)
+	if err != nil {
+		return daemon.Failure(ctx, err)
+	}
+	if said.Config != nil {
+		c.Guest.Server = &engine.Server{Dir: said.Config.WorkingDir,
+			Argv: slices.Concat(said.Config.Entrypoint, said.Config.Cmd)}
+	}
+	if len(c.Guest.Server.Argv) == 0 {
+		return session.NewError(session.CodeEngineInvalid, "The image "+c.Image+" starts nothing by itself.",
+			"Give the service the command of its server.")
+	}
+	return nil
 }
 
 // emulates reports whether binfmt_misc has an interpreter for an architecture, as qemu-user-static registers it.

@@ -39,7 +39,7 @@ func (s *containers) adopt() {
 		if !c.State.Running {
 			continue
 		}
-		if c.Spec.Guest.Command == "" {
+		if c.Spec.Guest.Command == "" && c.Spec.Guest.Server == nil {
 			if err := s.begin(id); err != nil {
 				c.log.line(session.AsError(err, session.CodeStartFailed).Message)
 				s.finish(id, 137)
@@ -156,12 +156,14 @@ func (s *containers) live(id string, c *container, l *life) {
 		return
 	}
 	l.guest.Ready()
-	command := c.Spec.Guest.Command
-	if command == "" {
+	config := shell.JobConfig{Script: c.Spec.Guest.Command, Env: environment(c.Spec), Output: c.log}
+	if server := c.Spec.Guest.Server; server != nil {
+		config.Argv = server.Argv
+	} else if config.Script == "" {
 		<-l.ctx.Done()
 		return
 	}
-	job, err := shell.Start(l.world, shell.JobConfig{Script: command, Env: environment(c.Spec), Output: c.log})
+	job, err := shell.Start(l.world, config)
 	if err != nil {
 		c.log.line(err.Error())
 		s.lives.Go(func() { s.Exit(id, 126) })
