@@ -48,6 +48,7 @@ var table = []row{
 	{pkg: "backend/hostlock"},
 	{pkg: "backend/recipe", imports: []string{"backend/session", "gpu"}},
 	{pkg: "backend/scheduler", imports: []string{"backend/session", "gpu"}},
+	{pkg: "backend/serving", imports: []string{"backend/session", "gpu"}},
 	{pkg: "backend/idle", imports: []string{"backend/session"}},
 	{pkg: "backend/store", imports: []string{"backend/session", "gpu"}},
 	{pkg: "backend/terminal", imports: []string{"tunnel/frame"}},

@@ -1,0 +1,173 @@
+package serving
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// Phase is where a replica is in its life.
+type Phase string
+
+// The phases. A replica gets requests only while it is healthy.
+const (
+	Waiting   Phase = "waiting" // its session does not run yet
+	Warming   Phase = "warming" // runs and has not passed a check
+	Healthy   Phase = "healthy"
+	Unhealthy Phase = "unhealthy"
+	Draining  Phase = "draining" // out of the router for good
+	Ended     Phase = "ended"
+)
+
+// Replica is one session of a service. The caller keeps it between snapshots by its methods, and makes it new after a
+// restart: warming, or draining if its [Member] is drained.
+type Replica struct {
+	ID          session.ID
+	Revision    int
+	Attempt     int
+	Phase       Phase
+	Since       time.Time // of the phase
+	Running     time.Time // when its session became RUNNING; zero: not yet
+	Queued      bool      // its session waits in the queue and has no grants
+	Terminating bool      // its session is TERMINATING
+	Outstanding int       // requests under way
+	Memory      gpu.Bytes // device memory that it is granted
+	Health      Health    // of its revision
+	Checks      Checks
+	End         *End     // if it ended
+	Log         []string // the last lines, if it ended or fails
+}
+
+// End is how a replica ended.
+type End struct {
+	At      time.Time
+	Reason  session.Reason
+	Message string // in a sentence, for example "The process exited with code 1."
+}
+
+// asked reports whether a person or the queue ended the replica, which says nothing about its revision.
+func (e *End) asked() bool {
+	return e != nil && (e.Reason == session.ReasonUser || e.Reason == session.ReasonForced ||
+		e.Reason == session.ReasonPendingTimeout)
+}
+
+// Health is how replicas of a revision are checked, with the names and defaults of Backend.AI's model definition. Zero
+// is the default.
+type Health struct {
+	Path               string           `json:"path,omitempty"` // empty: a connection is enough
+	Interval           session.Duration `json:"interval,omitempty"`
+	MaxRetries         int              `json:"maxRetries,omitempty"`
+	MaxWaitTime        session.Duration `json:"maxWaitTime,omitempty"` // for the answer to a check
+	ExpectedStatusCode int              `json:"expectedStatusCode,omitempty"`
+	InitialDelay       session.Duration `json:"initialDelay,omitempty"` // for the first pass, from RUNNING
+}
+
+// OrDefaults returns h with defaults for what is zero: a check every 10 s, 10 retries, 15 s for an answer, status 200,
+// and 60 s until the first pass.
+func (h Health) OrDefaults() Health {
+	return Health{
+		Path:               h.Path,
+		Interval:           cmp.Or(h.Interval, session.Duration(10*time.Second)),
+		MaxRetries:         cmp.Or(h.MaxRetries, 10),
+		MaxWaitTime:        cmp.Or(h.MaxWaitTime, session.Duration(15*time.Second)),
+		ExpectedStatusCode: cmp.Or(h.ExpectedStatusCode, 200),
+		InitialDelay:       cmp.Or(h.InitialDelay, session.Duration(time.Minute)),
+	}
+}
+
+// patience is how long checks may fail until a replica is out, and again until it is replaced.
+func (h Health) patience() time.Duration {
+	h = h.OrDefaults()
+	return time.Duration(h.MaxRetries) * time.Duration(h.Interval)
+}
+
+// Checks are what is known of a replica's health.
+type Checks struct {
+	Asked   time.Time // when the last check was sent
+	Passed  time.Time // when one passed last
+	Failing time.Time // when the first of the failed ones was sent; zero: the last one passed
+	Failed  int       // in a row
+	Moved   time.Time // when the last byte of an answer to any request came
+}
+
+// Probe is the result of one check. A request that was refused a connection is one, too.
+type Probe struct {
+	Asked   time.Time // when it was sent
+	Status  int       // of the answer; 0: none in time; the expected one if a connection is enough and came about
+	Refused bool      // no connection came about
+}
+
+// warmEvery is how often a replica is checked that is not healthy.
+const warmEvery = 500 * time.Millisecond
+
+// NextCheck is when the next check is due, zero if the replica is not checked. Checks have a connection of their own.
+func (r Replica) NextCheck() time.Time {
+	switch r.Phase {
+	case Warming, Unhealthy:
+		return r.Checks.Asked.Add(warmEvery)
+	case Healthy:
+		return r.Checks.Asked.Add(time.Duration(r.Health.OrDefaults().Interval))
+	}
+	return time.Time{}
+}
+
+// Run returns the replica as its session became RUNNING at a time, which is seen now.
+func (r Replica) Run(running, now time.Time) Replica {
+	r.Running, r.Queued = running, false
+	return r.enter(Warming, now)
+}
+
+// Judge returns the replica after a check. Without an answer to any check, nothing changes: a replica of which nothing
+// is known keeps running.
+func (r Replica) Judge(p Probe, now time.Time) Replica {
+	if r.Phase != Warming && r.Phase != Healthy && r.Phase != Unhealthy {
+		return r
+	}
+	// Whoever moves bytes lives, however late or wrong its answer to the check.
+	moved := r.Checks.Moved.After(r.Checks.Asked)
+	r.Checks.Asked = p.Asked
+	if !p.Refused && (p.Status == r.Health.OrDefaults().ExpectedStatusCode || moved) {
+		r.Checks.Passed, r.Checks.Failed, r.Checks.Failing = now, 0, time.Time{}
+		return r.enter(Healthy, now)
+	}
+	if r.Checks.Failed++; r.Checks.Failing.IsZero() {
+		r.Checks.Failing = p.Asked
+	}
+	if r.Phase == Healthy && (p.Refused || r.silent(now)) {
+		return r.enter(Unhealthy, now)
+	}
+	return r
+}
+
+// silent reports whether enough checks failed in a row, or failed for as long as that many take: a check that gets no
+// answer may last longer than the interval.
+func (r Replica) silent(now time.Time) bool {
+	h := r.Health.OrDefaults()
+	return r.Checks.Failed >= h.MaxRetries ||
+		now.Sub(r.Checks.Failing) >= time.Duration(h.MaxRetries-1)*time.Duration(h.Interval)
+}
+
+func (r Replica) enter(phase Phase, now time.Time) Replica {
+	if r.Phase != phase {
+		r.Phase, r.Since = phase, now
+	}
+	return r
+}
+
+// overdue explains why a replica must be replaced, empty if it need not.
+func (r Replica) overdue(now time.Time) string {
+	delay, since := time.Duration(r.Health.OrDefaults().InitialDelay), r.Running
+	if since.Before(r.Since) {
+		since = r.Since // first seen later than it ran, as after a restart of the caller
+	}
+	switch {
+	case r.Phase == Warming && now.Sub(since) >= delay:
+		return fmt.Sprintf("It did not become healthy in %s.", span(delay))
+	case r.Phase == Unhealthy && now.Sub(r.Since) >= r.Health.patience():
+		return fmt.Sprintf("It was unhealthy for %s.", span(r.Health.patience()))
+	}
+	return ""
+}
