@@ -5,5 +5,5 @@
 // The package is pure. [Plan] gets everything in a [Snapshot] and returns a [Decision]. What it must remember is in the
 // [Record] of each service, which the caller stores before it carries out the actions. A plan repeats an action until a
 // snapshot shows its effect, so the caller may die at any moment and plan again: a launch is repeated with the same
-// number, by which the caller recognizes it.
+// number, by which the caller recognizes it. See "The life of a service" in backend/README.md.
 package serving
