@@ -50,6 +50,7 @@ var table = []row{
 	{pkg: "backend/scheduler", imports: []string{"backend/session", "gpu"}},
 	{pkg: "backend/serving", imports: []string{"backend/session", "gpu"}},
 	{pkg: "backend/idle", imports: []string{"backend/session"}},
+	{pkg: "backend/router", imports: []string{"backend/session"}},
 	{pkg: "backend/store", imports: []string{"backend/session", "gpu"}},
 	{pkg: "backend/terminal", imports: []string{"tunnel/frame"}},
 	{pkg: "backend/layers", imports: []string{"backend/session", "gpu", "tunnel/frame"}},
