@@ -17,11 +17,12 @@ import (
 // codeShape is that of an error code.
 var codeShape = regexp.MustCompile(`^[a-z]+_[a-z]+_[a-z][a-z-]*$`)
 
-// noCodes look like codes and are columns of tables, and names of the kernel's files.
+// noCodes look like codes and are columns of tables, names of the kernel's files, and codes of others.
 var noCodes = []string{
 	"alloc_cpu_hours", "alloc_gpu_hours", "busy_gpu_hours", "vram_gib_hours", "vram_peak_bytes",
 	"energy_dynamic_kwh", "energy_idle_kwh", "drm_render_minor", "gpu_busy_percent", "lmem_total_bytes",
 	"total_inactive_file", "tcp_congestion_control",
+	"invalid_request_error", "invalid_api_key", "model_not_found", "rate_limit_exceeded", // OpenAI's, not Slipway's
 }
 
 // declaring are the files that declare codes. Those of tunnel, which cannot
