@@ -75,6 +75,8 @@ var open = []string{
 	"ListFolders", "CreateFolder",
 	"DescribeImage", "SendImage", "ExpectImage", "ReceiveImage", "InstallImage", "ForgetImage",
 	"PullImage", "AwaitImageWork", "CancelImageWork", "RemoveImage", "ImageDisk",
+	"ListServices", "DeployService", "ChangeService", "RemoveService", "AddServiceToken", "RevokeServiceToken",
+	"DialService",
 }
 
 func TestEveryMethodHasARule(t *testing.T) {

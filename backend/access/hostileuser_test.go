@@ -34,6 +34,7 @@ const (
 	ofWork                  // a piece of work on an image
 	ofImage                 // an image by its name
 	ofTransfer              // an image that is being brought
+	ofService               // an inference service by its name
 	ofMachine               // nothing: what it tells is made fit for who asks
 	ofAdmins                // the agent itself: for admins only
 )
@@ -50,6 +51,9 @@ var special = map[string]about{
 	"ListImages": ofMachine, "ImageDisk": ofMachine, "PullImage": ofMachine, "ExpectImage": ofMachine,
 	"Devices": ofMachine, "DeviceHistory": ofMachine, "Accounts": ofMachine, "Doctor": ofMachine,
 	"ListDirectories": ofMachine, "ListFolders": ofMachine, "CreateFolder": ofMachine,
+	"ListServices": ofMachine, "DeployService": ofMachine, "DialService": ofMachine,
+	"ChangeService": ofService, "RemoveService": ofService, "AddServiceToken": ofService,
+	"RevokeServiceToken": ofService,
 }
 
 // decisions say what each method names.
@@ -109,12 +113,13 @@ type stake struct {
 	image    string
 	transfer string
 	terminal string
+	service  string
 }
 
 // texts are the names in a stake, none of which may be told to others.
 func (s stake) texts() []string {
 	return []string{s.image, mark(s.owner), s.owner, string(s.session), string(s.folder), s.work, s.transfer,
-		s.terminal}
+		s.terminal, s.service}
 }
 
 // nowhere names what is not there, each name as long as one that is.
@@ -122,7 +127,7 @@ func nowhere(like stake) stake {
 	return stake{owner: "void-of-it", session: session.NewID(), folder: session.FolderID(session.NewID()),
 		work:  string(session.NewID()),
 		image: strings.Replace(like.image, mark(like.owner), mark("xyz-of-it"), 1), transfer: digestOf(9),
-		terminal: "no-such-terminal"}
+		terminal: "no-such-terminal", service: strings.Replace(like.service, like.owner, "void-of-it", 1)}
 }
 
 func digestOf(n int) string { return fmt.Sprintf("sha256:%064x", n) }
@@ -161,7 +166,12 @@ func settle(t *testing.T, a session.Agent, owner string, number int) stake {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k.transfer = arrival.ID
+	k.transfer, k.service = arrival.ID, owner+"-model"
+	_, err = a.DeployService(t.Context(), session.DeployRequest{Name: k.service, // with no replica
+		Spec: session.Spec{Image: "python:3.12", Access: session.Access{Serving: &session.Serving{Port: 8000}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	return k
 }
 
@@ -205,8 +215,9 @@ func argument(m reflect.Method, k int, of stake, place session.Place) reflect.Va
 			To: time.Now().Add(time.Hour)},
 		reflect.TypeFor[session.LaunchRequest](): session.LaunchRequest{Owner: of.owner,
 			Spec: session.Spec{Name: name, Image: "python:3.12"}},
-		reflect.TypeFor[session.Spec]():        session.Spec{Name: mark(of.owner), Image: "python:3.12"},
-		reflect.TypeFor[session.PullRequest](): session.PullRequest{Ref: "python:3.12-slim", Owner: of.owner},
+		reflect.TypeFor[session.TokenRequest](): session.TokenRequest{Name: name},
+		reflect.TypeFor[session.Spec]():         session.Spec{Name: mark(of.owner), Image: "python:3.12"},
+		reflect.TypeFor[session.PullRequest]():  session.PullRequest{Ref: "python:3.12-slim", Owner: of.owner},
 		reflect.TypeFor[session.ImageParts](): session.ImageParts{ID: digestOf(50), OS: "linux",
 			Layers: []session.ImageLayer{{Digest: digestOf(51), Size: 10}}},
 	}
@@ -228,6 +239,8 @@ func textArgument(method string, of stake) string {
 		return of.image
 	case ofTransfer:
 		return of.transfer
+	case ofService:
+		return of.service
 	}
 	switch method {
 	case "CloseTerminal":

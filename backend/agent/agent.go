@@ -12,12 +12,9 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"io"
 	"log/slog"
 	"net"
-	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -42,6 +39,7 @@ import (
 	"slipway/backend/agent/queue"
 	"slipway/backend/agent/reclaim"
 	"slipway/backend/agent/records"
+	"slipway/backend/agent/services"
 	"slipway/backend/agent/sessions"
 	"slipway/backend/engine"
 	"slipway/backend/hostfs"
@@ -119,6 +117,7 @@ type parts struct {
 	session.Images
 	session.ImageTransfers
 	session.Apps
+	session.Services
 	session.Terminals
 	session.SSH
 	session.Files
@@ -139,6 +138,7 @@ type rooms struct {
 	secrets *confidential.Files
 	launch  *launch.Runner
 	queue   *queue.Queue
+	serves  *services.Services
 }
 
 type deviceRooms struct {
@@ -199,6 +199,9 @@ func Open(config Config) (*Agent, error) {
 	}
 	if err == nil {
 		err = a.openLaunch(h)
+	}
+	if err == nil {
+		err = a.openServices(h)
 	}
 	if err == nil {
 		err = a.resumeAccounts()
@@ -336,6 +339,21 @@ func (a *Agent) openLaunch(h host.Host) (err error) {
 	return err
 }
 
+// openServices opens what keeps models served.
+func (a *Agent) openServices(h host.Host) (err error) {
+	a.serves, err = services.Open(services.Config{Host: h, Sessions: a.Sessions, LastLines: a.lastLines,
+		DeviceMemory: a.largestDevice,
+		Dial: func(ctx context.Context, id session.ID, port int) (net.Conn, error) {
+			guest, err := a.guests.Guest(ctx, id, "")
+			if err != nil {
+				return nil, err
+			}
+			return guest.Dial(ctx, port)
+		}})
+	a.Services = a.serves
+	return err
+}
+
 // resumeAccounts resumes the accounts and what is stored with them.
 func (a *Agent) resumeAccounts() error {
 	books := a.config.Store
@@ -379,7 +397,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer a.images.Stop()
 	defer context.AfterFunc(ctx, a.images.Stop)()
 	for _, room := range []interface{ Run(ctx context.Context) }{a.health, a.queue, a.meter, a.sampler, a.reclaim,
-		a.folders} {
+		a.folders, a.serves} {
 		a.tasks.Go(func() { room.Run(ctx) })
 	}
 	<-ctx.Done()
@@ -393,103 +411,4 @@ func (a *Agent) Close() error {
 	a.images.Close()
 	a.news.close()
 	return nil
-}
-
-func (a *Agent) Logs(ctx context.Context, id session.ID, opts session.LogOptions) (io.ReadCloser, error) {
-	return a.logs.Read(ctx, id, opts)
-}
-
-// Usage returns the samples of a session since a time, of its last hour at most.
-func (a *Agent) Usage(_ context.Context, id session.ID, since time.Time) ([]session.Usage, error) {
-	if _, err := a.config.Store.Get(id); err != nil {
-		return nil, err
-	}
-	return a.meter.Since(id, since), nil
-}
-
-func (a *Agent) FindImage(ctx context.Context, ref string) (session.Image, error) {
-	return a.images.FindImage(ctx, ref)
-}
-
-// Arrivals receives the images that a person sends. It takes a name from another image only when asked to replace it.
-func (a *Agent) Arrivals(owner string) session.ImageArrivals { return a.images.Arrivals(owner) }
-
-func (a *Agent) Machine(context.Context) (session.Machine, error) {
-	a.meter.Refresh()
-	return a.describe()
-}
-
-// describe describes the machine with the load as last measured.
-func (a *Agent) describe() (session.Machine, error) {
-	state := a.health.State()
-	info := state.Info
-	hostname, _ := os.Hostname() // empty if it fails
-	m := session.Machine{
-		Agent: a.config.Name, Instance: a.records.Instance(), Platform: session.Platform{
-			Engine:        info.Name,
-			EngineVersion: info.Version,
-			Version:       a.config.Version,
-			Hostname:      cmp.Or(a.config.Host.Hostname, hostname, "localhost"),
-			OS:            info.OS,
-			Arch:          info.Arch,
-		}, Capacity: session.Capacity{CPUs: info.CPUs, Memory: info.Memory},
-		Warnings: append([]session.Warning{}, info.Warnings...),
-		Caller: session.Caller{
-			Owner:     a.config.Owner,
-			Role:      session.RoleAdmin,
-			Allowance: a.Allowance(a.config.Owner),
-		}, Load: a.meter.Load(),
-	}
-	if !state.Known {
-		m.OS, m.Arch = runtime.GOOS, runtime.GOARCH
-	}
-	for _, warning := range []func() (session.Warning, bool){a.health.Warning, a.others.Warning, a.queue.Warning,
-		a.records.Warning} {
-		if w, ok := warning(); ok {
-			m.Warnings = append(m.Warnings, w)
-		}
-	}
-	live, _, err := a.records.Live()
-	for _, s := range live {
-		if s.Status.HoldsResources() {
-			m.UsedCPUs += len(s.Grants.CPUs)
-			m.UsedMemory += s.Grants.Memory
-		}
-	}
-	return m, err
-}
-
-func (a *Agent) Doctor(ctx context.Context) ([]session.Check, error) {
-	disk := func(ctx context.Context) (free, total gpu.Bytes, err error) {
-		m, err := a.Machine(ctx)
-		return m.Load.DiskFree, m.Load.DiskTotal, err
-	}
-	return doctor.Doctor{Config: a.config.Doctor, Dir: a.config.Dir, Engine: a.config.Engine, Devices: a.devices.Source,
-		Disk: disk}.Check(ctx)
-}
-
-func (a *Agent) ListDirectories(ctx context.Context, path string) (session.DirectoryListing, error) {
-	return a.folders.ListDirectories(ctx, path)
-}
-
-func (a *Agent) Devices(context.Context) (session.DeviceBoard, error) {
-	live, err := a.records.LiveSessions()
-	if err != nil {
-		return session.DeviceBoard{}, err
-	}
-	return a.board(live), nil
-}
-
-func (a *Agent) DeviceHistory(_ context.Context, device gpu.UUID, since time.Time) ([]session.DevicePoint, error) {
-	return a.devices.History(device, since)
-}
-
-func (a *Agent) Accounts(_ context.Context, span session.AccountSpan) ([]session.Account, error) {
-	return a.accounts.Read(a.devices.Moment(), span)
-}
-
-func (a *Agent) board(live []session.Session) session.DeviceBoard {
-	giving := a.config.Devices.Giving
-	l := ledger.New(a.devices.Now(), giving, live, a.others.List(), a.config.Clock.Now())
-	return l.Board(a.attached.Now(), giving.Strategy)
 }

@@ -6,8 +6,10 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,29 +20,71 @@ import (
 	"slipway/gpu"
 )
 
-// modelServer is llama.cpp's server in a session, reached through the guest as the apps of a session are.
+// modelServer is a service whose replicas are llama.cpp's server, reached through the router of the agent.
 type modelServer struct {
 	*real
-	client *http.Client
+	name, token string
+	client      *http.Client
 }
 
 const modelPort = 8000
 
-// serveModel launches a session and starts the server in it. The image has no shell.
-func (r *real) serveModel(image string) modelServer {
+// modelSpec is the spec of a replica. The image has no shell.
+func modelSpec(image string, more ...string) session.Spec {
+	return session.Spec{Image: image, Type: session.Inference,
+		Resources: session.Resources{CPU: 1, Memory: gpu.GiB},
+		Access: session.Access{Serving: &session.Serving{Port: modelPort, Command: append([]string{
+			"/app/llama-server", "--model", "/models/tiny.gguf", "--port", strconv.Itoa(modelPort), "--threads", "1",
+			"--metrics"}, more...)}}}
+}
+
+// serveModel deploys a service and makes a token for it.
+func (r *real) serveModel(name, image string, wish session.ServiceWish) modelServer {
 	r.t.Helper()
-	s := r.runs(session.Spec{Name: "model", Image: image, Resources: session.Resources{CPU: 1, Memory: gpu.GiB}})
-	output, err := r.agent.Exec(r.t.Context(), s.ID, session.ExecRequest{Command: []string{"/app/llama-server",
-		"--model", "/models/tiny.gguf", "--port", strconv.Itoa(modelPort), "--threads", "1", "--metrics"}})
-	if err != nil {
+	if _, err := r.agent.DeployService(r.t.Context(), session.DeployRequest{Name: name, Spec: modelSpec(image),
+		ServiceWish: wish}); err != nil {
 		r.t.Fatal(err)
 	}
 	r.t.Cleanup(func() {
-		output.Close()
+		if err := r.agent.RemoveService(context.Background(), name); err != nil {
+			r.t.Error(err)
+		}
 		r.endAll()
 	})
-	go func() { _, _ = io.Copy(io.Discard, output) }() // the server blocks if nobody reads its output
-	return modelServer{r, r.client(s.ID, modelPort)}
+	token, err := r.agent.AddServiceToken(r.t.Context(), name, session.TokenRequest{Name: "test"})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return modelServer{real: r, name: name, token: token.Text, client: &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return r.agent.DialService(ctx) }}}}
+}
+
+// service returns the service as it is now.
+func (m modelServer) service() session.Service {
+	m.t.Helper()
+	list, err := m.agent.ListServices(m.t.Context())
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	i := slices.IndexFunc(list, func(s session.Service) bool { return s.Name == m.name })
+	if i < 0 {
+		m.t.Fatalf("there is no service %s", m.name)
+	}
+	return list[i]
+}
+
+// awaitService waits until the service is as it should be.
+func (m modelServer) awaitService(what string, done func(session.Service) bool) session.Service {
+	m.t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		s := m.service()
+		if done(s) {
+			return s
+		}
+		if time.Now().After(end) {
+			m.t.Fatalf("the service is not %s: %+v", what, s)
+		}
+	}
 }
 
 // request asks the server; a nil body is a GET.
@@ -53,37 +97,19 @@ func (m modelServer) request(ctx context.Context, path string, body any) (*http.
 		}
 		method = http.MethodPost
 	}
-	req, err := http.NewRequestWithContext(ctx, method, "http://model"+path, bytes.NewReader(data))
+	req, err := http.NewRequestWithContext(ctx, method, "http://localhost"+path, bytes.NewReader(data))
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	req.Close = true // the server closes a connection after each streamed answer and does not say so
+	req.Header.Set("Authorization", "Bearer "+m.token)
 	return m.client.Do(req)
-}
-
-func (m modelServer) awaitHealth() {
-	m.t.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
-		status := 0
-		answer, err := m.request(m.t.Context(), "/health", nil)
-		if err == nil {
-			status = answer.StatusCode
-			answer.Body.Close()
-		}
-		if status == http.StatusOK {
-			return
-		}
-		if time.Now().After(end) {
-			m.t.Fatalf("the model is not served: %d, %v", status, err)
-		}
-	}
 }
 
 // metric returns a counter of the server.
 func (m modelServer) metric(name string) int {
 	m.t.Helper()
-	answer, err := m.request(m.t.Context(), "/metrics", nil)
+	answer, err := m.request(m.t.Context(), "/services/"+m.name+"/metrics", nil)
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -119,6 +145,7 @@ type chatChunk struct {
 func (m modelServer) chat(ctx context.Context, tokens int) *http.Response {
 	m.t.Helper()
 	answer, err := m.request(ctx, "/v1/chat/completions", map[string]any{
+		"model":      m.name,
 		"messages":   []map[string]string{{"role": "user", "content": "sing of the sea"}},
 		"max_tokens": tokens, "ignore_eos": true, "temperature": 0, "stream": true,
 		"stream_options": map[string]bool{"include_usage": true},
@@ -175,11 +202,11 @@ func (m modelServer) answered(tokens int) (text string, counted int) {
 	return text, counted
 }
 
-func TestAModelServerInASession(t *testing.T) {
+func TestAServiceAnswers(t *testing.T) {
 	t.Parallel()
 	image := enginetest.RequireModel(t)
-	m := newReal(t, t.TempDir(), asPerson).serveModel(image)
-	m.awaitHealth()
+	m := newReal(t, t.TempDir(), asPerson).serveModel("tiny", image, session.ServiceWish{Replicas: 1})
+	m.awaitService("ready", func(s session.Service) bool { return s.State == session.ServiceReady })
 	const made = "tokens_predicted_total"
 
 	before := m.metric(made)

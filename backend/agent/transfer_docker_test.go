@@ -283,9 +283,19 @@ func bring(t *testing.T, from, to session.ImageTransfers, ref string) session.Im
 // restart ends the agent's process, as far as one process can, and opens it anew.
 func (r *real) restart() {
 	r.t.Helper()
-	host := enginetest.RequireModernDocker(r.t)
+	r.reopenAt(enginetest.RequireModernDocker(r.t))
+}
+
+// reopen is like restart at the usual daemon.
+func (r *real) reopen(change ...func(*Config)) {
+	r.t.Helper()
+	r.reopenAt(enginetest.RequireDocker(r.t), change...)
+}
+
+func (r *real) reopenAt(host string, change ...func(*Config)) {
+	r.t.Helper()
 	r.stop()
-	fresh, err := openReal(r.dir, host)
+	fresh, err := openReal(r.dir, host, change...)
 	if err != nil {
 		r.t.Fatal(err)
 	}

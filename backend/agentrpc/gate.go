@@ -39,6 +39,7 @@ var replies = vet.Tables{
 		reflect.TypeFor[[]session.DevicePoint]():        vet.List(vet.MostRows),
 		reflect.TypeFor[[]session.Account]():            vet.List(vet.MostRows),
 		reflect.TypeFor[[]session.Check]():              vet.List(vet.MostSessions),
+		reflect.TypeFor[[]session.Service]():            vet.List(vet.MostSessions),
 		reflect.TypeFor[[]session.Folder]():             vet.List(vet.MostSessions),
 		reflect.TypeFor[[]session.Image]():              vet.List(vet.MostSessions),
 		reflect.TypeFor[[]session.AuditEntry]():         vet.List(session.MostAudit),

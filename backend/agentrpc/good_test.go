@@ -68,7 +68,8 @@ var candidates = []string{
 	"train", "aaaaaaaaaaaa", string(session.Running), string(session.ResultUndefined), "main1", "/home/work/data",
 	"sha256:" + strings.Repeat("0a", 32), strings.Repeat("0a", 32),
 	"session_create_invalid", "batch", "ok", "admin", "ready", "file", "rw", "general", "pull", "running",
-	string(session.OutcomeSuccess), "ssh-ed25519 AAAA", "hard", "1m", "data/x",
+	string(session.ServiceReady), string(session.ReplicaHealthy), string(session.OutcomeSuccess),
+	"ssh-ed25519 AAAA", "hard", "1m", "data/x",
 }
 
 // good is the JSON of a good reply of a type, with every field set.

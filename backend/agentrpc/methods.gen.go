@@ -332,6 +332,100 @@ func (c *Client) DialPort(ctx context.Context,
 	return methodDialPort.open(ctx, c, dialPortArgs{ID: id, Port: port})
 }
 
+var methodListServices = plain[none, []session.Service]{
+	spec{"services", tunnel.Control, read, short},
+	func(ctx context.Context, a session.Agent, _ none) ([]session.Service, error) {
+		return a.ListServices(ctx)
+	}}
+
+func (c *Client) ListServices(ctx context.Context) ([]session.Service, error) {
+	return methodListServices.call(ctx, c, none{})
+}
+
+var methodDeployService = plain[session.DeployRequest, session.Service]{
+	spec{"service.deploy", tunnel.Control, again, short},
+	func(ctx context.Context, a session.Agent, r session.DeployRequest) (session.Service, error) {
+		return a.DeployService(ctx, r)
+	}}
+
+func (c *Client) DeployService(ctx context.Context, req session.DeployRequest) (session.Service, error) {
+	return methodDeployService.call(ctx, c, req)
+}
+
+type changeServiceArgs struct {
+	Service string `json:"service"`
+	session.ServiceChange
+}
+
+var methodChangeService = plain[changeServiceArgs, session.Service]{
+	spec{"service.change", tunnel.Control, again, short},
+	func(ctx context.Context, a session.Agent, r changeServiceArgs) (session.Service, error) {
+		return a.ChangeService(ctx, r.Service, r.ServiceChange)
+	}}
+
+func (c *Client) ChangeService(ctx context.Context,
+	name string, change session.ServiceChange) (session.Service, error) {
+	return methodChangeService.call(ctx, c, changeServiceArgs{Service: name, ServiceChange: change})
+}
+
+type removeServiceArgs struct {
+	Service string `json:"service"`
+}
+
+var methodRemoveService = plain[removeServiceArgs, none]{
+	spec{"service.remove", tunnel.Control, again, short},
+	func(ctx context.Context, a session.Agent, r removeServiceArgs) (none, error) {
+		return none{}, a.RemoveService(ctx, r.Service)
+	}}
+
+func (c *Client) RemoveService(ctx context.Context, name string) error {
+	_, err := methodRemoveService.call(ctx, c, removeServiceArgs{Service: name})
+	return err
+}
+
+type addServiceTokenArgs struct {
+	Service string `json:"service"`
+	session.TokenRequest
+}
+
+var methodAddServiceToken = plain[addServiceTokenArgs, session.NewToken]{
+	spec{"service.token", tunnel.Control, once, short},
+	func(ctx context.Context, a session.Agent, r addServiceTokenArgs) (session.NewToken, error) {
+		return a.AddServiceToken(ctx, r.Service, r.TokenRequest)
+	}}
+
+func (c *Client) AddServiceToken(ctx context.Context,
+	name string, req session.TokenRequest) (session.NewToken, error) {
+	return methodAddServiceToken.call(ctx, c, addServiceTokenArgs{Service: name, TokenRequest: req})
+}
+
+type revokeServiceTokenArgs struct {
+	Service string `json:"service"`
+	Token   string `json:"token"`
+}
+
+var methodRevokeServiceToken = plain[revokeServiceTokenArgs, none]{
+	spec{"service.revoke", tunnel.Control, again, short},
+	func(ctx context.Context, a session.Agent, r revokeServiceTokenArgs) (none, error) {
+		return none{}, a.RevokeServiceToken(ctx, r.Service, r.Token)
+	}}
+
+func (c *Client) RevokeServiceToken(ctx context.Context,
+	name string, token string) error {
+	_, err := methodRevokeServiceToken.call(ctx, c, revokeServiceTokenArgs{Service: name, Token: token})
+	return err
+}
+
+var methodDialService = duplex[none]{
+	spec{"service.dial", tunnel.Interactive, once, short},
+	func(ctx context.Context, a session.Agent, _ none) (io.ReadWriteCloser, error) {
+		return a.DialService(ctx)
+	}}
+
+func (c *Client) DialService(ctx context.Context) (net.Conn, error) {
+	return methodDialService.open(ctx, c, none{})
+}
+
 var methodListImages = plain[none, []session.Image]{
 	spec{"images", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, _ none) ([]session.Image, error) {
@@ -1055,6 +1149,13 @@ var table = []served{
 	methodStartApp,
 	methodStopApp,
 	methodDialPort,
+	methodListServices,
+	methodDeployService,
+	methodChangeService,
+	methodRemoveService,
+	methodAddServiceToken,
+	methodRevokeServiceToken,
+	methodDialService,
 	methodListImages,
 	methodPullImage,
 	methodCommitSession,

@@ -46,6 +46,12 @@ var typeNames = map[string]string{
 	"gpu.Request":          "Accelerator",
 }
 
+// Service is a service and where clients on this computer reach it.
+type Service struct {
+	session.Service
+	Address string `json:"address"` // base of its OpenAI-compatible API, such as http://127.0.0.1:40001/v1
+}
+
 // LaunchManyRequest launches several sessions of one spec, named spec.name-1, -2 and so on, or at random without a
 // name. With a key it can be sent again safely, like a LaunchRequest.
 type LaunchManyRequest struct {

@@ -98,6 +98,7 @@ type (
 	sessionCommands  struct{ *program } // sessions, the queue, devices and usage
 	terminalCommands struct{ *program } // terminals, commands, SSH and apps
 	dataCommands     struct{ *program } // images, folders and files
+	serviceCommands  struct{ *program } // inference services
 	secretCommands   struct{ *program } // secrets and registry logins
 	planeCommands    struct{ *program } // the control plane
 	agentCommands    struct{ *program } // the agent of this machine and remote agents
@@ -149,6 +150,7 @@ Refer to a session by its ID, a unique prefix of it, or its name.
 	addTo(root, groupSessions, launch.runCommand(), sessions.psCommand(), sessions.showCommand(),
 		sessions.logsCommand(), terminals.attachCommand(), terminals.execCommand(), terminals.sshCommand(),
 		sessions.stopCommand(), sessions.renameCommand(), data.cpCommand(), data.folderCommand(),
+		serviceCommands{p}.serviceCommand(),
 		terminals.appsCommand(), terminals.openCommand(), sessions.historyCommand(), sessions.compareCommand(),
 		data.imageCommand(), data.commitCommand(), data.environmentCommand(), sessions.queueCommand(),
 		sessions.priorityCommand(), sessions.moveCommand(), sessions.resizeCommand(), sessions.remindCommand(),

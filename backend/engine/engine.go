@@ -237,7 +237,7 @@ type GuestConfig struct {
 	Env    []session.EnvVar `json:"env"` // SLIPWAY_*, threads and the person's own
 	// variables that count unless the image or Env sets them
 	Defaults []session.EnvVar `json:"defaults,omitempty"`
-	Command  string           `json:"command"` // startup command of a batch session; "" otherwise
+	Command  string           `json:"command"`          // startup command of a batch session; "" otherwise
 	Server   *Server          `json:"server,omitempty"` // of an inference session; nil: none
 	Ports    []int            `json:"ports"`
 	Cluster  *Cluster         `json:"cluster,omitempty"` // nil: the session has one kernel

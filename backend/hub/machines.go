@@ -128,7 +128,10 @@ func (r *Resources) addDevice(d session.DeviceState, mine gpu.Share) {
 }
 
 // machines describes the agents' machines and their use.
-type machines struct{ *state }
+type machines struct {
+	*state
+	services
+}
 
 func (ms *machines) Machines() []Machine {
 	return locked(ms.shared, func() []Machine { return each(ms.members, (*member).view) })

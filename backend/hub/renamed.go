@@ -52,6 +52,29 @@ func (r *renamed) folders(list []session.Folder, err error) ([]session.Folder, e
 	return list, err
 }
 
+func (r *renamed) ListServices(ctx context.Context) ([]session.Service, error) {
+	list, err := r.Agent.ListServices(ctx)
+	for i := range list {
+		list[i].Agent = r.name()
+	}
+	return list, err
+}
+
+func (r *renamed) DeployService(ctx context.Context, req session.DeployRequest) (session.Service, error) {
+	req.Spec = there(req.Spec)
+	return r.service(r.Agent.DeployService(ctx, req))
+}
+
+func (r *renamed) ChangeService(ctx context.Context,
+	name string, change session.ServiceChange) (session.Service, error) {
+	return r.service(r.Agent.ChangeService(ctx, name, change))
+}
+
+func (r *renamed) service(s session.Service, err error) (session.Service, error) {
+	s.Agent = r.name()
+	return s, err
+}
+
 func (r *renamed) Machine(ctx context.Context) (session.Machine, error) {
 	machine, err := r.Agent.Machine(ctx)
 	machine.Agent = r.name()

@@ -34,6 +34,8 @@ type doors struct {
 	server  *Server
 	shelf   Shelf      // nil: doors are not stored
 	keeping sync.Mutex // orders the writes to shelf
+	// services are doors of whole machines; they stay
+	services serviceDoors
 
 	mu     sync.Mutex // guards what follows; never held while waiting
 	open   map[appHost]*door
@@ -162,6 +164,7 @@ func (d *doors) shut(host appHost) {
 
 // close closes all doors with the server, but keeps them on the shelf.
 func (d *doors) close() {
+	d.services.close()
 	d.keeping.Lock() // waits for a write in progress
 	defer d.keeping.Unlock()
 	d.mu.Lock()
@@ -283,6 +286,7 @@ func (k keptDoor) host() appHost { return appHost{app: k.App, session: k.Session
 // restore opens the stored doors again, each on its own port. Public ones stay closed, and so do those whose port is in
 // use; they are reported until a person opens or dismisses them.
 func (d *doors) restore(ctx context.Context) {
+	d.services.restore()
 	if d.shelf == nil {
 		return
 	}

@@ -104,7 +104,7 @@ func TestEveryFieldOfALaunchIsThereWhenItIsAskedForAgain(t *testing.T) {
 	all, admin := everything(), everything()
 	admin.Admin, admin.Mounts, admin.Cluster, admin.MPS = true, nil, 1, false // it cannot have these
 	missing := unset(reflect.ValueOf(all), "Spec")
-	if !slices.Equal(missing, []string{"Spec.Access.Admin"}) {
+	if !slices.Equal(missing, []string{"Spec.Access.Admin", "Spec.Access.Serving"}) {
 		t.Fatalf("the test sets no %v: it says nothing of them", missing)
 	}
 	t.Run("of an ordinary session", func(t *testing.T) { comesBack(t, all) })

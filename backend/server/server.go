@@ -78,7 +78,9 @@ func New(config Config) *Server {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.apps = newGateway(s)
-	s.doors = &doors{server: s, shelf: config.Shelf, open: map[appHost]*door{}, lost: map[appHost]keptDoor{}}
+	s.doors = &doors{server: s, shelf: config.Shelf, open: map[appHost]*door{}, lost: map[appHost]keptDoor{},
+		services: serviceDoors{hub: s.hub, log: s.log, shelf: config.Shelf, open: map[string]net.Listener{},
+			ended: make(chan struct{})}}
 	s.sockets.fail = s.fail
 	for _, part := range s.routes(config) {
 		part.mount(&mounts{server: s})

@@ -223,8 +223,12 @@ func TestEveryRouteAnswersInItsOwnTerms(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if _, err := w.agent.DeployService(t.Context(), session.DeployRequest{Name: one.Name}); err != nil {
+				t.Fatal(err)
+			}
 			path := strings.NewReplacer("{folder}", string(folder.ID), "{id}", "aaaaaaaaaaaa", "{agent}", "local",
-				"{terminal}", "t1", "{app}", "notebook", "{device}", "GPU-0").Replace(one.Path())
+				"{terminal}", "t1", "{app}", "notebook", "{device}", "GPU-0",
+				"{service}", one.Name, "{token}", "t1").Replace(one.Path())
 			response, body := do(t, http.DefaultClient, w.request(t, one.Method(), path, body))
 			if response.StatusCode == http.StatusNotFound && !strings.HasPrefix(one.Name, "recent-") &&
 				!strings.HasPrefix(one.Name, "preset-") && one.Name != "secret-delete" &&

@@ -19,7 +19,7 @@ func Plan(s Snapshot, now time.Time) Decision {
 		p.replace()
 		p.forgive()
 		p.wake()
-		p.retarget()
+		scaler{p}.retarget()
 		p.doze()
 		plans = append(plans, p)
 	}
@@ -202,9 +202,10 @@ func (p *plan) outcome() Outcome {
 	if len(p.record.Members) == 0 {
 		p.record.Members = nil
 	}
-	state := p.state()
+	says := teller{p}
+	state := says.state()
 	return Outcome{Record: p.record, Changed: !reflect.DeepEqual(p.record, p.service.Record), State: state,
-		Reason: p.reason(state)}
+		Reason: says.reason(state)}
 }
 
 // leastWanted orders members by who leaves first: the newest that is not healthy, then who has the least under way.

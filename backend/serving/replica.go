@@ -1,7 +1,6 @@
 package serving
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
@@ -29,13 +28,13 @@ type Replica struct {
 	Revision    int
 	Attempt     int
 	Phase       Phase
-	Since       time.Time // of the phase
-	Running     time.Time // when its session became RUNNING; zero: not yet
-	Queued      bool      // its session waits in the queue and has no grants
-	Terminating bool      // its session is TERMINATING
-	Outstanding int       // requests under way
-	Memory      gpu.Bytes // device memory that it is granted
-	Health      Health    // of its revision
+	Since       time.Time      // of the phase
+	Running     time.Time      // when its session became RUNNING; zero: not yet
+	Queued      bool           // its session waits in the queue and has no grants
+	Terminating bool           // its session is TERMINATING
+	Outstanding int            // requests under way
+	Memory      gpu.Bytes      // device memory that it is granted
+	Health      session.Health // of its revision
 	Checks      Checks
 	End         *End     // if it ended
 	Log         []string // the last lines, if it ended or fails
@@ -52,36 +51,6 @@ type End struct {
 func (e *End) asked() bool {
 	return e != nil && (e.Reason == session.ReasonUser || e.Reason == session.ReasonForced ||
 		e.Reason == session.ReasonPendingTimeout)
-}
-
-// Health is how replicas of a revision are checked, with the names and defaults of Backend.AI's model definition. Zero
-// is the default.
-type Health struct {
-	Path               string           `json:"path,omitempty"` // empty: a connection is enough
-	Interval           session.Duration `json:"interval,omitempty"`
-	MaxRetries         int              `json:"maxRetries,omitempty"`
-	MaxWaitTime        session.Duration `json:"maxWaitTime,omitempty"` // for the answer to a check
-	ExpectedStatusCode int              `json:"expectedStatusCode,omitempty"`
-	InitialDelay       session.Duration `json:"initialDelay,omitempty"` // for the first pass, from RUNNING
-}
-
-// OrDefaults returns h with defaults for what is zero: a check every 10 s, 10 retries, 15 s for an answer, status 200,
-// and 60 s until the first pass.
-func (h Health) OrDefaults() Health {
-	return Health{
-		Path:               h.Path,
-		Interval:           cmp.Or(h.Interval, session.Duration(10*time.Second)),
-		MaxRetries:         cmp.Or(h.MaxRetries, 10),
-		MaxWaitTime:        cmp.Or(h.MaxWaitTime, session.Duration(15*time.Second)),
-		ExpectedStatusCode: cmp.Or(h.ExpectedStatusCode, 200),
-		InitialDelay:       cmp.Or(h.InitialDelay, session.Duration(time.Minute)),
-	}
-}
-
-// patience is how long checks may fail until a replica is out, and again until it is replaced.
-func (h Health) patience() time.Duration {
-	h = h.OrDefaults()
-	return time.Duration(h.MaxRetries) * time.Duration(h.Interval)
 }
 
 // Checks are what is known of a replica's health.
@@ -109,7 +78,7 @@ func (r Replica) NextCheck() time.Time {
 	case Warming, Unhealthy:
 		return r.Checks.Asked.Add(warmEvery)
 	case Healthy:
-		return r.Checks.Asked.Add(time.Duration(r.Health.OrDefaults().Interval))
+		return r.Checks.Asked.Add(time.Duration(r.Health.WithDefaults().Interval))
 	}
 	return time.Time{}
 }
@@ -129,7 +98,7 @@ func (r Replica) Judge(p Probe, now time.Time) Replica {
 	// Whoever moves bytes lives, however late or wrong its answer to the check.
 	moved := r.Checks.Moved.After(r.Checks.Asked)
 	r.Checks.Asked = p.Asked
-	if !p.Refused && (p.Status == r.Health.OrDefaults().ExpectedStatusCode || moved) {
+	if !p.Refused && (p.Status == r.Health.WithDefaults().ExpectedStatusCode || moved) {
 		r.Checks.Passed, r.Checks.Failed, r.Checks.Failing = now, 0, time.Time{}
 		return r.enter(Healthy, now)
 	}
@@ -145,7 +114,7 @@ func (r Replica) Judge(p Probe, now time.Time) Replica {
 // silent reports whether enough checks failed in a row, or failed for as long as that many take: a check that gets no
 // answer may last longer than the interval.
 func (r Replica) silent(now time.Time) bool {
-	h := r.Health.OrDefaults()
+	h := r.Health.WithDefaults()
 	return r.Checks.Failed >= h.MaxRetries ||
 		now.Sub(r.Checks.Failing) >= time.Duration(h.MaxRetries-1)*time.Duration(h.Interval)
 }
@@ -159,15 +128,15 @@ func (r Replica) enter(phase Phase, now time.Time) Replica {
 
 // overdue explains why a replica must be replaced, empty if it need not.
 func (r Replica) overdue(now time.Time) string {
-	delay, since := time.Duration(r.Health.OrDefaults().InitialDelay), r.Running
+	delay, since := time.Duration(r.Health.WithDefaults().InitialDelay), r.Running
 	if since.Before(r.Since) {
 		since = r.Since // first seen later than it ran, as after a restart of the caller
 	}
 	switch {
 	case r.Phase == Warming && now.Sub(since) >= delay:
 		return fmt.Sprintf("It did not become healthy in %s.", span(delay))
-	case r.Phase == Unhealthy && now.Sub(r.Since) >= r.Health.patience():
-		return fmt.Sprintf("It was unhealthy for %s.", span(r.Health.patience()))
+	case r.Phase == Unhealthy && now.Sub(r.Since) >= r.Health.Patience():
+		return fmt.Sprintf("It was unhealthy for %s.", span(r.Health.Patience()))
 	}
 	return ""
 }

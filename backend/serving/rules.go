@@ -9,14 +9,11 @@ import (
 	"slipway/backend/session"
 )
 
-// Source is where the value of a rule comes from.
-type Source string
-
-// The sources, with their metrics.
+// The sources of the values of rules, with their metrics.
 const (
-	FromRouter    Source = "router"    // [MetricWaiting], [MetricOutstanding] and [MetricRPS]
-	FromFramework Source = "framework" // a metric of [Traffic].Framework, by its name there
-	FromDevice    Source = "device"    // [MetricUse]
+	FromRouter    = "router"    // [MetricWaiting], [MetricOutstanding] and [MetricRPS]
+	FromFramework = "framework" // a metric of [Traffic].Framework, by its name there
+	FromDevice    = "device"    // [MetricUse]
 )
 
 // The metrics that have fixed names.
@@ -27,33 +24,19 @@ const (
 	MetricUse         = "use"         // percent of the devices
 )
 
-// Rule changes the number of replicas by a metric, with the fields of Backend.AI's autoscaling rules. Of several rules
-// the first that matches decides.
-type Rule struct {
-	Source      Source           `json:"metricSource"`
-	Metric      string           `json:"metricName"`
-	ScaleUp     *float64         `json:"scaleUpThreshold,omitempty"`   // up when the value is above; nil: never
-	ScaleDown   *float64         `json:"scaleDownThreshold,omitempty"` // down when the value stays below; nil: never
-	StepSize    int              `json:"stepSize,omitempty"`           // upwards; 0: 1. Downwards it is always 1.
-	Window      session.Duration `json:"window,omitempty"`             // that the value stays below; 0: 1 min
-	Cooldown    session.Duration `json:"cooldown,omitempty"`           // after a change; 0: 5 min
-	MinReplicas int              `json:"minReplicas,omitempty"`        // 0: 1
-	MaxReplicas int              `json:"maxReplicas,omitempty"`        // 0: no limit
-}
-
-func (r Rule) window() time.Duration {
+func window(r session.ScalingRule) time.Duration {
 	return time.Duration(cmp.Or(r.Window, session.Duration(time.Minute)))
 }
-func (r Rule) cooldown() time.Duration {
+func cooldown(r session.ScalingRule) time.Duration {
 	return time.Duration(cmp.Or(r.Cooldown, session.Duration(5*time.Minute)))
 }
 
 // least is the number of replicas that the rule keeps.
-func (r Rule) least() int { return max(1, r.MinReplicas) }
+func least(r session.ScalingRule) int { return max(1, r.MinReplicas) }
 
-// key identifies the rule as long as its meaning is the same.
-func (r Rule) key() string {
-	key := string(r.Source) + "/" + r.Metric
+// keyOf identifies the rule as long as its meaning is the same.
+func keyOf(r session.ScalingRule) string {
+	key := r.Source + "/" + r.Metric
 	if r.ScaleDown != nil {
 		key += " < " + strconv.FormatFloat(*r.ScaleDown, 'g', -1, 64)
 	}
@@ -69,8 +52,11 @@ type Traffic struct {
 	Framework map[string]float64 // sums over the replicas, by metric; absent if the value of one replica is missing
 }
 
+// scaler decides how many replicas a plan wants.
+type scaler struct{ *plan }
+
 // value is that of the metric of a rule. It is missing if the router cannot know it or there is nothing to divide by.
-func (p *plan) value(r Rule) (value float64, known bool) {
+func (p scaler) value(r session.ScalingRule) (value float64, known bool) {
 	healthy, outstanding := 0, 0
 	for _, r := range p.service.Replicas {
 		if r.Phase == Healthy {
@@ -98,7 +84,7 @@ func (p *plan) value(r Rule) (value float64, known bool) {
 }
 
 // retarget sets how many replicas are wanted: what a person set since, else what the rules say.
-func (p *plan) retarget() {
+func (p scaler) retarget() {
 	scaling, set := &p.record.Scaling, max(1, p.service.Settings.Replicas)
 	if scaling.Set != set && scaling.Set > 0 {
 		p.record.Failures = Failures{} // a person changed something
@@ -112,7 +98,7 @@ func (p *plan) retarget() {
 }
 
 // scaleByRules follows the first rule that matches.
-func (p *plan) scaleByRules() {
+func (p scaler) scaleByRules() {
 	scaling := &p.record.Scaling
 	missing := p.watchLow()
 	// While a replica starts, another one could not help sooner.
@@ -129,8 +115,8 @@ func (p *plan) scaleByRules() {
 			if rule.MaxReplicas > 0 {
 				target = max(min(target, rule.MaxReplicas), scaling.Target) // a person may have set more
 			}
-		case !missing && p.lowSince(rule, rule.window()+rule.cooldown()):
-			target = min(max(target-1, rule.least()), target)
+		case !missing && p.lowSince(rule, window(rule)+cooldown(rule)):
+			target = min(max(target-1, least(rule)), target)
 		}
 		if target == scaling.Target {
 			continue
@@ -143,14 +129,14 @@ func (p *plan) scaleByRules() {
 	}
 }
 
-func (p *plan) coolsDown(rule Rule) bool {
+func (p scaler) coolsDown(rule session.ScalingRule) bool {
 	at := p.record.Scaling.At
-	return !at.IsZero() && p.now.Before(at.Add(rule.cooldown()))
+	return !at.IsZero() && p.now.Before(at.Add(cooldown(rule)))
 }
 
 // watchLow notes which rules have been below their thresholds since when, and reports whether the value of a rule is
 // missing.
-func (p *plan) watchLow() (missing bool) {
+func (p scaler) watchLow() (missing bool) {
 	scaling := &p.record.Scaling
 	var low []Low
 	for _, rule := range p.service.Rules {
@@ -159,7 +145,7 @@ func (p *plan) watchLow() (missing bool) {
 		if !known || rule.ScaleDown == nil || value >= *rule.ScaleDown {
 			continue
 		}
-		one := Low{Rule: rule.key(), Since: p.now}
+		one := Low{Rule: keyOf(rule), Since: p.now}
 		at := slices.IndexFunc(scaling.Low, func(l Low) bool { return l.Rule == one.Rule })
 		if at >= 0 {
 			one = scaling.Low[at]
@@ -170,8 +156,8 @@ func (p *plan) watchLow() (missing bool) {
 	return missing
 }
 
-func (p *plan) lowSince(rule Rule, long time.Duration) bool {
+func (p scaler) lowSince(rule session.ScalingRule, long time.Duration) bool {
 	return slices.ContainsFunc(p.record.Scaling.Low, func(l Low) bool {
-		return l.Rule == rule.key() && p.now.Sub(l.Since) >= long
+		return l.Rule == keyOf(rule) && p.now.Sub(l.Since) >= long
 	})
 }

@@ -2,17 +2,19 @@ package serving
 
 import (
 	"testing"
+
+	"slipway/backend/session"
 )
 
-func ruled(rule Rule, outstanding int) Service {
+func ruled(rule session.ScalingRule, outstanding int) Service {
 	s := serve(Healthy)
-	s.Rules = []Rule{rule}
+	s.Rules = []session.ScalingRule{rule}
 	s.Replicas[0].Outstanding = outstanding
 	return s
 }
 
-var byOutstanding = Rule{Source: FromRouter, Metric: MetricOutstanding, ScaleUp: new(4.0), ScaleDown: new(1.0),
-	MinReplicas: 1, MaxReplicas: 3, Window: sec(30), Cooldown: sec(10)}
+var byOutstanding = session.ScalingRule{Source: FromRouter, Metric: MetricOutstanding, ScaleUp: new(4.0),
+	ScaleDown: new(1.0), MinReplicas: 1, MaxReplicas: 3, Window: sec(30), Cooldown: sec(10)}
 
 func TestARuleScalesUpAtOnceAndDownAfterAWhile(t *testing.T) {
 	s := ruled(byOutstanding, 4)
@@ -41,8 +43,8 @@ func TestARuleScalesUpAtOnceAndDownAfterAWhile(t *testing.T) {
 }
 
 func TestRules(t *testing.T) {
-	waiting := Rule{Source: FromFramework, Metric: "vllm:num_requests_waiting", ScaleUp: new(10.0), StepSize: 2,
-		ScaleDown: new(1.0), Window: sec(1), Cooldown: sec(1)}
+	waiting := session.ScalingRule{Source: FromFramework, Metric: "vllm:num_requests_waiting", ScaleUp: new(10.0),
+		StepSize: 2, ScaleDown: new(1.0), Window: sec(1), Cooldown: sec(1)}
 	t.Run("wait after a change", func(t *testing.T) {
 		s := ruled(byOutstanding, 9)
 		s.Scaling = Scaling{Set: 1, Target: 1, At: at(0)}
@@ -51,7 +53,7 @@ func TestRules(t *testing.T) {
 	})
 	t.Run("change nothing without a value", func(t *testing.T) {
 		s := ruled(waiting, 0)
-		s.Scaling = Scaling{Set: 1, Target: 2, Low: []Low{{waiting.key(), at(0)}}}
+		s.Scaling = Scaling{Set: 1, Target: 2, Low: []Low{{keyOf(waiting), at(0)}}}
 		s.add(1, Healthy, noon)
 		s.expect(t, at(100), Ready, "", "2 of 2")
 		s.Traffic.Framework = map[string]float64{waiting.Metric: 0}
@@ -61,7 +63,7 @@ func TestRules(t *testing.T) {
 	t.Run("do not scale down while the value of any is missing", func(t *testing.T) {
 		s := ruled(byOutstanding, 0)
 		s.Rules = append(s.Rules, waiting)
-		s.Scaling = Scaling{Set: 1, Target: 2, Low: []Low{{byOutstanding.key(), at(0)}}}
+		s.Scaling = Scaling{Set: 1, Target: 2, Low: []Low{{keyOf(byOutstanding), at(0)}}}
 		s.add(1, Healthy, noon)
 		s.expect(t, at(100), Ready, "", "2 of 2")
 	})
@@ -73,17 +75,17 @@ func TestRules(t *testing.T) {
 		s.expect(t, at(2), Degraded, "launch 2 of 1, launch 3 of 1", "")
 	})
 	t.Run("are followed in their order", func(t *testing.T) {
-		s := ruled(Rule{Source: FromDevice, Metric: MetricUse, ScaleDown: new(50.0), Window: sec(1),
+		s := ruled(session.ScalingRule{Source: FromDevice, Metric: MetricUse, ScaleDown: new(50.0), Window: sec(1),
 			Cooldown: sec(1)}, 9)
 		s.Traffic.Use = new(10.0)
 		s.Rules = append(s.Rules, byOutstanding)
-		s.Scaling = Scaling{Set: 1, Target: 2, Low: []Low{{s.Rules[0].key(), at(0)}}}
+		s.Scaling = Scaling{Set: 1, Target: 2, Low: []Low{{keyOf(s.Rules[0]), at(0)}}}
 		s.add(1, Healthy, noon).Outstanding = 9
 		s.expect(t, at(2), Ready, "drain 2", "")
 	})
 	t.Run("by requests in a second, and by requests that wait", func(t *testing.T) {
-		s := ruled(Rule{Source: FromRouter, Metric: MetricRPS, ScaleUp: new(5.0)}, 0)
-		s.Rules = append(s.Rules, Rule{Source: FromRouter, Metric: MetricWaiting, ScaleUp: new(0.0)})
+		s := ruled(session.ScalingRule{Source: FromRouter, Metric: MetricRPS, ScaleUp: new(5.0)}, 0)
+		s.Rules = append(s.Rules, session.ScalingRule{Source: FromRouter, Metric: MetricWaiting, ScaleUp: new(0.0)})
 		s.expect(t, at(1), Ready, "", "")
 		s.Traffic.RPS = new(6.0)
 		s.expect(t, at(2), Degraded, "launch 2 of 1", "")

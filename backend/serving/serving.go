@@ -29,10 +29,11 @@ type Service struct {
 
 // Settings are what a person may change without a new revision. Replicas stay when they change.
 type Settings struct {
-	Replicas int              `json:"replicas"`        // at least 1
-	Grace    session.Duration `json:"grace,omitempty"` // for requests under way on a drained replica; 0: [DefaultGrace]
-	Rules    []Rule           `json:"rules,omitempty"`
-	Sleep    Sleep            `json:"sleep,omitzero"`
+	Replicas int `json:"replicas"` // at least 1
+	// for requests under way on a drained replica; 0: [DefaultGrace]
+	Grace session.Duration      `json:"grace,omitempty"`
+	Rules []session.ScalingRule `json:"rules,omitempty"`
+	Sleep Sleep                 `json:"sleep,omitzero"`
 }
 
 // DefaultGrace is how long a drained replica may finish its requests.

@@ -33,8 +33,8 @@ func (p *plan) wake() {
 	if len(p.service.Rules) == 0 {
 		return
 	}
-	least := slices.MinFunc(p.service.Rules, func(a, b Rule) int { return a.least() - b.least() })
-	p.record.Scaling = Scaling{Set: p.record.Scaling.Set, Target: least.least()}
+	lowest := slices.MinFunc(p.service.Rules, func(a, b session.ScalingRule) int { return least(a) - least(b) })
+	p.record.Scaling = Scaling{Set: p.record.Scaling.Set, Target: least(lowest)}
 }
 
 // doze puts a service to sleep that had no request for long enough.

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"slipway/gpu"
+
+	"slipway/backend/session"
 )
 
 func sleepy(phases ...Phase) Service {
@@ -60,7 +62,7 @@ func TestWithRulesAServiceWakesToTheFewest(t *testing.T) {
 	for least, want := range map[int]string{0: "launch 1 of 1", 2: "launch 1 of 1, launch 2 of 1"} {
 		s := sleepy()
 		s.Settings.Replicas, s.Scaling = 4, Scaling{Set: 4, Target: 4}
-		s.Rules, s.Sleeping.Asleep, s.Traffic.Waiting = []Rule{byOutstanding}, true, 1
+		s.Rules, s.Sleeping.Asleep, s.Traffic.Waiting = []session.ScalingRule{byOutstanding}, true, 1
 		s.Rules[0].MinReplicas = least
 		s.expect(t, at(1), Deploying, want, "")
 	}

@@ -25,7 +25,10 @@ const (
 // Answers reports whether a service in this state answers requests.
 func (s State) Answers() bool { return s == Ready || s == Degraded || s == Updating }
 
-func (p *plan) state() State {
+// teller says in words what a plan has decided.
+type teller struct{ *plan }
+
+func (p teller) state() State {
 	healthy := p.healthy()
 	switch {
 	case p.record.Stopping && len(p.record.Members) > 0:
@@ -49,7 +52,7 @@ func (p *plan) state() State {
 }
 
 // reason explains a state in sentences.
-func (p *plan) reason(state State) string {
+func (p teller) reason(state State) string {
 	var said []string
 	say := func(format string, values ...any) { said = append(said, fmt.Sprintf(format, values...)) }
 	switch state {
@@ -75,7 +78,7 @@ func (p *plan) reason(state State) string {
 	return strings.Join(said, " ")
 }
 
-func (p *plan) whyAsleep() string {
+func (p teller) whyAsleep() string {
 	why := fmt.Sprintf("No request for %s.", span(time.Duration(p.service.Sleep.After)))
 	if s := p.record.Sleeping; s.For != "" {
 		why = fmt.Sprintf("Its devices were needed by %s.", s.Name)
@@ -85,7 +88,7 @@ func (p *plan) whyAsleep() string {
 
 type sayer func(format string, values ...any)
 
-func (p *plan) sayUnderWay(say sayer) {
+func (p teller) sayUnderWay(say sayer) {
 	sum := 0
 	for _, r := range p.service.Replicas {
 		if r.Phase != Ended {
@@ -98,7 +101,7 @@ func (p *plan) sayUnderWay(say sayer) {
 }
 
 // sayUpdate says how far an update or a roll-back is, and what it needs.
-func (p *plan) sayUpdate(say sayer) {
+func (p teller) sayUpdate(say sayer) {
 	fresh, old := p.revisions()
 	if !p.updates() {
 		return
@@ -126,7 +129,7 @@ func (p *plan) sayUpdate(say sayer) {
 }
 
 // sayProgress says what the replicas do that are not healthy.
-func (p *plan) sayProgress(say sayer) {
+func (p teller) sayProgress(say sayer) {
 	var launching, queued, starting, warming, unhealthy int
 	for _, m := range p.staying() {
 		r := p.replicas[m.Attempt]
@@ -163,7 +166,7 @@ func (p *plan) sayProgress(say sayer) {
 	}
 }
 
-func (p *plan) sayFailures(say sayer) {
+func (p teller) sayFailures(say sayer) {
 	f := p.failures()
 	if f.Count == 0 {
 		return
@@ -174,7 +177,7 @@ func (p *plan) sayFailures(say sayer) {
 	}
 }
 
-func (p *plan) sayRejected(say sayer) {
+func (p teller) sayRejected(say sayer) {
 	if r := p.record.Rejected; r != nil {
 		say("Revision %d was rolled back: %s", r.Revision, r.Reason)
 	}

@@ -66,7 +66,7 @@ func (w *world) errorf(format string, values ...any) {
 	w.wrong = append(w.wrong, w.now.Sub(noon).String()+": "+fmt.Sprintf(format, values...))
 }
 
-var quickHealth = Health{Interval: sec(2), MaxRetries: 3, MaxWaitTime: sec(1), InitialDelay: sec(8)}
+var quickHealth = session.Health{Interval: sec(2), MaxRetries: 3, MaxWaitTime: sec(1), InitialDelay: sec(8)}
 
 func newWorld(seed uint64, services int, memory gpu.Bytes) *world {
 	w := &world{r: rand.New(rand.NewPCG(seed, 7)), now: noon, free: memory, memory: map[session.ID]*Replica{},
@@ -316,7 +316,7 @@ func (w *world) carry(d Decision) {
 
 func (w *world) terminate(b *box) {
 	r := w.memory[b.id]
-	silent := !b.out.IsZero() && w.now.Sub(b.out) >= r.Health.patience()
+	silent := !b.out.IsZero() && w.now.Sub(b.out) >= r.Health.Patience()
 	if len(b.requests) > 0 && w.now.Sub(b.drained) < time.Duration(b.of.settings.Grace) && !silent {
 		w.errorf("%s is terminated with %d requests under way, drained for %s", b.id, len(b.requests),
 			w.now.Sub(b.drained))

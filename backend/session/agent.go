@@ -17,16 +17,22 @@ type Agent struct {
 	Terminals
 	SSH
 	Apps
+	Services
 	Images
 	ImageTransfers
 	Accelerators
 	Queue
 	Host
+	Data
+	Admin Admin // calls of admins; nil: not available
+}
+
+// Data is what reads and writes files and folders.
+type Data struct {
 	Files
 	Uploads
 	Folders
 	FolderTrash
-	Admin Admin // calls of admins; nil: not available
 }
 
 // AgentOf returns the agent whose parts are all a, and admin, which may be nil. Only what represents a whole agent has
@@ -37,6 +43,7 @@ func AgentOf(a interface {
 	Terminals
 	SSH
 	Apps
+	Services
 	Images
 	ImageTransfers
 	Accelerators
@@ -47,7 +54,7 @@ func AgentOf(a interface {
 	Folders
 	FolderTrash
 }, admin Admin) Agent {
-	return Agent{a, a, a, a, a, a, a, a, a, a, a, a, a, a, admin}
+	return Agent{a, a, a, a, a, a, a, a, a, a, a, Data{a, a, a, a}, admin}
 }
 
 // Sessions creates, shows, changes and ends sessions.

@@ -83,10 +83,11 @@ const (
 	CodeFileInvalid   Code = "file_use_invalid"
 	CodeFileNotFound  Code = "file_use_not-found"
 
-	CodeFolderNotFound Code = "folder_read_not-found"
-	CodeFolderExists   Code = "folder_create_already-exists"
-	CodeFolderConflict Code = "folder_update_conflict"
-	CodeFolderChanged  Code = "folder_open_changed"
+	CodeFolderNotFound  Code = "folder_read_not-found"
+	CodeServiceNotFound Code = "service_read_not-found"
+	CodeFolderExists    Code = "folder_create_already-exists"
+	CodeFolderConflict  Code = "folder_update_conflict"
+	CodeFolderChanged   Code = "folder_open_changed"
 
 	CodeGuestInvalid  Code = "guest_call_invalid"
 	CodeGuestInternal Code = "guest_call_internal-error"

@@ -40,8 +40,9 @@ func nameOtherThan(pattern, say string) NamePart {
 
 // Patterns of names: the characters of most, and what a session's own files in its home are called.
 const (
-	usualName = `^[A-Za-z0-9_.-]+$`
-	ownInHome = `^(\.ssh|\.jupyter|\.terminfo|\.tmux\.conf|\.[a-z0-9]+(rc|_profile)|\.slipway.*)$`
+	usualName   = `^[A-Za-z0-9_.-]+$`
+	lettersName = `^[A-Za-z0-9_-]+$`
+	ownInHome   = `^(\.ssh|\.jupyter|\.terminfo|\.tmux\.conf|\.[a-z0-9]+(rc|_profile)|\.slipway.*)$`
 )
 
 var ownInHomeRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(ownInHome) })
@@ -59,7 +60,13 @@ var (
 		nameOtherThan(`^\.+$`, "nameDots"),
 		nameOtherThan(ownInHome, "nameReserved"),
 	}}
-	CommitNames = NameRule{Min: 4, Max: 32, Parts: []NamePart{namePart(`^[A-Za-z0-9_-]+$`, "nameLetters")}}
+	// A service has the names of Backend.AI's; its sessions have a number behind it.
+	ServiceNames = NameRule{Min: 4, Max: 24, Parts: []NamePart{
+		namePart(`^[A-Za-z0-9_]`, "nameStart"),
+		namePart(`[A-Za-z0-9_]$`, "nameEnd"),
+		namePart(lettersName, "nameLetters"),
+	}}
+	CommitNames = NameRule{Min: 4, Max: 32, Parts: []NamePart{namePart(lettersName, "nameLetters")}}
 )
 
 func (p NamePart) allows(name string) bool { return p.compiled().MatchString(name) != p.Not }

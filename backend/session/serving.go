@@ -20,12 +20,12 @@ type Serving struct {
 
 // Health is how a server is asked whether it answers. Zero fields have the defaults of [Health.WithDefaults].
 type Health struct {
-	Path         string   `json:"path,omitempty"`         // asked with GET
-	Interval     Duration `json:"interval,omitempty"`     // between two questions to a healthy server
-	Wait         Duration `json:"maxWaitTime,omitempty"`  // for one answer
-	Retries      int      `json:"maxRetries,omitempty"`   // failures in a row after which it is out of use
-	Status       int      `json:"status,omitempty"`       // HTTP status of a healthy server
-	InitialDelay Duration `json:"initialDelay,omitempty"` // from the start of its container to its first healthy answer
+	Path               string   `json:"path,omitempty"`               // asked with GET
+	Interval           Duration `json:"interval,omitempty"`           // between two questions to a healthy server
+	MaxRetries         int      `json:"maxRetries,omitempty"`         // failures in a row after which it is out of use
+	MaxWaitTime        Duration `json:"maxWaitTime,omitempty"`        // for one answer
+	ExpectedStatusCode int      `json:"expectedStatusCode,omitempty"` // HTTP status of a healthy server
+	InitialDelay       Duration `json:"initialDelay,omitempty"`       // from its start to its first healthy answer
 }
 
 // WithDefaults fills in zero fields as Backend.AI's model-definition.yaml does.
@@ -36,18 +36,24 @@ func (h Health) WithDefaults() Health {
 	for _, field := range []struct {
 		value *Duration
 		zero  time.Duration
-	}{{&h.Interval, 10 * time.Second}, {&h.Wait, 15 * time.Second}, {&h.InitialDelay, time.Minute}} {
+	}{{&h.Interval, 10 * time.Second}, {&h.MaxWaitTime, 15 * time.Second}, {&h.InitialDelay, time.Minute}} {
 		if *field.value == 0 {
 			*field.value = Duration(field.zero)
 		}
 	}
-	if h.Retries == 0 {
-		h.Retries = 10
+	if h.MaxRetries == 0 {
+		h.MaxRetries = 10
 	}
-	if h.Status == 0 {
-		h.Status = 200
+	if h.ExpectedStatusCode == 0 {
+		h.ExpectedStatusCode = 200
 	}
 	return h
+}
+
+// Patience is how long checks may fail until a replica is out of use, and again until it is replaced.
+func (h Health) Patience() time.Duration {
+	h = h.WithDefaults()
+	return time.Duration(h.MaxRetries) * time.Duration(h.Interval)
 }
 
 // Bounds of a [Serving].
@@ -114,12 +120,13 @@ func (h Health) validate(f *findings) {
 	for _, time := range []struct {
 		field string
 		value Duration
-	}{{"interval", h.Interval}, {"maxWaitTime", h.Wait}, {"initialDelay", h.InitialDelay}} {
+	}{{"interval", h.Interval}, {"maxWaitTime", h.MaxWaitTime}, {"initialDelay", h.InitialDelay}} {
 		f.refuse(time.value != 0 && !plausible(time.value, Duration(1)), "serving.health."+time.field, KindRange,
 			"A time of the health check is not between 1 ns and 520 w.", "Write for example 10s, or leave it empty.")
 	}
-	f.refuse(h.Retries < 0 || h.Retries > maxHealth, "serving.health.maxRetries", KindRange,
-		fmt.Sprintf("%d is not a number of health checks.", h.Retries), "Leave it empty for 10.")
-	f.refuse(h.Status != 0 && (h.Status < 100 || h.Status > 599), "serving.health.status", KindRange,
-		fmt.Sprintf("%d is not an HTTP status.", h.Status), "Leave it empty for 200.")
+	f.refuse(h.MaxRetries < 0 || h.MaxRetries > maxHealth, "serving.health.maxRetries", KindRange,
+		fmt.Sprintf("%d is not a number of health checks.", h.MaxRetries), "Leave it empty for 10.")
+	status := h.ExpectedStatusCode
+	f.refuse(status != 0 && (status < 100 || status > 599), "serving.health.expectedStatusCode", KindRange,
+		fmt.Sprintf("%d is not an HTTP status.", status), "Leave it empty for 200.")
 }

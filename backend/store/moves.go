@@ -88,11 +88,14 @@ func (t *Tx) forgetMoves(before time.Time) error {
 	return nil
 }
 
-// addLateBuckets makes the buckets that a file of the current schema lacks where an older version never needed them.
+// lateBuckets are those that a file of the current schema lacks where an older version never needed them.
+var lateBuckets = [][]byte{bucketFolders, bucketMoved, bucketServices}
+
 func addLateBuckets(tx *bolt.Tx) error {
-	_, err := tx.CreateBucketIfNotExists(bucketFolders)
-	if err == nil {
-		_, err = tx.CreateBucketIfNotExists(bucketMoved)
+	for _, bucket := range lateBuckets {
+		if _, err := tx.CreateBucketIfNotExists(bucket); err != nil {
+			return err
+		}
 	}
-	return err
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -130,8 +131,8 @@ func prepare(db *bolt.DB, migrations []migration) error {
 	current := uint64(len(migrations) + 1)
 	done, err := view(db, func(t *Tx) (bool, error) {
 		meta := t.tx.Bucket(bucketMeta)
-		return meta != nil && number(meta.Get(metaSchema)) == current && t.tx.Bucket(bucketFolders) != nil &&
-			t.tx.Bucket(bucketMoved) != nil, nil
+		return meta != nil && number(meta.Get(metaSchema)) == current && !slices.ContainsFunc(lateBuckets,
+			func(name []byte) bool { return t.tx.Bucket(name) == nil }), nil
 	})
 	if done || err != nil {
 		return err

@@ -59,7 +59,7 @@ var (
 	bucketKeys     = []byte("keys")     // owner NUL key → id
 	bucketPhases   = []byte("phases")   // id "/" number → phase
 	buckets        = [][]byte{bucketMeta, bucketSessions, bucketLive, bucketFinished, bucketNames, bucketKeys,
-		bucketPhases, bucketAccounts, bucketImages, bucketClaims, bucketFolders, bucketMoved}
+		bucketPhases, bucketAccounts, bucketImages, bucketClaims, bucketFolders, bucketMoved, bucketServices}
 )
 
 type record struct {

@@ -120,7 +120,7 @@ var (
 		return session.CheckSubPath(text) == "" && still(text, mostPath)
 	})
 	variable = Text("the name of a variable", func(text string) bool {
-		return made(text, 4<<20, "_") && (text[0] < '0' || text[0] > '9')
+		return made(text, 128<<10, "_") && (text[0] < '0' || text[0] > '9')
 	})
 
 	// absolute is a path of a machine of whatever system that a person may be shown.
@@ -172,8 +172,13 @@ var common = Tables{
 		reflect.TypeFor[session.Kind]():     Maybe(word),
 		reflect.TypeFor[session.Duration](): Whole(0, int64(520*7*24*time.Hour)),
 		reflect.TypeFor[session.Phrase]():   Each(phrase),
-		reflect.TypeFor[session.Type]():     OneOf("", session.Interactive, session.Batch, session.System,
+		reflect.TypeFor[session.Type](): OneOf("", session.Interactive, session.Batch, session.System,
 			session.Inference),
+		reflect.TypeFor[session.ServiceState](): OneOf(session.ServiceDeploying, session.ServiceReady,
+			session.ServiceDegraded, session.ServiceUnreachable, session.ServiceAsleep, session.ServiceUpdating,
+			session.ServiceStopping, session.ServiceStopped, session.ServiceFailed),
+		reflect.TypeFor[session.ReplicaState](): OneOf(session.ReplicaWaiting, session.ReplicaWarming,
+			session.ReplicaHealthy, session.ReplicaUnhealthy, session.ReplicaDraining, session.ReplicaEnded),
 		reflect.TypeFor[session.Status](): OneOf(session.Pending, session.Scheduled, session.Preparing, session.Pulling,
 			session.Prepared, session.Creating,
 			session.Running, session.Terminating, session.Terminated, session.Cancelled, session.Failed),

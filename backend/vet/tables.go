@@ -42,7 +42,26 @@ var sessions = Tables{Fields: map[reflect.Type]Fields{
 		"Service": Maybe(name), "Revision": count, "Command": List(session.MaxArguments, Bytes(128<<10)), "Port": port,
 		"Models": List(session.MaxModels, title),
 	},
-	reflect.TypeFor[session.Health](): {"Path": Maybe(address), "Retries": count, "Status": count},
+	reflect.TypeFor[session.Service](): {
+		"Name": name, "Owner": Maybe(Owner), "Agent": Line(64), "Revision": count, "Why": Message,
+		"Revisions": List(1000), "Live": List(1000), "Tokens": List(1000),
+	},
+	reflect.TypeFor[session.ServiceWish](): {"Replicas": count, "Rules": List(session.MaxRules)},
+	reflect.TypeFor[session.ScalingRule](): {
+		"Source": word, "Metric": title, "ScaleUp": amount, "ScaleDown": amount, "StepSize": count,
+		"MinReplicas": count, "MaxReplicas": count,
+	},
+	reflect.TypeFor[session.Revision](): {"Number": count},
+	reflect.TypeFor[session.Replica]():  {"Session": id, "Revision": count, "Why": Message, "Outstanding": count},
+	reflect.TypeFor[session.ServiceTraffic](): {
+		"Waiting": count, "Outstanding": count, "Requests": Offset, "Failed": Offset, "Prompt": Offset,
+		"Completion": Offset, "FirstWordMs": Offset, "Last": OrZero(Moment),
+	},
+	reflect.TypeFor[session.ServiceToken](): {
+		"ID": Mark, "Name": label, "ExpiresAt": OrZero(Moment), "PerMinute": count, "Concurrent": count,
+	},
+	reflect.TypeFor[session.NewToken](): {"Text": Mark},
+	reflect.TypeFor[session.Health]():   {"Path": Maybe(address), "MaxRetries": count, "ExpectedStatusCode": count},
 	reflect.TypeFor[session.Schedule](): {
 		"Agent": Line(64), "Group": Line(64), "NotBefore": OrZero(Moment), "Priority": Whole(0, session.MaxPriority),
 		"After": List(session.MaxAfter, idOrName),

@@ -128,6 +128,8 @@ var table = []row{
 	{pkg: "backend/agent/sessions", imports: []string{"backend/session", "backend/store", "gpu",
 		"backend/agent/folders", "backend/agent/host", "backend/agent/images", "backend/agent/launch",
 		"backend/agent/people", "backend/agent/queue", "backend/agent/reclaim", "backend/agent/records"}},
+	{pkg: "backend/agent/services", imports: []string{"backend/router", "backend/serving", "backend/session",
+		"backend/store", "gpu", "backend/agent/host"}},
 	{pkg: "backend/agent", imports: []string{"backend/engine", "backend/hostfs", "backend/layers",
 		"backend/offlimits", "backend/pace", "backend/scheduler", "backend/session", "backend/store",
 		"backend/terminal", "gpu", "backend/agent/accounts", "backend/agent/apps", "backend/agent/confidential",
@@ -135,7 +137,7 @@ var table = []row{
 		"backend/agent/health", "backend/agent/host", "backend/agent/images", "backend/agent/launch",
 		"backend/agent/ledger",
 		"backend/agent/logs", "backend/agent/meter", "backend/agent/people", "backend/agent/queue",
-		"backend/agent/reclaim", "backend/agent/records", "backend/agent/sessions"}},
+		"backend/agent/reclaim", "backend/agent/records", "backend/agent/services", "backend/agent/sessions"}},
 	{pkg: "backend/agent/simulated", imports: []string{"backend/agent", "backend/engine", "backend/engine/sim",
 		"backend/hostfs", "backend/store"}},
 	{pkg: "backend/agentrpc", imports: []string{"backend/session", "backend/vet", "gpu", "tunnel", "tunnel/frame",
@@ -266,7 +268,8 @@ var fences = []fence{
 var paced = []string{"backend/agent", "backend/agent/queue", "backend/agent/devices", "backend/agent/ledger",
 	"backend/agent/launch", "backend/agent/guests", "backend/agent/accounts", "backend/agent/folders",
 	"backend/agent/health", "backend/agent/images", "backend/agent/meter", "backend/agent/reclaim",
-	"backend/agent/records", "backend/agent/sessions", "backend/engine/sim", "backend/engine/sim/shell"}
+	"backend/agent/records", "backend/agent/services", "backend/agent/sessions", "backend/engine/sim",
+	"backend/engine/sim/shell"}
 
 var wall = map[string]string{
 	"backend/agent/devices/devices.go":     "an agent that was given no clock",
@@ -275,13 +278,14 @@ var wall = map[string]string{
 	"backend/agent/health/health.go":       "an engine that does not answer is asked again",
 	"backend/agent/images/pull.go":         "a registry that does not answer, and how often progress is shown",
 	"backend/agent/ledger/others.go":       "agents of other people",
+	"backend/agent/services/plan.go":       "tokens of clients, who are elsewhere",
 	"backend/engine/sim/shell/command.go":  "a read is given up",
 	"backend/engine/sim/shell/terminal.go": "a write is given up",
 	"backend/engine/sim/shell/files.go":    "the files are real",
 }
 
 // pure are the packages that take the time as an argument and start nothing.
-var pure = []string{"backend/session", "backend/scheduler", "gpu"}
+var pure = []string{"backend/session", "backend/scheduler", "backend/serving", "gpu"}
 
 // pureNot are the imports that a pure package does without. net is allowed for
 // the names in pureNames only.

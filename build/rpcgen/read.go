@@ -57,15 +57,9 @@ func readMethods(dir string) ([]*method, error) {
 			}
 		}
 	}
-	agent, ok := r["Agent"].(*ast.StructType)
-	if !ok {
+	faces := r.parts("Agent")
+	if len(faces) == 0 {
 		return nil, errors.New("there is no struct Agent in package session")
-	}
-	var faces []string
-	for _, part := range agent.Fields.List {
-		if of, embedded := part.Type.(*ast.Ident); embedded && len(part.Names) == 0 {
-			faces = append(faces, of.Name)
-		}
 	}
 	var all []*method
 	for _, face := range append(faces, "Admin") {
@@ -88,6 +82,25 @@ func readMethods(dir string) ([]*method, error) {
 
 // reader has the types of package session by name.
 type reader map[string]ast.Expr
+
+// parts returns the interfaces that a struct embeds, also in a struct that it embeds.
+func (r reader) parts(name string) (faces []string) {
+	of, ok := r[name].(*ast.StructType)
+	if !ok {
+		return nil
+	}
+	for _, part := range of.Fields.List {
+		inner, embedded := part.Type.(*ast.Ident)
+		switch {
+		case !embedded || len(part.Names) > 0:
+		case len(r.parts(inner.Name)) > 0:
+			faces = append(faces, r.parts(inner.Name)...)
+		default:
+			faces = append(faces, inner.Name)
+		}
+	}
+	return faces
+}
 
 func (r reader) read(name string) ([]*method, error) {
 	face, ok := r[name].(*ast.InterfaceType)

@@ -360,8 +360,11 @@ func Judge(s session.Session, number int, state *engine.State, oom bool) Verdict
 			v.Reason, v.Result, v.Cause = session.ReasonOOM, session.ResultFailure, memoryCause(s)
 		default:
 			v.Reason, v.Result = session.ReasonTaskFailed, session.ResultFailure
-			v.Cause = session.Because(session.CodeTaskFailed, session.Say("taskFailed", exitCode(code)),
-				session.Say("readLog"))
+			said := session.Say("taskFailed", exitCode(code))
+			if s.Spec.Type == session.Inference {
+				said = session.Say("serverEnded", exitCode(code))
+			}
+			v.Cause = session.Because(session.CodeTaskFailed, said, session.Say("readLog"))
 		}
 		return v
 	}

@@ -135,9 +135,31 @@ func advise(spec session.Spec) []session.FieldError {
 	return advice
 }
 
+// Launch implements [session.Sessions]. Replicas of a service are launched by the service.
 func (m *Sessions) Launch(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
+	if req.Spec.Type == session.Inference {
+		return session.Session{}, session.Refused(session.CodeInvalid, session.FieldError{Field: "type",
+			Kind: session.KindConflict, Message: "An inference session is launched by its service.",
+			Hint: "Create a service: slipway service create."})
+	}
 	req.From = ""
 	return m.launch(ctx, req)
+}
+
+// LaunchReplica launches a replica of a service.
+func (m *Sessions) LaunchReplica(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
+	return m.launch(ctx, req)
+}
+
+// CheckReplica returns what is wrong with the spec of a replica.
+func (m *Sessions) CheckReplica(ctx context.Context,
+	owner string, spec session.Spec) ([]session.FieldError, error) {
+	spec, _, missing, err := m.config.Folders.Find(owner, spec)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(m.check(owner, spec), missing, m.config.People.Check(owner, spec.WithDefaults()),
+		m.config.Images.Check(ctx, spec.Image)), nil
 }
 
 // launch stores a launch. The session is held if it is launched in place of another agent's.

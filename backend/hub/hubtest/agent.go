@@ -16,6 +16,7 @@ type Agent struct {
 	*sessions
 	*inside
 	*machine
+	*services
 
 	session.Folders
 	session.FolderTrash
@@ -55,8 +56,9 @@ func New(name string) *Agent {
 	sessions := &sessions{base: b, machine: machine, keys: map[string]session.ID{}, refused: map[string]error{},
 		moved: map[session.ID]session.ID{}}
 	return &Agent{base: b, sessions: sessions, machine: machine,
-		inside: &inside{sessions: sessions, apps: map[session.ID][]session.App{}},
-		Files:  unanswered{}, Uploads: unanswered{}, ImageTransfers: unanswered{},
+		services: &services{base: b},
+		inside:   &inside{sessions: sessions, apps: map[session.ID][]session.App{}},
+		Files:    unanswered{}, Uploads: unanswered{}, ImageTransfers: unanswered{},
 		Folders: folders, FolderTrash: folders}
 }
 

@@ -201,6 +201,62 @@ func (a *Agent) DialPort(ctx context.Context,
 	return
 }
 
+func (a *Agent) ListServices(ctx context.Context) (result []session.Service, err error) {
+	if err = a.enter(ctx); err == nil {
+		defer a.mu.Unlock()
+		result, err = a.listServices(ctx)
+	}
+	return
+}
+
+func (a *Agent) DeployService(ctx context.Context, req session.DeployRequest) (result session.Service, err error) {
+	if err = a.enter(ctx); err == nil {
+		defer a.mu.Unlock()
+		result, err = a.deployService(ctx, req)
+	}
+	return
+}
+
+func (a *Agent) ChangeService(ctx context.Context,
+	name string, change session.ServiceChange) (result session.Service, err error) {
+	if err = a.enter(ctx); err == nil {
+		defer a.mu.Unlock()
+		result, err = a.changeService(ctx, name, change)
+	}
+	return
+}
+
+func (a *Agent) RemoveService(ctx context.Context, name string) (err error) {
+	if err = a.enter(ctx); err == nil {
+		defer a.mu.Unlock()
+		err = a.removeService(ctx, name)
+	}
+	return
+}
+
+func (a *Agent) AddServiceToken(ctx context.Context,
+	name string, req session.TokenRequest) (result session.NewToken, err error) {
+	if err = a.enter(ctx); err == nil {
+		defer a.mu.Unlock()
+		result, err = a.addServiceToken(ctx, name, req)
+	}
+	return
+}
+
+func (a *Agent) RevokeServiceToken(ctx context.Context,
+	name string, token string) (err error) {
+	if err = a.enter(ctx); err == nil {
+		defer a.mu.Unlock()
+		err = a.revokeServiceToken(ctx, name, token)
+	}
+	return
+}
+
+func (unanswered) DialService(ctx context.Context) (result net.Conn, err error) {
+	err = unsupported("DialService")
+	return
+}
+
 func (a *Agent) ListImages(ctx context.Context) (result []session.Image, err error) {
 	if err = a.enter(ctx); err == nil {
 		defer a.mu.Unlock()

@@ -96,6 +96,7 @@ var cases = []struct {
 	{"apps are listed, and those that are not there say so", caseApps, false},
 	{"a port is reached when something listens", casePort, false},
 	{"a kernel answers ssh, by one key", caseSSH, false},
+	{"a service is deployed, answers to its tokens and is removed", caseService, false},
 	{"a file is taken in pieces and appears whole", caseUpload, false},
 	{"a file is read in parts", caseRead, false},
 	{"directories are listed in parts and changed", caseFiles, false},
@@ -327,9 +328,14 @@ func refused[C ~string, T any](s *suite, what string, code C,
 }
 
 // Methods returns the methods of an agent, as the interfaces of its parts declare them, except those of its admins.
-func Methods() (all []reflect.Method) {
-	for part := range reflect.TypeFor[session.Agent]().Fields() {
-		if part.Anonymous {
+func Methods() []reflect.Method { return methodsOf(reflect.TypeFor[session.Agent]()) }
+
+func methodsOf(parts reflect.Type) (all []reflect.Method) {
+	for part := range parts.Fields() {
+		switch {
+		case part.Anonymous && part.Type.Kind() == reflect.Struct:
+			all = append(all, methodsOf(part.Type)...)
+		case part.Anonymous:
 			all = slices.AppendSeq(all, part.Type.Methods())
 		}
 	}

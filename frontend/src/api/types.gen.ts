@@ -66,6 +66,7 @@ export type Code =
   | "file_use_invalid"
   | "file_use_not-found"
   | "folder_read_not-found"
+  | "service_read_not-found"
   | "folder_create_already-exists"
   | "folder_update_conflict"
   | "folder_open_changed"
@@ -194,7 +195,8 @@ export type FaultKind =
 export type SessionType =
   | "interactive"
   | "batch"
-  | "system";
+  | "system"
+  | "inference";
 
 /** Where a session stands in its life. */
 export type Status =
@@ -775,6 +777,29 @@ export interface DemoStarted {
   windowed: boolean;
 }
 
+/** DeployRequest asks for a service. */
+export interface DeployRequest {
+  name: string;
+  /** Empty: the caller. */
+  owner?: string;
+  /** Of each replica, with its Serving; the agent names the sessions. */
+  spec: Spec;
+  /** Sessions that serve it; 0: it is stopped. */
+  replicas: number;
+  /** Without a request for this long it sleeps: no replica runs until the next request; 0: never. */
+  sleep?: string;
+  /** It sleeps as soon as it has no request and another service lacks its devices. */
+  maySleep?: boolean;
+  /** Change the number of replicas; the first that matches decides. */
+  rules?: ScalingRule[];
+  /** Whoever reaches the router may use it without a token. */
+  public?: boolean;
+  /** A request that is no stream is repeated elsewhere if its replica ends without an answer. */
+  retry?: boolean;
+  /** ByAdmin opens every image and the agent's registry logins to the replicas. The gate sets it for admins. */
+  byAdmin?: boolean;
+}
+
 /** Board is the state of one agent's devices. While the agent is not reached, Online is false and the rest is as old as At. */
 export interface DeviceBoard {
   /** Nvml, drm, sim or none. */
@@ -1251,6 +1276,22 @@ export interface Grants {
   gpus: Grant[];
 }
 
+/** Health is how a server is asked whether it answers. Zero fields have the defaults of Health.WithDefaults. */
+export interface Health {
+  /** Asked with GET. */
+  path?: string;
+  /** Between two questions to a healthy server. */
+  interval?: string;
+  /** Failures in a row after which it is out of use. */
+  maxRetries?: number;
+  /** For one answer. */
+  maxWaitTime?: string;
+  /** HTTP status of a healthy server. */
+  expectedStatusCode?: number;
+  /** From its start to its first healthy answer. */
+  initialDelay?: string;
+}
+
 /** IdleCheck is the last result of one checker. Unknown means keep running. */
 export interface IdleCheck {
   checker: IdleChecker;
@@ -1587,6 +1628,20 @@ export interface MoveOffer {
 export interface MoveRequest {
   /** The agent of that machine. */
   agent: string;
+}
+
+/** NewToken is a token with its text, which is stored nowhere. */
+export interface NewToken {
+  id: string;
+  name: string;
+  createdAt: Time;
+  /** Zero: never. */
+  expiresAt?: Time;
+  /** Most requests; 0: no limit. */
+  perMinute?: number;
+  /** Most requests at a time; 0: no limit. */
+  concurrent?: number;
+  text: string;
 }
 
 /** Notice is a notification in the user's language: a batch session has ended, one that waited runs, or an idle one is about to be reclaimed or was. */
@@ -1968,6 +2023,18 @@ export interface RecipeText {
   yaml: string;
 }
 
+/** Replica is one session that serves a service. */
+export interface Replica {
+  session: string;
+  revision: number;
+  state: string;
+  /** What it waits for or why it is out of use. */
+  why?: string;
+  since: Time;
+  /** Requests that it is answering. */
+  outstanding: number;
+}
+
 /** Resources sums up one agent's machine: what it has, what is allocated, what is in use, and how much of it is the user's own. */
 export interface ResourceSummary {
   agent: string;
@@ -1997,6 +2064,15 @@ export interface Resources {
   /** Limit without swap, shared memory included. */
   memory?: Bytes;
   shm?: Bytes;
+}
+
+/** Revision is what a service ran or runs. It never changes. */
+export interface Revision {
+  /** From 1. */
+  number: number;
+  /** Of each replica; its Serving says how it serves. */
+  spec: Spec;
+  createdAt: Time;
 }
 
 /** Rounding says how the allocation would differ from the request. A launch is refused if less would be allocated or a share is not a multiple of the quantum; requesting the rounded amount accepts it. */
@@ -2079,6 +2155,27 @@ export interface SSHUpdate {
   installed: boolean;
 }
 
+/** ScalingRule changes the number of replicas by a metric, with the fields of Backend.AI's autoscaling rules. */
+export interface ScalingRule {
+  /** Router, framework or device. */
+  metricSource: string;
+  metricName: string;
+  /** Up when the value is above; absent: never. */
+  scaleUpThreshold?: number;
+  /** Down when the value stays below; absent: never. */
+  scaleDownThreshold?: number;
+  /** Upwards; 0: 1. Downwards it is always 1. */
+  stepSize?: number;
+  /** That the value stays below; 0: 1 min. */
+  window?: string;
+  /** After a change; 0: 5 min. */
+  cooldown?: string;
+  /** 0: 1. */
+  minReplicas?: number;
+  /** 0: no limit. */
+  maxReplicas?: number;
+}
+
 /** Secret describes a secret of the user. Its value is only in the Vault. */
 export interface Secret {
   kind: SecretKind;
@@ -2099,6 +2196,96 @@ export interface SecretContent {
   value: string;
   /** Of a registry login. */
   user?: string;
+}
+
+/** Service is a service and where clients on this computer reach it. */
+export interface Service {
+  name: string;
+  owner: string;
+  agent: string;
+  /** Sessions that serve it; 0: it is stopped. */
+  replicas: number;
+  /** Without a request for this long it sleeps: no replica runs until the next request; 0: never. */
+  sleep?: string;
+  /** It sleeps as soon as it has no request and another service lacks its devices. */
+  maySleep?: boolean;
+  /** Change the number of replicas; the first that matches decides. */
+  rules?: ScalingRule[];
+  /** Whoever reaches the router may use it without a token. */
+  public?: boolean;
+  /** A request that is no stream is repeated elsewhere if its replica ends without an answer. */
+  retry?: boolean;
+  /** Of its replicas; the target while it is updating. */
+  revision: number;
+  state: string;
+  /** What it waits for or why it does not answer, in one sentence. */
+  why?: string;
+  /** Newest first. */
+  revisions: Revision[];
+  /** That have not ended, oldest first. */
+  live: Replica[];
+  tokens: ServiceToken[];
+  traffic: ServiceTraffic;
+  createdAt: Time;
+  /** Base of its OpenAI-compatible API, such as http://127.0.0.1:40001/v1. */
+  address: string;
+}
+
+/** ServiceChange changes a service. Fields that are nil or zero stay as they are. */
+export interface ServiceChange {
+  replicas?: number;
+  sleep?: string;
+  public?: boolean;
+  retry?: boolean;
+  /** An earlier one to return to. */
+  revision?: number;
+  /** Forget failures, after it gave up. */
+  tryAgain?: boolean;
+}
+
+/** ServiceToken is a token without its text. */
+export interface ServiceToken {
+  id: string;
+  name: string;
+  createdAt: Time;
+  /** Zero: never. */
+  expiresAt?: Time;
+  /** Most requests; 0: no limit. */
+  perMinute?: number;
+  /** Most requests at a time; 0: no limit. */
+  concurrent?: number;
+}
+
+/** ServiceTraffic counts requests since the agent started. */
+export interface ServiceTraffic {
+  /** Held until a replica is healthy. */
+  waiting: number;
+  outstanding: number;
+  /** That have ended. */
+  requests: number;
+  /** Of them. */
+  failed: number;
+  promptTokens: number;
+  completionTokens: number;
+  /** Until the first word, median of the last hundred streams; 0: unknown. */
+  firstWordMs: number;
+  /** When the last request began; zero: never. */
+  last?: Time;
+}
+
+/** Serving is how the server of an inference session is started, reached and judged. It is one revision of a service. */
+export interface Serving {
+  /** Its name; the agent sets it and Revision. */
+  service?: string;
+  /** Of the service, from 1. */
+  revision?: number;
+  /** Program and arguments, started without a shell; empty: what the image starts by itself. */
+  command?: string[];
+  /** On which the server listens. */
+  port: number;
+  /** Names under which clients ask for it; empty: that of the service. */
+  models?: string[];
+  health?: Health;
 }
 
 /** Session is one session as users and programs see it. These fields are a contract for scripts: id, name, type, status, result, reason, exitCode, image, agent and createdAt keep their names and meanings. The values of secret-looking variables in its spec are replaced by "••••••". */
@@ -2324,6 +2511,8 @@ export interface Spec {
   noSSH?: boolean;
   /** Its person is root in the container, and it has no mounts. */
   admin?: boolean;
+  /** Serving is how the server of an inference session is reached; absent: it is of another type. */
+  serving?: Serving;
   /** Agent to run on; empty: Slipway chooses from the group. */
   agent?: string;
   /** Resource group to choose an agent in; empty: no matter which. */
@@ -2418,6 +2607,15 @@ export interface TerminateRequest {
   forced?: boolean;
   /** After 10 s, in which it can be undone, unless it is forced. */
   undo?: boolean;
+}
+
+/** TokenRequest asks for a token. */
+export interface TokenRequest {
+  name: string;
+  /** 0: it never expires. */
+  lifetime?: string;
+  perMinute?: number;
+  concurrent?: number;
 }
 
 /** Untrusted says that an agent sent invalid data, by mistake or because somebody has changed it. The data is not used. The mark disappears after ten minutes without invalid data, or when the agent is reconnected. */
@@ -2705,6 +2903,18 @@ export const routes = {
   "app-door-close": { method: "DELETE", path: "/api/v1/sessions/{id}/apps/{app}/door" },
   /** Stop an app. */
   "app-stop": { method: "POST", path: "/api/v1/sessions/{id}/apps/{app}/stop" },
+  /** List the inference services, with their replicas and where they are reached. */
+  "services": { method: "GET", path: "/api/v1/services", query: ["agent"] },
+  /** Create a service, or give it another revision. The agent is that of the spec; empty: this computer. */
+  "service-deploy": { method: "POST", path: "/api/v1/services" },
+  /** Change the replicas or rules of a service, or return to an earlier revision. */
+  "service-change": { method: "PATCH", path: "/api/v1/services/{service}", query: ["agent"] },
+  /** Stop a service and forget it. Its replicas first answer what they are asked. */
+  "service-remove": { method: "DELETE", path: "/api/v1/services/{service}", query: ["agent"] },
+  /** Make a token with which clients use a service. Only this answer has its text. */
+  "service-token": { method: "POST", path: "/api/v1/services/{service}/tokens", query: ["agent"] },
+  /** Make a token invalid at once. */
+  "service-revoke": { method: "DELETE", path: "/api/v1/services/{service}/tokens/{token}", query: ["agent"] },
   /** Show how ssh on this computer reaches sessions. */
   "ssh-setup": { method: "GET", path: "/api/v1/ssh" },
   /** Include the ssh configuration of sessions in the user's own, or stop including it. */
@@ -2911,6 +3121,12 @@ export interface RouteTypes {
   "app-open": { request: OpenRequest; response: Opened };
   "app-door-close": { request: undefined; response: undefined };
   "app-stop": { request: undefined; response: undefined };
+  "services": { request: undefined; response: Service[] };
+  "service-deploy": { request: DeployRequest; response: Service };
+  "service-change": { request: ServiceChange; response: Service };
+  "service-remove": { request: undefined; response: undefined };
+  "service-token": { request: TokenRequest; response: NewToken };
+  "service-revoke": { request: undefined; response: undefined };
   "ssh-setup": { request: undefined; response: SSHSetup };
   "ssh-update": { request: SSHUpdate; response: SSHSetup };
   "ssh-access": { request: undefined; response: SSHAccess };

@@ -1,0 +1,102 @@
+// Package services keeps models served: it stores services and their tokens, launches and ends their replicas as
+// package serving plans, asks the replicas whether they are healthy, and routes requests to them by package router.
+package services
+
+import (
+	"context"
+	"net"
+	"sync"
+	"time"
+
+	"slipway/backend/agent/host"
+	"slipway/backend/router"
+	"slipway/backend/serving"
+	"slipway/backend/session"
+	"slipway/backend/store"
+	"slipway/gpu"
+)
+
+// Config says how replicas are launched, reached and ended.
+type Config struct {
+	host.Host
+	Sessions Sessions
+	// Dial connects to a port of a replica.
+	Dial func(ctx context.Context, id session.ID, port int) (net.Conn, error)
+	// DeviceMemory returns the memory of the largest device; 0: there is none.
+	DeviceMemory func() gpu.Bytes
+	// LastLines returns the end of a replica's log, for the reason of a failure.
+	LastLines func(ctx context.Context, id session.ID) []string
+}
+
+// Sessions launches and ends replicas.
+type Sessions interface {
+	LaunchReplica(ctx context.Context, req session.LaunchRequest) (session.Session, error)
+	// CheckReplica returns what is wrong with the spec of a replica.
+	CheckReplica(ctx context.Context, owner string, spec session.Spec) ([]session.FieldError, error)
+	Get(ctx context.Context, id session.ID) (session.Session, error)
+	Preview(ctx context.Context, owner string, spec session.Spec, count int) (session.Preview, error)
+	Terminate(ctx context.Context, id session.ID, forced bool) (session.Session, error)
+}
+
+// Bounds of what a machine keeps.
+const (
+	maxServices   = 100
+	maxTokens     = 100
+	keptRevisions = 20
+)
+
+// Services are the services of a machine. Its methods are safe for concurrent use.
+type Services struct {
+	config Config
+	router *router.Router
+	pipe   *pipe // connections of DialService to the router
+	wake   chan struct{}
+	checks sync.WaitGroup // of health, and the router
+
+	mu       sync.Mutex // guards the rest
+	list     map[string]*service
+	replicas map[session.ID]*replica // live ones, by their sessions
+}
+
+// kept is what is stored of a service.
+type kept struct {
+	Name      string              `json:"name"`
+	Owner     string              `json:"owner"`
+	ByAdmin   bool                `json:"byAdmin,omitempty"`
+	Wish      session.ServiceWish `json:"wish"`
+	Revisions []session.Revision  `json:"revisions"` // newest first
+	Tokens    []keptToken         `json:"tokens"`
+	Plan      serving.Record      `json:"plan"`
+	CreatedAt time.Time           `json:"createdAt"`
+	Removed   bool                `json:"removed,omitempty"` // forgotten once its replicas have ended
+}
+
+type keptToken struct {
+	session.ServiceToken
+	Hash string `json:"hash"` // SHA-256 of its text, in hex
+}
+
+// service is a service and what is known only while the agent runs.
+type service struct {
+	kept
+	state session.ServiceState
+	why   string
+	count counts
+}
+
+// Open returns the services that are stored. They are served once Run runs.
+func Open(config Config) (*Services, error) {
+	s := &Services{config: config, pipe: newPipe(), wake: make(chan struct{}, 1), list: map[string]*service{},
+		replicas: map[session.ID]*replica{}}
+	s.router = router.New(router.Config{Dial: config.Dial, Account: s.account, Log: config.Log,
+		Wake:    func(string) { s.planSoon() },
+		Refused: func(_ string, id session.ID) { s.refused(id) }})
+	stored, err := store.Services[kept](config.Records.Store)
+	if err != nil {
+		return nil, err
+	}
+	for name, one := range stored {
+		s.list[name] = &service{kept: one, state: session.ServiceDeploying}
+	}
+	return s, nil
+}

@@ -1,0 +1,66 @@
+package services
+
+import (
+	"slices"
+	"time"
+
+	"slipway/backend/router"
+	"slipway/backend/serving"
+	"slipway/backend/session"
+)
+
+// counts are the requests of a service since the agent started.
+type counts struct {
+	requests, failed, prompt, completion int64
+	first                                []time.Duration // of the last streams
+}
+
+const keptFirst = 100
+
+// account counts a request that has ended.
+func (s *Services) account(record router.Record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one := s.list[record.Service]
+	if one == nil || record.Outcome == router.OutcomeRefused {
+		return
+	}
+	c := &one.count
+	c.requests++
+	if record.Outcome == router.OutcomeFailed || record.Outcome == router.OutcomeCut {
+		c.failed++
+	}
+	c.prompt += int64(record.Prompt)
+	c.completion += int64(record.Completion)
+	if record.Stream && record.FirstWord > 0 {
+		c.first = append(c.first[max(0, len(c.first)-keptFirst+1):], record.FirstWord)
+	}
+}
+
+// describe returns a service as people see it. The caller holds mu.
+func (s *Services) describe(one *service) session.Service {
+	traffic := s.router.Traffic(one.Name)
+	v := session.Service{Name: one.Name, Owner: one.Owner, Agent: s.config.Agent, ServiceWish: one.Wish,
+		Revision: one.Plan.Wanted(), State: one.state, Why: one.why, Revisions: slices.Clone(one.Revisions),
+		Live: []session.Replica{}, Tokens: []session.ServiceToken{}, CreatedAt: one.CreatedAt,
+		Traffic: session.ServiceTraffic{Waiting: traffic.Waiting, Last: s.shown(traffic.Last),
+			Requests: one.count.requests, Failed: one.count.failed, Prompt: one.count.prompt,
+			Completion: one.count.completion}}
+	for _, t := range one.Tokens {
+		v.Tokens = append(v.Tokens, t.ServiceToken)
+	}
+	for _, r := range s.replicas {
+		if r.service != one.Name || r.Phase == serving.Ended {
+			continue
+		}
+		load := traffic.Replicas[r.ID]
+		v.Traffic.Outstanding += load.Outstanding
+		v.Live = append(v.Live, session.Replica{Session: r.ID, Revision: r.Revision,
+			State: session.ReplicaState(r.Phase), Why: r.why, Since: r.Since, Outstanding: load.Outstanding})
+	}
+	slices.SortFunc(v.Live, func(a, b session.Replica) int { return a.Since.Compare(b.Since) })
+	if sorted := slices.Sorted(slices.Values(one.count.first)); len(sorted) > 0 {
+		v.Traffic.FirstWordMs = sorted[len(sorted)/2].Milliseconds()
+	}
+	return v
+}

@@ -1,0 +1,205 @@
+package agent
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"slipway/backend/engine/enginetest"
+	"slipway/backend/session"
+)
+
+// load is what clients of a service got that asked it without a pause.
+type load struct {
+	mu      sync.Mutex // guards the rest
+	whole   int
+	failed  []string
+	stopped chan struct{}
+	clients sync.WaitGroup
+}
+
+// ask has so many clients ask the service, plain requests and streams in turn, until the load is ended.
+func (m modelServer) ask(clients int) *load {
+	l := &load{stopped: make(chan struct{})}
+	for n := range clients {
+		l.clients.Go(func() {
+			for i := n; ; i++ {
+				select {
+				case <-l.stopped:
+					return
+				default:
+				}
+				wrong := m.askOnce(i%2 == 0)
+				l.mu.Lock()
+				if wrong == "" {
+					l.whole++
+				} else {
+					l.failed = append(l.failed, wrong)
+				}
+				l.mu.Unlock()
+			}
+		})
+	}
+	return l
+}
+
+// askOnce asks for a few words and returns what is wrong with the answer.
+func (m modelServer) askOnce(stream bool) string {
+	answer, err := m.request(m.t.Context(), "/v1/chat/completions", map[string]any{"model": m.name, "max_tokens": 8,
+		"ignore_eos": true, "stream": stream, "messages": []map[string]string{{"role": "user", "content": "sing"}}})
+	if err != nil {
+		return err.Error()
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	switch {
+	case answer.StatusCode != http.StatusOK:
+		return answer.Status + " " + string(text)
+	case err != nil:
+		return err.Error()
+	case stream && !strings.HasSuffix(string(text), "data: [DONE]\n\n"):
+		return "cut short: " + string(text)
+	case !stream && !json.Valid(text):
+		return "not JSON: " + string(text)
+	}
+	return ""
+}
+
+// end ends the load and returns how many requests were answered and how the others failed.
+func (l *load) end() (whole int, failed []string) {
+	close(l.stopped)
+	l.clients.Wait()
+	return l.whole, l.failed
+}
+
+// answered waits until more requests were answered.
+func (l *load) answered(t *testing.T, more int) {
+	t.Helper()
+	count := func() int {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.whole
+	}
+	for from, end := count(), time.Now().Add(patience); count() < from+more; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d requests were answered, want %d more", count()-from, more)
+		}
+	}
+}
+
+func healthy(s session.Service, revision int) (n int) {
+	for _, r := range s.Live {
+		if r.State == session.ReplicaHealthy && r.Revision == revision {
+			n++
+		}
+	}
+	return n
+}
+
+// TestAServiceLosesNoRequest replaces, kills and breaks replicas of a real model server while clients ask it.
+func TestAServiceLosesNoRequest(t *testing.T) {
+	t.Parallel()
+	image := enginetest.RequireModel(t)
+	m := newReal(t, t.TempDir(), asPerson).serveModel("tiny", image, session.ServiceWish{Replicas: 2, Retry: true})
+	ready := func(revision int) func(session.Service) bool {
+		return func(s session.Service) bool {
+			return s.State == session.ServiceReady && healthy(s, revision) == 2 && len(s.Live) == 2
+		}
+	}
+	m.awaitService("ready", ready(1))
+	const clients = 4
+
+	t.Run("when another revision takes its place", func(t *testing.T) {
+		m.t = t
+		l := m.ask(clients)
+		l.answered(t, 20)
+		m.deploy(modelSpec(image, "--seed", "7"))
+		m.awaitService("updated", ready(2))
+		l.answered(t, 20)
+		if whole, failed := l.end(); len(failed) > 0 {
+			t.Errorf("%d of %d failed: %s", len(failed), whole+len(failed), failed[0])
+		}
+	})
+	t.Run("when a revision that never answers is rolled back", func(t *testing.T) {
+		m.t = t
+		before := m.service().Live
+		l := m.ask(clients)
+		m.deploy(modelSpec(image, "--no-such-flag"))
+		m.awaitService("rolled back", func(s session.Service) bool {
+			return s.Revision == 2 && strings.Contains(s.Why, "3") && ready(2)(s)
+		})
+		l.answered(t, 20)
+		if whole, failed := l.end(); len(failed) > 0 {
+			t.Errorf("%d of %d failed: %s", len(failed), whole+len(failed), failed[0])
+		}
+		// Where the machine has no room for a third replica, one of the two made way for it.
+		after := m.service()
+		if !slices.ContainsFunc(after.Live, func(r session.Replica) bool { return r.Session == before[0].Session }) {
+			t.Errorf("the replicas were %+v and are %+v", before, after.Live)
+		}
+		t.Log(after.Why)
+	})
+	t.Run("but those that a killed replica was answering", func(t *testing.T) {
+		m.t = t
+		victim := m.service().Live[0].Session
+		s, err := m.agent.Get(t.Context(), victim)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := m.ask(clients)
+		l.answered(t, 20)
+		host := enginetest.RequireDocker(t)
+		if out, err := exec.Command("docker", "-H", host, "kill", s.Kernels[0].Container).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		m.awaitService("whole again", func(s session.Service) bool {
+			return ready(2)(s) && !slices.ContainsFunc(s.Live,
+				func(r session.Replica) bool { return r.Session == victim })
+		})
+		l.answered(t, 20)
+		whole, failed := l.end()
+		if len(failed) > clients {
+			t.Errorf("%d of %d failed: %q", len(failed), whole+len(failed), failed)
+		}
+		t.Logf("%d of %d failed", len(failed), whole+len(failed))
+	})
+}
+
+// TestAServiceOutlivesItsAgent ends the agent and opens it anew while its replicas run.
+func TestAServiceOutlivesItsAgent(t *testing.T) {
+	t.Parallel()
+	image := enginetest.RequireModel(t)
+	m := newReal(t, t.TempDir(), asPerson).serveModel("tiny", image, session.ServiceWish{Replicas: 2})
+	ready := func(s session.Service) bool { return s.State == session.ServiceReady }
+	before := m.awaitService("ready", ready)
+	m.reopen(asPerson)
+	opened := time.Now()
+	if wrong := m.askOnce(true); wrong != "" { // it is held until a replica has answered a check
+		t.Error(wrong)
+	}
+	t.Logf("the first answer took %s", time.Since(opened))
+	after := m.awaitService("ready", ready)
+	for i, r := range after.Live {
+		if r.Session != before.Live[i].Session {
+			t.Errorf("the replicas were %+v and are %+v", before.Live, after.Live)
+		}
+	}
+	if len(after.Tokens) != 1 || after.Tokens[0] != before.Tokens[0] {
+		t.Errorf("the tokens are %+v", after.Tokens)
+	}
+}
+
+// deploy deploys another revision.
+func (m modelServer) deploy(spec session.Spec) {
+	m.t.Helper()
+	if _, err := m.agent.DeployService(m.t.Context(), session.DeployRequest{Name: m.name, Spec: spec,
+		ServiceWish: m.service().ServiceWish}); err != nil {
+		m.t.Fatal(err)
+	}
+}

@@ -1,0 +1,22 @@
+package route
+
+import (
+	"slipway/backend/api"
+	"slipway/backend/session"
+)
+
+// Routes of inference services.
+var (
+	Services = at[None, []api.Service]("services", "GET /services",
+		"List the inference services, with their replicas and where they are reached.", agentQuery...)
+	ServiceDeploy = at[session.DeployRequest, api.Service]("service-deploy", "POST /services",
+		"Create a service, or give it another revision. The agent is that of the spec; empty: this computer.")
+	ServiceChange = at[session.ServiceChange, api.Service]("service-change", "PATCH /services/{service}",
+		"Change the replicas or rules of a service, or return to an earlier revision.", agentQuery...)
+	ServiceRemove = at[None, None]("service-remove", "DELETE /services/{service}",
+		"Stop a service and forget it. Its replicas first answer what they are asked.", agentQuery...)
+	ServiceToken = at[session.TokenRequest, session.NewToken]("service-token", "POST /services/{service}/tokens",
+		"Make a token with which clients use a service. Only this answer has its text.", agentQuery...)
+	ServiceRevoke = at[None, None]("service-revoke", "DELETE /services/{service}/tokens/{token}",
+		"Make a token invalid at once.", agentQuery...)
+)

@@ -1,0 +1,204 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"slipway/backend/api"
+	"slipway/backend/api/route"
+	"slipway/backend/session"
+)
+
+func (p serviceCommands) serviceCommand() *cobra.Command {
+	parent := &cobra.Command{Use: "service", Short: "Serve models behind an OpenAI-compatible endpoint",
+		Long: `A service keeps replicas of a model server running: each is a session with its own
+resources. Clients use one address, which slipway service ls shows, and a token. A service
+continues to run on its machine when this computer is off.`}
+	parent.AddCommand(p.createCommand(), p.listCommand(), p.scaleCommand(), p.rollbackCommand(), p.tokenCommand(),
+		p.removeCommand())
+	return parent
+}
+
+// createFlags are those flags of run that replicas of a service have, too.
+var createFlags = strings.Fields("image on cpu mem shm gpu uncooperative threads env secret volume label")
+
+func (p serviceCommands) createCommand() *cobra.Command {
+	flags := slices.DeleteFunc(runCommands(p).runFlags(),
+		func(f *specFlag) bool { return !slices.Contains(createFlags, f.name) })
+	req := session.DeployRequest{Spec: session.Spec{Type: session.Inference}}
+	var serving session.Serving
+	var sleep, delay string
+	cmd := &cobra.Command{Use: "create NAME --image IMAGE --port PORT [flags] [-- PROGRAM ARGUMENT…]",
+		Short: "Create a service, or deploy a new revision of it",
+		Long: `Starts the program in the image without a shell, or what the image starts by itself. The
+service answers as soon as its health check succeeds. If a service of this name exists, it
+changes to the new revision without losing a request, or keeps the old one if the new one
+does not become healthy.`,
+		Example: `  slipway service create llama --image llama-server --port 8000 -v models \
+    -- /app/llama-server --model models/tiny.gguf --port 8000`,
+		Args: cobra.MinimumNArgs(1)}
+	flags.add(cmd)
+	f := cmd.Flags()
+	f.IntVar(&serving.Port, "port", 8000, "port on which the server listens")
+	f.StringSliceVar(&serving.Models, "model", nil, "name under which clients ask for it (default: NAME); repeatable")
+	f.StringVar(&serving.Health.Path, "health", "", "path of the health check (default /health)")
+	f.StringVar(&delay, "initial-delay", "", "time until the first healthy answer, such as 30m (default 1m)")
+	f.IntVar(&req.Replicas, "replicas", 1, "number of sessions that serve it")
+	f.StringVar(&sleep, "sleep", "", "end the replicas after this long without a request; the next request starts one")
+	f.BoolVar(&req.Public, "public", false, "answer without a token")
+	f.BoolVar(&req.Retry, "retry", false, "repeat a request that is no stream when its replica ends without an answer")
+	asInDocker(cmd)
+	return runs(cmd, p.command(func(ctx context.Context, c *caller, args []string) (err error) {
+		req.Name, serving.Command = args[0], args[1:]
+		if req.Sleep, err = durationOf("--sleep", sleep); err != nil {
+			return err
+		}
+		if serving.Health.InitialDelay, err = durationOf("--initial-delay", delay); err != nil {
+			return err
+		}
+		wrong, err := flags.set(&req.Spec)
+		if err == nil {
+			err = invalid(session.CodeInvalid, wrong)
+		}
+		if err == nil && !cmd.Flags().Changed("on") {
+			err = runCommands(p).onDefaultMachine(&req.Spec)
+		}
+		if err != nil {
+			return err
+		}
+		req.Spec.Serving = &serving
+		made, err := route.ServiceDeploy.Body(req).Ask(ctx, c)
+		if err != nil {
+			return err
+		}
+		return p.print(made, func(w io.Writer) {
+			fmt.Fprintf(w, "%s is on %s, revision %d.\n", made.Name, made.Agent, made.Revision)
+		})
+	}))
+}
+
+// durationOf reads the length of time in a flag; 0: not set.
+func durationOf(flag, text string) (session.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	length, err := session.ParseDuration(text)
+	if err != nil {
+		return 0, usagef("%s: %v", flag, err)
+	}
+	return length, nil
+}
+
+func (p serviceCommands) listCommand() *cobra.Command {
+	return usesMachine(asks(p.program, &cobra.Command{Use: "ls [--on AGENT]", Aliases: []string{"list"},
+		Short: "List services"}, "only services on this agent's machine", route.Services, serviceTable))
+}
+
+func serviceTable(w io.Writer, services []api.Service) {
+	table(w, "NAME,STATE, HEALTHY, REVISION, REQUESTS, TOKENS,AGENT,ADDRESS,WHY", services,
+		func(s api.Service) []string {
+			healthy := 0
+			for _, replica := range s.Live {
+				if replica.State == session.ReplicaHealthy {
+					healthy++
+				}
+			}
+			return []string{s.Name, string(s.State), fmt.Sprintf("%d of %d", healthy, s.Replicas),
+				strconv.Itoa(s.Revision), strconv.FormatInt(s.Traffic.Requests, 10),
+				strconv.FormatInt(s.Traffic.Completion, 10), s.Agent, s.Address, cmp.Or(s.Why, "-")}
+		})
+}
+
+// changesService returns a command that changes the service that its first argument names.
+func (p serviceCommands) changesService(cmd *cobra.Command,
+	change func(args []string) (session.ServiceChange, error)) *cobra.Command {
+	var on string
+	p.onFlag(cmd, &on, "agent of the machine, if several have a service of this name")
+	return runs(cmd, p.command(func(ctx context.Context, c *caller, args []string) error {
+		wish, err := change(args[1:])
+		if err != nil {
+			return err
+		}
+		s, err := route.ServiceChange.At(args[0]).With("agent", on).Body(wish).Ask(ctx, c)
+		if err != nil {
+			return err
+		}
+		return p.print(s, func(w io.Writer) {
+			fmt.Fprintf(w, "%s: %s, %d wanted, revision %d.\n", s.Name, s.State, s.Replicas, s.Revision)
+		})
+	}))
+}
+
+func (p serviceCommands) scaleCommand() *cobra.Command {
+	return p.changesService(&cobra.Command{Use: "scale SERVICE REPLICAS", Short: "Change the number of replicas",
+		Long: "A service with 0 replicas is stopped; its name, revisions and tokens stay."},
+		func(args []string) (session.ServiceChange, error) {
+			n, err := strconv.Atoi(args[0])
+			if err != nil {
+				return session.ServiceChange{}, usagef("%q is not a number of replicas", args[0])
+			}
+			return session.ServiceChange{Replicas: &n, TryAgain: true}, nil
+		})
+}
+
+func (p serviceCommands) rollbackCommand() *cobra.Command {
+	return p.changesService(&cobra.Command{Use: "rollback SERVICE REVISION", Short: "Return to an earlier revision"},
+		func(args []string) (session.ServiceChange, error) {
+			n, err := strconv.Atoi(args[0])
+			if err != nil || n < 1 {
+				return session.ServiceChange{}, usagef("%q is not a number of a revision", args[0])
+			}
+			return session.ServiceChange{Revision: n}, nil
+		})
+}
+
+func (p serviceCommands) removeCommand() *cobra.Command {
+	var on string
+	cmd := &cobra.Command{Use: "rm SERVICE", Aliases: []string{"remove"}, Short: "Stop and forget a service"}
+	p.onFlag(cmd, &on, "agent of the machine, if several have a service of this name")
+	p.yesFlag(cmd)
+	return runs(cmd, p.command(func(ctx context.Context, c *caller, args []string) error {
+		if err := p.confirm(ctx, "Stop "+args[0]+" and forget its tokens?"); err != nil {
+			return err
+		}
+		_, err := route.ServiceRemove.At(args[0]).With("agent", on).Ask(ctx, c)
+		return err
+	}))
+}
+
+func (p serviceCommands) tokenCommand() *cobra.Command {
+	parent := &cobra.Command{Use: "token", Short: "Make and revoke tokens of a service"}
+	var on, lifetime string
+	var req session.TokenRequest
+	create := &cobra.Command{Use: "create SERVICE NAME", Short: "Make a token and print it once"}
+	p.onFlag(create, &on, "agent of the machine, if several have a service of this name")
+	create.Flags().StringVar(&lifetime, "lifetime", "", "time until it expires, such as 30d (default: never)")
+	create.Flags().IntVar(&req.PerMinute, "per-minute", 0, "most requests in a minute (default: no limit)")
+	create.Flags().IntVar(&req.Concurrent, "concurrent", 0, "most requests at a time (default: no limit)")
+	create.RunE = p.command(func(ctx context.Context, c *caller, args []string) (err error) {
+		req.Name = args[1]
+		if req.Lifetime, err = durationOf("--lifetime", lifetime); err != nil {
+			return err
+		}
+		token, err := route.ServiceToken.At(args[0]).With("agent", on).Body(req).Ask(ctx, c)
+		if err != nil {
+			return err
+		}
+		return p.print(token, func(w io.Writer) { fmt.Fprintln(w, token.Text) })
+	})
+	revoke := &cobra.Command{Use: "revoke SERVICE TOKEN", Short: "Make a token invalid, by its ID"}
+	p.onFlag(revoke, &on, "agent of the machine, if several have a service of this name")
+	revoke.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
+		_, err := route.ServiceRevoke.At(args[0], args[1]).With("agent", on).Ask(ctx, c)
+		return err
+	})
+	parent.AddCommand(create, revoke)
+	return parent
+}
