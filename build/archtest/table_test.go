@@ -81,7 +81,8 @@ var table = []row{
 	{pkg: "backend/engine/docker", imports: []string{"backend/session", "gpu", "backend/engine", "backend/peer",
 		"backend/engine/docker/daemon", "backend/engine/docker/devices", "backend/engine/docker/images",
 		"backend/engine/docker/networks", "backend/engine/docker/stats"}},
-	{pkg: "backend/engine/sim/shell", imports: []string{"backend/pace", "gpu"}},
+	{pkg: "backend/engine/sim/llm", imports: []string{"backend/pace"}},
+	{pkg: "backend/engine/sim/shell", imports: []string{"backend/pace", "gpu", "backend/engine/sim/llm"}},
 	{pkg: "backend/engine/sim/notebook", imports: []string{"backend/session", "backend/files", "backend/pace"}},
 	{pkg: "backend/engine/sim", imports: []string{"backend/session", "gpu", "backend/engine", "backend/pace",
 		"backend/engine/sim/shell", "backend/engine/sim/notebook", "backend/terminal",
@@ -269,7 +270,7 @@ var paced = []string{"backend/agent", "backend/agent/queue", "backend/agent/devi
 	"backend/agent/launch", "backend/agent/guests", "backend/agent/accounts", "backend/agent/folders",
 	"backend/agent/health", "backend/agent/images", "backend/agent/meter", "backend/agent/reclaim",
 	"backend/agent/records", "backend/agent/services", "backend/agent/sessions", "backend/engine/sim",
-	"backend/engine/sim/shell"}
+	"backend/engine/sim/shell", "backend/engine/sim/llm"}
 
 var wall = map[string]string{
 	"backend/agent/devices/devices.go":     "an agent that was given no clock",

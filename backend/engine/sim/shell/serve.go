@@ -94,6 +94,11 @@ func (c *command) serve(handler http.Handler) int {
 	if option := portOption.FindStringSubmatch(strings.Join(c.operands, " ")); option != nil {
 		port, _ = strconv.Atoi(option[1]) // 0 is refused
 	}
+	return c.serveOn(port, handler, "serving on port %d\n")
+}
+
+// serveOn prints greeting with the port once it listens.
+func (c *command) serveOn(port int, handler http.Handler, greeting string) int {
 	if port < 1024 || port > 65535 {
 		return c.fail("the port must be a number from 1024 to 65535")
 	}
@@ -101,8 +106,9 @@ func (c *command) serve(handler http.Handler) int {
 	if err != nil {
 		return c.fail("port %d: Address already in use", port)
 	}
-	c.printf("serving on port %d\n", port)
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	c.printf(greeting, port)
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second,
+		BaseContext: func(net.Listener) context.Context { return c.ctx }}
 	stop := context.AfterFunc(c.ctx, func() { server.Close() }) //nolint:errcheck // it ends either way
 	defer stop()
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {

@@ -48,6 +48,7 @@ func utilities() map[string]utility {
 		"nvidia-smi": {"L query-gpu= format=", nvidia}, "sh": {"", shellUtility}, "bash": {"", shellUtility},
 		"train":  {"epochs= seconds-per-epoch=", train},
 		"stress": {"cpu= vm= vm-bytes= timeout=", stress}, "httpd": {"", serveFiles},
+		"llama-server": {"", llama}, "vllm": {"", vllm},
 		"clear":    says(func(*command) string { return "\x1b[H\x1b[2J\x1b[3J" }),
 		"date":     says(func(c *command) string { return c.world.now().UTC().Format("Mon Jan _2 15:04:05 MST 2006") }),
 		"hostname": says(func(c *command) string { return c.world.Hostname }),
@@ -257,7 +258,7 @@ func (s *Shell) exec(ctx context.Context, args []string) error {
 // utilityName returns the key of a program in utilities.
 func utilityName(program string) string {
 	switch path.Dir(program) {
-	case "/bin", "/usr/bin", "/usr/local/bin":
+	case "/bin", "/usr/bin", "/usr/local/bin", "/app": // the last is where llama.cpp's image has its server
 		return path.Base(program)
 	}
 	return program

@@ -154,6 +154,7 @@ func help(c *command) int {
 Files are real and stay in the session. No program of this computer is run.
 train pretends to train a model on the session's GPUs; nvidia-smi and top show how busy they are.
 stress --cpu N --vm-bytes SIZE --timeout SECONDS makes the session busy.
+llama-server --model FILE --port N pretends to serve a model, with the API of OpenAI.
 `, strings.Join(c.shell.names(), " "))
 	return 0
 }
