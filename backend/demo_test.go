@@ -100,6 +100,7 @@ func TestDemoHasALabBehindTheRealTunnel(t *testing.T) {
 		t.Errorf("%+v", lab)
 	}
 	r.waitingFor(t, "llm-eval", "llm-pretrain has")
+	token := r.assistant(t, "")
 	before := len(r.sessions(t))
 	r.checkContent(t)
 
@@ -142,12 +143,38 @@ func TestDemoHasALabBehindTheRealTunnel(t *testing.T) {
 			t.Errorf("the lab is at %s and was at %s", now.Address, lab.Address)
 		}
 		until(t, "the sessions are not those of before", func() bool { return len(again.sessions(t)) == before })
+		again.assistant(t, token)
+		if now := len(again.sessions(t)); now != before {
+			t.Errorf("%d sessions are shown, %d were", now, before)
+		}
 	})
 	t.Run("nothing is written but in its own folder", func(t *testing.T) {
 		if now := files(t, home); len(untouched) != 1 || !maps.Equal(now, untouched) {
 			t.Errorf("the person's home had %q and has %q", untouched, now)
 		}
 	})
+}
+
+// assistant waits until the service of the story answers a token; empty: a new one.
+func (r *running) assistant(t *testing.T, token string) string {
+	t.Helper()
+	var found []api.Service
+	until(t, "the assistant is not ready", func() bool {
+		r.call(t, "GET", "/api/v1/services", "", &found)
+		return len(found) == 1 && found[0].Name == "assistant" && found[0].Agent == "lab" && found[0].State == "READY"
+	})
+	if token == "" {
+		var made session.NewToken
+		r.call(t, "POST", "/api/v1/services/assistant/tokens", `{"name":"test"}`, &made)
+		token = made.Text
+	}
+	status, text := answer(t, http.DefaultClient, "POST", found[0].Address+"/chat/completions",
+		`{"model":"assistant","messages":[{"role":"user","content":"Who are you?"}]}`,
+		http.Header{"Authorization": {"Bearer " + token}, "Content-Type": {"application/json"}})
+	if status != http.StatusOK || !strings.Contains(string(text), "This is a simulated model: nothing is computed.") {
+		t.Errorf("it answers %d %s", status, text)
+	}
+	return token
 }
 
 // checkContent looks whether the person has folders, launches and presets.
@@ -177,10 +204,13 @@ func (r *running) checkContent(t *testing.T) {
 	}
 }
 
-// course is what a session came to, without what differs from run to run: times
-// and numbers of containers.
+// course is what a session came to, without what differs from run to run: times,
+// numbers of containers, and ids of replicas.
 func course(s api.Session) string {
 	wait := ""
+	if s.Spec.Type == session.Inference {
+		s.ID = ""
+	}
 	if s.Wait != nil {
 		wait = string(s.Wait.Code) // the message has times
 	}
@@ -204,7 +234,7 @@ func TestTheSameSeedTellsTheSameStory(t *testing.T) {
 				told = append(told, course(s))
 			}
 			slices.Sort(told)
-			return true
+			return slices.ContainsFunc(told, func(s string) bool { return strings.Contains(s, " assistant-1 RUNNING ") })
 		})
 		return told
 	}

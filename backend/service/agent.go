@@ -21,12 +21,13 @@ import (
 // AgentConfig configures an agent without a control plane.
 type AgentConfig struct {
 	Home     place.Home
-	Settings daemon.Settings     // merged into those of the folder
-	Log      *slog.Logger        // nil: the daemon's log file in Home
-	Ready    func(daemon.Status) // called once when the agent responds; may be nil
-	Notebook fs.FS               // the page of notebooks in simulated sessions; nil: they have none
-	Machine  *demo.Machine       // to simulate; nil: the machine is real
-	Acts     []demo.Act          // to play on it
+	Settings daemon.Settings         // merged into those of the folder
+	Log      *slog.Logger            // nil: the daemon's log file in Home
+	Ready    func(daemon.Status)     // called once when the agent responds; may be nil
+	Notebook fs.FS                   // the page of notebooks in simulated sessions; nil: they have none
+	Machine  *demo.Machine           // to simulate; nil: the machine is real
+	Acts     []demo.Act              // to play on it
+	Services []session.DeployRequest // to deploy on it after the acts
 }
 
 // RunAgent runs the agent of this machine without a hub until ctx ends or it is stopped. Sessions keep running. It
@@ -72,7 +73,11 @@ func runAgent(ctx context.Context, config AgentConfig) (err error) {
 		}
 	})
 	if config.Machine != nil {
-		if err := demo.Play(ctx, machine.Agent.Launch, config.Acts); err != nil {
+		err := demo.Play(ctx, machine.Agent.Launch, config.Acts)
+		if err == nil {
+			err = demo.Deploy(ctx, machine.Agent, config.Services)
+		}
+		if err != nil {
 			config.Log.Error("the story is not played to its end", "error", err)
 		}
 		agentDone.Go(func() {

@@ -37,7 +37,8 @@ func startLab(ctx context.Context, home place.Home, machine demo.Machine, option
 	l := &lab{home: home, stop: stop, ready: make(chan daemon.Status, 1), ended: make(chan error, 1)}
 	go func() {
 		l.ended <- l.serve(ctx, service.AgentConfig{Home: home, Notebook: notebook, Machine: &machine,
-			Acts: demo.OnLab(options), Settings: daemon.Settings{Engine: local.EngineSim}})
+			Acts: demo.OnLab(options), Services: demo.ServicesOnLab(options),
+			Settings: daemon.Settings{Engine: local.EngineSim}})
 	}()
 	return l, nil
 }

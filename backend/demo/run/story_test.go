@@ -84,7 +84,11 @@ func (c *chronicle) follow(ctx context.Context, l *local.Machine, first time.Tim
 		}
 		if last[s.ID] != text {
 			last[s.ID] = text
-			c.add(happening{l.Clock.Since(first), l.Name, s.ID, text})
+			id := s.ID
+			if s.Spec.Type == session.Inference {
+				id = session.ID(s.Name) // it follows from the service, not from the story
+			}
+			c.add(happening{l.Clock.Since(first), l.Name, id, text})
 		}
 		return nil
 	})
@@ -136,6 +140,11 @@ func tell(t *testing.T, dir string, o demo.Options, length time.Duration) (lines
 			if err := demo.Play(ctx, l.Agent.Launch, acts); err != nil {
 				t.Fatal(err)
 			}
+			if m.Name == demo.LabAgent {
+				if err := demo.Deploy(ctx, l.Agent, demo.ServicesOnLab(o)); err != nil {
+					t.Fatal(err)
+				}
+			}
 			group.Go(func() {
 				if err := demo.KeepPlaying(ctx, l.Agent, m); err != nil {
 					t.Error(err)
@@ -153,7 +162,7 @@ func tell(t *testing.T, dir string, o demo.Options, length time.Duration) (lines
 // points is what each story must have shown within its first minute.
 var points = map[demo.Story][]string{
 	demo.StoryLab: {"llm-eval mina PENDING scheduler_wait_resources",
-		"vision-report ada PENDING scheduler_wait_dependency", "sweep-lr-0.3 ada TERMINATED task-failed 3"},
+		"vision-report ada PENDING scheduler_wait_dependency", "assistant-1 ada RUNNING", "sweep-lr-0.3 ada TERMINATED task-failed 3"},
 	demo.StoryWorkstation: {"notebook ada RUNNING", "train-churn ada RUNNING",
 		"sweep-lr-0.3 ada TERMINATED task-failed 3"},
 	demo.StoryShortage: {"llm-eval mina PENDING scheduler_wait_resources", "vision-ablation ada PENDING",

@@ -32,14 +32,15 @@ type life struct {
 	gone   chan struct{}   // closed when all of it has ended
 }
 
-// adopt resumes the containers that ran when the last process ended. One whose mounts are gone ends.
+// adopt resumes the containers that ran when the last process ended. Servers start again, but a batch command cannot
+// continue where it was, and a container whose mounts are gone ends.
 func (s *containers) adopt() {
 	for _, id := range slices.Sorted(maps.Keys(s.byID)) {
 		c := s.byID[id]
 		if !c.State.Running {
 			continue
 		}
-		if c.Spec.Guest.Command == "" && c.Spec.Guest.Server == nil {
+		if c.Spec.Guest.Command == "" {
 			if err := s.begin(id); err != nil {
 				c.log.line(session.AsError(err, session.CodeStartFailed).Message)
 				s.finish(id, 137)
