@@ -162,7 +162,8 @@ func tell(t *testing.T, dir string, o demo.Options, length time.Duration) (lines
 // points is what each story must have shown within its first minute.
 var points = map[demo.Story][]string{
 	demo.StoryLab: {"llm-eval mina PENDING scheduler_wait_resources",
-		"vision-report ada PENDING scheduler_wait_dependency", "assistant-1 ada RUNNING", "sweep-lr-0.3 ada TERMINATED task-failed 3"},
+		"vision-report ada PENDING scheduler_wait_dependency", "assistant-1 ada RUNNING",
+		"sweep-lr-0.3 ada TERMINATED task-failed 3"},
 	demo.StoryWorkstation: {"notebook ada RUNNING", "train-churn ada RUNNING",
 		"sweep-lr-0.3 ada TERMINATED task-failed 3"},
 	demo.StoryShortage: {"llm-eval mina PENDING scheduler_wait_resources", "vision-ablation ada PENDING",
