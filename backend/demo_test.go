@@ -155,13 +155,29 @@ func TestDemoHasALabBehindTheRealTunnel(t *testing.T) {
 	})
 }
 
-// assistant waits until the service of the story runs.
+// assistant waits until the service of the story answers, asks it through the tunnel, and looks at its address.
 func (r *running) assistant(t *testing.T) {
 	t.Helper()
-	until(t, "the assistant does not run", func() bool {
-		return slices.ContainsFunc(r.sessions(t),
-			func(s api.Session) bool { return s.Name == "assistant-1" && s.Status == "RUNNING" })
+	var services []api.Service
+	until(t, "the assistant is not ready", func() bool {
+		r.call(t, "GET", "/api/v1/services", "", &services)
+		return len(services) == 1 && services[0].State == session.ServiceReady
 	})
+	status, words := answer(t, http.DefaultClient, "POST", r.URL+"/api/v1/services/assistant/chat",
+		`{"maxTokens":8,"messages":[{"role":"user","content":"Hello"}]}`, r.header())
+	if status != http.StatusOK || !strings.Contains(string(words), `"content":"This"`) ||
+		!strings.HasSuffix(string(words), "data: [DONE]\n\n") {
+		t.Errorf("the assistant answers %d, %q", status, words)
+	}
+	// Its own address asks for a token.
+	stranger, err := http.Get(services[0].Address + "/models")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = stranger.Body.Close()
+	if stranger.StatusCode != http.StatusUnauthorized {
+		t.Errorf("without a token, it answers %s", stranger.Status)
+	}
 }
 
 // checkContent looks whether the person has folders, launches and presets.

@@ -52,6 +52,19 @@ type Service struct {
 	Address string `json:"address"` // base of its OpenAI-compatible API, such as http://127.0.0.1:40001/v1
 }
 
+// Chat is a conversation that a model continues.
+type Chat struct {
+	Messages    []ChatMessage `json:"messages"`
+	MaxTokens   int           `json:"maxTokens,omitempty"`   // most tokens of the answer; 0: the model decides
+	Temperature *float64      `json:"temperature,omitempty"` // absent: the model decides
+}
+
+// ChatMessage is what somebody said in a conversation.
+type ChatMessage struct {
+	Role    string `json:"role"` // system, user or assistant
+	Content string `json:"content"`
+}
+
 // LaunchManyRequest launches several sessions of one spec, named spec.name-1, -2 and so on, or at random without a
 // name. With a key it can be sent again safely, like a LaunchRequest.
 type LaunchManyRequest struct {

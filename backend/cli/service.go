@@ -1,10 +1,14 @@
 package cli
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,7 +26,7 @@ func (p serviceCommands) serviceCommand() *cobra.Command {
 resources. Clients use one address, which slipway service ls shows, and a token. A service
 continues to run on its machine when this computer is off.`}
 	parent.AddCommand(p.createCommand(), p.listCommand(), p.scaleCommand(), p.rollbackCommand(), p.tokenCommand(),
-		p.removeCommand())
+		p.chatCommand(), p.removeCommand())
 	return parent
 }
 
@@ -171,6 +175,61 @@ func (p serviceCommands) removeCommand() *cobra.Command {
 		_, err := route.ServiceRemove.At(args[0]).With("agent", on).Ask(ctx, c)
 		return err
 	}))
+}
+
+func (p serviceCommands) chatCommand() *cobra.Command {
+	var on, system string
+	req := api.Chat{}
+	cmd := &cobra.Command{Use: "chat SERVICE PROMPT…", Short: "Ask a model and print its answer as it comes",
+		Args: cobra.MinimumNArgs(2)}
+	p.onFlag(cmd, &on, "agent of the machine, if several have a service of this name")
+	cmd.Flags().StringVar(&system, "system", "", "what the model is told first")
+	cmd.Flags().IntVar(&req.MaxTokens, "max-tokens", 0, "most tokens of the answer (default: the model decides)")
+	return runs(cmd, p.command(func(ctx context.Context, c *caller, args []string) error {
+		if system != "" {
+			req.Messages = append(req.Messages, api.ChatMessage{Role: "system", Content: system})
+		}
+		req.Messages = append(req.Messages, api.ChatMessage{Role: "user", Content: strings.Join(args[1:], " ")})
+		body, err := json.Marshal(req)
+		if err != nil {
+			return err
+		}
+		at := route.ServiceChat.At(args[0]).With("agent", on)
+		answer, err := c.Transfer(ctx, at.Method(), at.Target(),
+			http.Header{"Content-Type": {"application/json"}}, bytes.NewReader(body))
+		if err != nil {
+			return err
+		}
+		defer answer.Body.Close()
+		return printWords(p.Stdout, answer.Body)
+	}))
+}
+
+// printWords prints the words of a streamed answer. It fails if the answer breaks off.
+func printWords(w io.Writer, events io.Reader) error {
+	lines := bufio.NewScanner(events)
+	for lines.Scan() {
+		data, is := strings.CutPrefix(lines.Text(), "data: ")
+		if is && data == "[DONE]" {
+			fmt.Fprintln(w)
+			return nil
+		}
+		var chunk struct {
+			Choices []struct {
+				Delta struct {
+					Content string `json:"content"`
+				} `json:"delta"`
+			} `json:"choices"`
+		}
+		if !is || json.Unmarshal([]byte(data), &chunk) != nil {
+			continue
+		}
+		for _, choice := range chunk.Choices {
+			fmt.Fprint(w, choice.Delta.Content)
+		}
+	}
+	fmt.Fprintln(w)
+	return failAs(ExitUnavailable, session.CodeAppTimeout, "The answer broke off.", "Look at the state of the service.")
 }
 
 func (p serviceCommands) tokenCommand() *cobra.Command {

@@ -35,7 +35,7 @@ func (s *Server) routes(config Config) []routes {
 		sessionRoutes{hub: s.hub},
 		terminalRoutes{hub: s.hub, sockets: &s.sockets},
 		appRoutes{hub: s.hub, apps: s.apps, doors: s.doors, tickets: s.tickets},
-		serviceRoutes{hub: s.hub, doors: s.doors},
+		serviceRoutes{hub: s.hub, doors: s.doors, chats: &chats{}},
 		sshRoutes{hub: s.hub, ssh: config.SSH, sockets: &s.sockets},
 		fileRoutes{hub: s.hub, log: s.log},
 		machineRoutes{hub: s.hub, clock: s.clock},

@@ -20,6 +20,7 @@ import (
 type serviceRoutes struct {
 	hub   *hub.Hub
 	doors *doors
+	chats *chats
 }
 
 func (s serviceRoutes) mount(m *mounts) {
@@ -49,6 +50,7 @@ func (s serviceRoutes) mount(m *mounts) {
 			return agent.AddServiceToken(r.Context(), name, req)
 		})
 	})
+	m.stream(route.ServiceChat.Endpoint, s.chat)
 	answer(m, route.ServiceRevoke, func(r *http.Request) (none, error) {
 		return onService(s, r, func(agent session.Agent, name string) (none, error) {
 			return none{}, agent.RevokeServiceToken(r.Context(), name, r.PathValue("token"))

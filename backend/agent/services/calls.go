@@ -186,6 +186,9 @@ func (s *Services) AddServiceToken(_ context.Context,
 	}
 	hash := sha256.Sum256([]byte(made.Text))
 	_, err := s.update(name, func(k *kept) error {
+		k.Tokens = slices.DeleteFunc(k.Tokens, func(t keptToken) bool {
+			return !t.ExpiresAt.IsZero() && t.ExpiresAt.Before(now)
+		})
 		if len(k.Tokens) >= maxTokens {
 			return session.NewError(session.CodeTooManySessions,
 				fmt.Sprintf("%s has %d tokens, the maximum.", name, maxTokens), "Revoke some of them.")

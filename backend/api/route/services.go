@@ -17,6 +17,9 @@ var (
 		"Stop a service and forget it. Its replicas first answer what they are asked.", agentQuery...)
 	ServiceToken = at[session.TokenRequest, session.NewToken]("service-token", "POST /services/{service}/tokens",
 		"Make a token with which clients use a service. Only this answer has its text.", agentQuery...)
+	ServiceChat = at[api.Chat, None]("service-chat", "POST /services/{service}/chat",
+		"Continue a conversation with a model. The answer is a stream of events in OpenAI's form.",
+		agentQuery...).streams(Text)
 	ServiceRevoke = at[None, None]("service-revoke", "DELETE /services/{service}/tokens/{token}",
 		"Make a token invalid at once.", agentQuery...)
 )

@@ -252,8 +252,11 @@ func (a *Agent) RevokeServiceToken(ctx context.Context,
 	return
 }
 
-func (unanswered) DialService(ctx context.Context) (result net.Conn, err error) {
-	err = unsupported("DialService")
+func (a *Agent) DialService(ctx context.Context) (result net.Conn, err error) {
+	if err = a.enter(ctx); err == nil {
+		a.mu.Unlock()
+		result, err = a.dialService(ctx)
+	}
 	return
 }
 

@@ -2,6 +2,7 @@ package hubtest
 
 import (
 	"context"
+	"net"
 	"slices"
 
 	"slipway/backend/session"
@@ -11,6 +12,8 @@ import (
 type services struct {
 	*base
 	deployed []session.Service // guarded by mu
+	// Route connects to the router; nil: there is none.
+	Route func() net.Conn
 }
 
 func (a *services) listServices(context.Context) ([]session.Service, error) {
@@ -49,3 +52,10 @@ func (a *services) addServiceToken(_ context.Context,
 }
 
 func (a *services) revokeServiceToken(context.Context, string, string) error { return nil }
+
+func (a *services) dialService(context.Context) (net.Conn, error) {
+	if a.Route == nil {
+		return nil, failed(session.CodeAgentUnsupported, "It has no router.")
+	}
+	return a.Route(), nil
+}

@@ -699,6 +699,22 @@ export interface Cause {
   advice?: Phrase[];
 }
 
+/** Chat is a conversation that a model continues. */
+export interface Chat {
+  messages: ChatMessage[];
+  /** Most tokens of the answer; 0: the model decides. */
+  maxTokens?: number;
+  /** Absent: the model decides. */
+  temperature?: number;
+}
+
+/** ChatMessage is what somebody said in a conversation. */
+export interface ChatMessage {
+  /** System, user or assistant. */
+  role: string;
+  content: string;
+}
+
 /** Check is one probe of a machine. Remedy is one command or sentence; a failed check always has one. */
 export interface Check {
   /** What was probed, for programs: "engine", "disk" …. */
@@ -2915,6 +2931,8 @@ export const routes = {
   "service-token": { method: "POST", path: "/api/v1/services/{service}/tokens", query: ["agent"] },
   /** Make a token invalid at once. */
   "service-revoke": { method: "DELETE", path: "/api/v1/services/{service}/tokens/{token}", query: ["agent"] },
+  /** Continue a conversation with a model. The answer is a stream of events in OpenAI's form. */
+  "service-chat": { method: "POST", path: "/api/v1/services/{service}/chat", query: ["agent"] },
   /** Show how ssh on this computer reaches sessions. */
   "ssh-setup": { method: "GET", path: "/api/v1/ssh" },
   /** Include the ssh configuration of sessions in the user's own, or stop including it. */
@@ -3127,6 +3145,7 @@ export interface RouteTypes {
   "service-remove": { request: undefined; response: undefined };
   "service-token": { request: TokenRequest; response: NewToken };
   "service-revoke": { request: undefined; response: undefined };
+  "service-chat": { request: Chat; response: undefined };
   "ssh-setup": { request: undefined; response: SSHSetup };
   "ssh-update": { request: SSHUpdate; response: SSHSetup };
   "ssh-access": { request: undefined; response: SSHAccess };
