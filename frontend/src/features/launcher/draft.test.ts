@@ -134,8 +134,11 @@ describe('the spec of a draft', () => {
   })
 })
 
-/** A spec with every field there is; the type refuses one that forgets a field. */
-type All = Required<Omit<Spec, 'resources' | 'idle'>> & {
+/**
+ * A spec with every field of the launcher, which launches no inference sessions; the type refuses one that forgets a
+ * field.
+ */
+type All = Required<Omit<Spec, 'resources' | 'idle' | 'serving'>> & {
   resources: Required<Resources>
   idle: Required<Omit<IdlePolicy, 'use'>> & { use: Required<UsePolicy> }
 }

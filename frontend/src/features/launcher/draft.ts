@@ -31,7 +31,7 @@ export interface MountRow {
 
 /** Everything that is entered in the launcher, as it is entered: right or wrong. */
 export interface Draft extends QueueDraft {
-  type: Exclude<SessionType, 'system'>
+  type: Exclude<SessionType, 'system' | 'inference'>
   name: string
   command: string
   /** RFC 3339 when a start time is wanted; empty when it is wanted and not chosen yet. */

@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
+import { Link } from 'react-router'
 import { environmentTitle } from '@/api/environment'
 import { useAgents, useEnvironments, useLatestUsage } from '@/api/hooks'
 import type { Session } from '@/api/types.gen'
@@ -103,6 +104,13 @@ export function Facts({ session }: { session: Session }) {
         </span>
       </Fact>
       <Fact name={t('session:fact.type')}>{t(`common:type.${session.type}`)}</Fact>
+      {spec.serving?.service ? (
+        <Fact name={t('session:fact.service')} wide>
+          <Link to={`/services/${encodeURIComponent(spec.serving.service)}?on=${encodeURIComponent(session.agent)}`}>
+            {t('session:fact.serviceOf', { name: spec.serving.service, revision: spec.serving.revision ?? 1 })}
+          </Link>
+        </Fact>
+      ) : null}
       {environment ? (
         <Fact name={t('session:fact.environment')} wide>
           {environment}

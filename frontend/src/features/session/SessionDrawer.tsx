@@ -54,8 +54,10 @@ function Buttons({ session, onForce, onAgain }: { session: Session; onForce: () 
   const actions = useSessionActions()
   const running = session.status === 'RUNNING' && !session.lastHeard
   const system = session.type === 'system'
+  // Its service launches a replica again, when it wants one.
+  const single = !system && session.type !== 'inference'
   if (!isLive(session.status)) {
-    return system ? null : (
+    return !single ? null : (
       <div className={css.buttons}>
         <Button icon={<Rocket size={14} />} onClick={onAgain}>
           {t('session:action.again')}
@@ -110,7 +112,7 @@ function Buttons({ session, onForce, onAgain }: { session: Session; onForce: () 
         trigger={['click']}
         menu={{
           items: [
-            ...(system
+            ...(!single
               ? []
               : [{ key: 'again', label: t('session:action.again'), onClick: onAgain }, { type: 'divider' as const }]),
             { key: 'force', danger: true, label: t('session:action.force'), onClick: onForce },

@@ -65,7 +65,13 @@ function Nothing({ state, failed, start, offer, onClear, onFailed }: NothingProp
     )
   }
   if (state.type === 'inference')
-    return <EmptyState icon={Inbox} title={t('empty.inferenceTitle')} text={t('empty.inferenceText')} />
+    return (
+      <EmptyState icon={Inbox} title={t('empty.inferenceTitle')} text={t('empty.inferenceText')}>
+        <Link to="/services">
+          <Button>{t('empty.toServices')}</Button>
+        </Link>
+      </EmptyState>
+    )
   if (state.type === 'system')
     return <EmptyState icon={Inbox} title={t('empty.systemTitle')} text={t('empty.systemText')} />
   if (state.state === 'finished')

@@ -1,5 +1,5 @@
 import { Button, Tooltip } from 'antd'
-import { FolderUp, SquareCode, TriangleAlert, Workflow } from 'lucide-react'
+import { BrainCircuit, FolderUp, SquareCode, TriangleAlert, Workflow } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Link, useLocation } from 'react-router'
@@ -27,7 +27,7 @@ import css from './SessionsPage.module.css'
 export function NameCell({ session }: { session: Session }) {
   const { t } = useTranslation()
   const { search } = useLocation()
-  const Icon = { batch: Workflow, system: FolderUp, interactive: SquareCode }[session.type]
+  const Icon = { batch: Workflow, system: FolderUp, interactive: SquareCode, inference: BrainCircuit }[session.type]
   return (
     <div className={css.name}>
       <Icon size={14} aria-label={t(`type.${session.type}`)} />
