@@ -98,3 +98,10 @@ describe('nextNotices', () => {
     expect(course([], many)).toHaveLength(kept)
   })
 })
+
+describe('a replica of a service', () => {
+  it('is no news, whether it starts or fails', () => {
+    const replica = (status: Session['status']) => makeSession({ id: 'r', type: 'inference', status })
+    expect(course([], [replica('PENDING')], [replica('RUNNING')], [replica('ERROR')])).toEqual([])
+  })
+})

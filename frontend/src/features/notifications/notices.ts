@@ -69,6 +69,8 @@ function update(notice: Notice, session: Session, at: number): Notice {
  * have ended already; an older one merely had not been fetched.
  */
 function worthTelling(before: Session | undefined, after: Session, newest: string): boolean {
+  // A service launches and replaces its replicas by itself, and says itself what is wrong with them.
+  if (after.type === 'inference') return false
   if (!before) return after.createdAt >= newest
   if (announcedEnd(after) && !announcedEnd(before)) return true
   const family = statusFamily(after.status)
