@@ -34,6 +34,7 @@ export const keys = {
   environments: ['environments'] as const,
   environmentFile: ['environments', 'file'] as const,
   presets: ['presets'] as const, // live
+  services: ['services'] as const, // asked for again every few seconds while shown
   devices: ['devices'] as const, // live: DeviceBoard of each agent
   // live once fetched
   deviceHistory: (agent: string, device: string, span: string) => ['device-history', agent, device, span] as const,
