@@ -29,6 +29,24 @@ export function makeRouter() {
               }),
             },
             {
+              path: 'services',
+              lazy: async () => ({
+                Component: (await lazily(() => import('@/features/services/ServicesPage'))).ServicesPage,
+              }),
+            },
+            {
+              path: 'services/new',
+              lazy: async () => ({
+                Component: (await lazily(() => import('@/features/services/NewServicePage'))).NewServicePage,
+              }),
+            },
+            {
+              path: 'services/:name',
+              lazy: async () => ({
+                Component: (await lazily(() => import('@/features/services/ServicesPage'))).ServicesPage,
+              }),
+            },
+            {
               path: 'launcher',
               lazy: async () => ({ Component: (await lazily(() => import('./pages/LauncherRoute'))).LauncherRoute }),
             },

@@ -1,4 +1,5 @@
 import {
+  BrainCircuit,
   ChartColumn,
   CircuitBoard,
   FolderOpen,
@@ -12,13 +13,14 @@ import {
 
 /** A section of the rail; its place is also its key, Ctrl-1 and so on. */
 export interface Section {
-  name: 'sessions' | 'launcher' | 'folders' | 'images' | 'gpus' | 'usage' | 'agents' | 'settings'
+  name: 'sessions' | 'services' | 'launcher' | 'folders' | 'images' | 'gpus' | 'usage' | 'agents' | 'settings'
   to: string
   icon: LucideIcon
 }
 
 export const sections: readonly Section[] = [
   { name: 'sessions', to: '/sessions', icon: SquareStack },
+  { name: 'services', to: '/services', icon: BrainCircuit },
   { name: 'launcher', to: '/launcher', icon: Rocket },
   { name: 'folders', to: '/folders', icon: FolderOpen },
   { name: 'images', to: '/images', icon: Layers },

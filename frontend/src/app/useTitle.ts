@@ -4,7 +4,7 @@ import { useLocation } from 'react-router'
 import { useSessionBook } from '@/api/hooks'
 import { useDemo } from '@/features/demo/useDemo'
 
-const sections = ['sessions', 'launcher', 'gpus', 'usage', 'agents', 'settings'] as const
+const sections = ['sessions', 'services', 'launcher', 'gpus', 'usage', 'agents', 'settings'] as const
 
 /** Names the window: the session in view, else the section. */
 export function useTitle(session: string | undefined): void {

@@ -13,6 +13,7 @@ import notifications from './en/notifications.json'
 import phrases from './en/phrases.json'
 import recipes from './en/recipes.json'
 import secrets from './en/secrets.json'
+import services from './en/services.json'
 import session from './en/session.json'
 import sessions from './en/sessions.json'
 import settings from './en/settings.json'
@@ -37,6 +38,7 @@ export const en = {
   phrases,
   recipes,
   secrets,
+  services,
   session,
   sessions,
   settings,

@@ -13,6 +13,7 @@ import notifications from './ko/notifications.json'
 import phrases from './ko/phrases.json'
 import recipes from './ko/recipes.json'
 import secrets from './ko/secrets.json'
+import services from './ko/services.json'
 import session from './ko/session.json'
 import sessions from './ko/sessions.json'
 import settings from './ko/settings.json'
@@ -37,6 +38,7 @@ export const ko = {
   phrases,
   recipes,
   secrets,
+  services,
   session,
   sessions,
   settings,

@@ -1,0 +1,92 @@
+import { screen, waitFor, within } from '@testing-library/react'
+import userEvent from '@testing-library/user-event'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { renderView, serve } from '@/api/testing/render'
+import { makeService } from '@/api/testing/service'
+import { makeAgent } from '@/api/testing/session'
+import type { Service } from '@/api/types.gen'
+import { NewServicePage } from './NewServicePage'
+
+const post = 'POST /api/v1/services'
+
+function show(at: string, answers: Parameters<typeof serve>[0] = {}, services: Service[] = []) {
+  const sent = serve({
+    'GET /api/v1/services': services,
+    'GET /api/v1/folders': [],
+    'GET /api/v1/resources': [],
+    ...answers,
+  })
+  const view = renderView(<NewServicePage />, { at, known: { agents: [makeAgent()], devices: [] } })
+  return { sent, ...view }
+}
+
+const create = () => userEvent.click(screen.getByRole('button', { name: /Create service|Deploy revision/ }))
+const preview = () => within(screen.getByRole('region', { name: 'Each replica runs' }))
+
+beforeEach(() => {
+  HTMLElement.prototype.scrollIntoView = vi.fn()
+})
+
+describe('the form', () => {
+  it('shows what each replica runs while it is entered', async () => {
+    const { where } = show('/services/new')
+    await userEvent.type(screen.getByRole('textbox', { name: 'Name' }), 'qwen')
+    preview().getByText('/app/llama-server')
+    await userEvent.click(screen.getByRole('radio', { name: /vLLM/ }))
+    expect(where()).toBe('/services/new?runtime=vllm')
+    await userEvent.type(screen.getByRole('textbox', { name: 'Model name' }), 'Qwen/Qwen2.5')
+    preview().getByText('Qwen/Qwen2.5')
+    preview().getByText('vllm/vllm-openai:latest')
+    screen.getByText('--gpu-memory-utilization')
+    const command = screen.getByRole('textbox', { name: 'Command' })
+    await userEvent.type(command, " 'x")
+    preview().getByText('A quote in the command is not closed.')
+    await userEvent.click(screen.getByRole('button', { name: 'Reset' }))
+    expect(command).toHaveValue('vllm serve Qwen/Qwen2.5 --served-model-name qwen --port 8000')
+  })
+
+  it('sends nothing that can be seen to be wrong', async () => {
+    const { sent } = show('/services/new')
+    await userEvent.type(screen.getByRole('textbox', { name: 'Name' }), 'a b')
+    await create()
+    await screen.findByText('Choose the folder with the model.')
+    screen.getByText('2 fields need your attention.')
+    expect(sent.some((s) => s.method === 'POST')).toBe(false)
+  })
+
+  it('tells what the agent refuses at its fields', async () => {
+    const fields = [
+      { field: 'serving.port', kind: 'range', message: 'A server cannot listen on it.', hint: 'Choose another.' },
+      { field: 'threads', kind: 'range', message: 'Too many threads.' },
+    ]
+    const body = JSON.stringify({ code: 'session_create_invalid', message: 'Two are wrong.', fields })
+    show('/services/new?runtime=nim', { [post]: () => new Response(body, { status: 422 }) })
+    await userEvent.type(screen.getByRole('textbox', { name: 'Name' }), 'llama')
+    await create()
+    await screen.findByText('A server cannot listen on it. Choose another.')
+    const port = screen.getByRole('spinbutton', { name: 'Port' })
+    expect(port).toHaveAttribute('aria-invalid', 'true')
+    screen.getByText('Too many threads.')
+    await userEvent.clear(port)
+    await userEvent.type(port, '9000')
+    expect(screen.queryByText(/A server cannot listen on it/)).toBeNull()
+  })
+
+  it('leads to the service that was made', async () => {
+    const { sent, where } = show('/services/new?runtime=nim', { [post]: makeService({ name: 'llama' }) })
+    await userEvent.type(screen.getByRole('textbox', { name: 'Name' }), 'llama')
+    await create()
+    await waitFor(() => expect(where()).toBe('/services/llama?on=local'))
+    expect(sent.find((s) => s.method === 'POST')?.body).toMatchObject({
+      name: 'llama',
+      spec: { type: 'inference', agent: 'local', serving: { port: 8000 } },
+    })
+  })
+
+  it('says that a name is taken by another service of the machine', async () => {
+    show('/services/new?runtime=nim', {}, [makeService()])
+    await userEvent.type(screen.getByRole('textbox', { name: 'Name' }), 'llama-chat')
+    await screen.findByText(/^llama-chat already exists on local\./)
+    screen.getByRole('button', { name: 'Deploy revision 2' })
+  })
+})
