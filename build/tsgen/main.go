@@ -89,6 +89,7 @@ func (r rule) IsName() bool { _, is := r.Value.(session.NameRule); return is }
 var rules = []rule{
 	{"SESSION_NAME", "Names of sessions", session.SessionNames},
 	{"FOLDER_NAME", "Names of folders", session.FolderNames},
+	{"SERVICE_NAME", "Names of services", session.ServiceNames},
 	{"COMMIT_NAME", "Names of images that are made of sessions", session.CommitNames},
 	{"MAX_RECENT_NAME", "Most characters of the name of an entry of the launch history", hub.MaxRecentName},
 	{"MAX_PRESET_NAME", "Most characters of the name of a preset", hub.MaxPresetName},

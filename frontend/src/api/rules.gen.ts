@@ -32,6 +32,17 @@ export const FOLDER_NAME: NameRule = {
   ],
 };
 
+/** Names of services. */
+export const SERVICE_NAME: NameRule = {
+  min: 4,
+  max: 24,
+  parts: [
+    { pattern: /^[A-Za-z0-9_]/, not: false, say: "nameStart" },
+    { pattern: /[A-Za-z0-9_]$/, not: false, say: "nameEnd" },
+    { pattern: /^[A-Za-z0-9_-]+$/, not: false, say: "nameLetters" },
+  ],
+};
+
 /** Names of images that are made of sessions. */
 export const COMMIT_NAME: NameRule = {
   min: 4,
