@@ -71,7 +71,9 @@ func (s *Services) see(ctx context.Context, r *replica, of session.Session, now 
 		if of.Error != nil {
 			r.End.Message = of.Error.Message
 		}
-		r.Log = s.config.LastLines(ctx, of.ID)
+		brief, cancel := context.WithTimeout(ctx, glance)
+		defer cancel()
+		r.Log = s.config.LastLines(brief, of.ID)
 	case of.Status == session.Running && r.Phase == serving.Waiting && of.StartedAt != nil:
 		r.Replica = r.Run(*of.StartedAt, now)
 	}
@@ -146,4 +148,8 @@ func (s *Services) probe(ctx context.Context, id session.ID, port int, health se
 	return asked
 }
 
-const mostAnswer = 64 << 10 // bytes of the answer to a check that are read
+const (
+	mostAnswer = 64 << 10 // bytes of the answer to a check that are read
+	// glance limits what a plan asks others, because all requests wait for it.
+	glance = 2 * time.Second
+)
