@@ -3,7 +3,7 @@ import { Globe } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
 import { FormCard } from './FormCard'
 import css from './form.module.css'
-import type { CardProps } from './NewServicePage'
+import type { CardProps } from './ServiceForm'
 import { SettingRow } from './SettingRow'
 import { SpanInput } from './SpanInput'
 

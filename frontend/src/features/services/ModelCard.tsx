@@ -5,7 +5,7 @@ import { useFolders } from '@/api/folders'
 import { FormCard } from './FormCard'
 import { FormField } from './FormField'
 import css from './form.module.css'
-import type { CardProps } from './NewServicePage'
+import type { CardProps } from './ServiceForm'
 import { MODEL_TARGET, runtimes } from './runtimes'
 
 const none: never[] = []

@@ -89,4 +89,28 @@ describe('the form', () => {
     await screen.findByText(/^llama-chat already exists on local\./)
     screen.getByRole('button', { name: 'Deploy revision 2' })
   })
+
+  it('changes what a service runs', async () => {
+    const { sent } = show('/services/new?of=llama-chat&on=local', { [post]: makeService({ revision: 2 }) }, [
+      makeService({ retry: true }),
+    ])
+    await screen.findByRole('heading', { name: 'New revision of llama-chat' })
+    expect(screen.getByRole('textbox', { name: 'Name' })).toBeDisabled()
+    const image = screen.getByRole('textbox', { name: 'Image' })
+    await userEvent.clear(image)
+    await userEvent.type(image, 'llama:2')
+    await create()
+    await waitFor(() =>
+      expect(sent.find((s) => s.method === 'POST')?.body).toMatchObject({
+        name: 'llama-chat',
+        retry: true,
+        spec: { image: 'llama:2', serving: { port: 8080, command: ['llama-server', '--model', '/models/a b.gguf'] } },
+      }),
+    )
+  })
+
+  it('says that the service to change is gone', async () => {
+    show('/services/new?of=llama-chat')
+    await screen.findByText('llama-chat not found')
+  })
 })

@@ -1,123 +1,24 @@
-import { Button } from 'antd'
-import { TriangleAlert } from 'lucide-react'
-import { useEffect, useRef, useState } from 'react'
+import { Skeleton } from 'antd'
+import { BrainCircuit } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
-import { useNavigate, useSearchParams } from 'react-router'
+import { useSearchParams } from 'react-router'
 import { asProblem } from '@/api/client'
-import { useAgents, useDevices } from '@/api/hooks'
-import { useDeployService, useServices } from '@/api/services'
-import { messageText } from '@/lib/phrases'
+import { useServices } from '@/api/services'
+import { EmptyState } from '@/ui/EmptyState'
 import { ErrorState } from '@/ui/ErrorState'
-import { PageHeader } from '@/ui/PageHeader'
-import { BehaviourCard } from './BehaviourCard'
-import { type Draft, EMPTY, requestFor, withRuntime } from './draft'
-import { type Faults, ownFaults, refusedFields, without } from './faults'
-import css from './form.module.css'
-import { ModelCard } from './ModelCard'
-import { Preview } from './Preview'
-import { ResourcesCard } from './ResourcesCard'
-import { runtimeIds } from './runtimes'
-import { RuntimeCard } from './RuntimeCard'
-import { ServerCard } from './ServerCard'
-import { addressOf } from './states'
+import { ServiceForm } from './ServiceForm'
 
-const none: never[] = []
-
-/** What a card of the form is given. */
-export interface CardProps {
-  draft: Draft
-  faults: Faults
-  change: (change: Partial<Draft>) => void
-  /** Of the smallest device of the machine, in bytes; 0: unknown. */
-  deviceMemory: number
-}
-
-/** The form for a new service, beside what each of its replicas will run. */
+/** The form for a new service, or for another revision of the one that the address names. */
 export function NewServicePage() {
-  const { t } = useTranslation(['services', 'common'])
-  const navigate = useNavigate()
-  const [params, setParams] = useSearchParams()
-  const services = useServices().data ?? none
-  const agents = useAgents().data ?? none
-  const boards = useDevices().data ?? none
-  const deploy = useDeployService()
-  const runtime = runtimeIds.find((id) => id === params.get('runtime')) ?? EMPTY.runtime
-  const [entered, setEntered] = useState<Draft>(() => withRuntime(EMPTY, runtime))
-  const [tried, setTried] = useState(false)
-  const [refused, setRefused] = useState<Faults>({})
-  const form = useRef<HTMLDivElement>(null)
-
-  const local = agents.find((agent) => agent.local)?.name ?? ''
-  const draft = { ...entered, agent: entered.agent || local }
-  const sizes = (boards.find((board) => board.agent === draft.agent)?.devices ?? none).map((d) => d.memory)
-  const deviceMemory = sizes.length > 0 ? Math.min(...sizes) : 0
-  const existing = services.find((s) => s.name === draft.name && s.agent === draft.agent)
-
-  const own = ownFaults(draft, (key) => t(`services:fault.${key}`))
-  // A name is judged while it is typed; what is empty is no fault before one tries.
-  const shown: Faults = { ...refused, ...(tried ? own : draft.name && own.name ? { name: own.name } : {}) }
-  const problem = deploy.error ? asProblem(deploy.error) : null
-  const { rest } = problem ? refusedFields(problem) : { rest: none }
-  const elsewhere = problem && (problem.fields.length === 0 || rest.length > 0) && Object.keys(refused).length === 0
-
-  const change = (what: Partial<Draft>) => {
-    setEntered((old) => (what.runtime ? withRuntime({ ...old, ...what }, what.runtime) : { ...old, ...what }))
-    setRefused((old) => without(old, what))
-    if (what.runtime) setParams({ runtime: what.runtime }, { replace: true })
-  }
-  const go = () => {
-    setTried(true)
-    if (Object.keys(own).length > 0) return
-    deploy.mutate(requestFor(draft, deviceMemory, existing), {
-      onSuccess: (service) => void navigate(addressOf(service)),
-      onError: (error) => setRefused(refusedFields(asProblem(error)).faults),
-    })
-  }
-  // What is wrong is brought into view once it is told.
-  const attempts = `${tried}${deploy.failureCount}${deploy.submittedAt}`
-  useEffect(() => {
-    form.current?.querySelector('[data-invalid]')?.scrollIntoView({ block: 'center' })
-  }, [attempts, deploy.error])
-
-  const card: CardProps = { draft, faults: shown, change, deviceMemory }
-  return (
-    <div className={css.page}>
-      <div className={css.scroll}>
-        <PageHeader title={t('services:form.title')} note={t('services:form.note')} />
-        <div className={css.columns}>
-          <div ref={form} className={css.content}>
-            <RuntimeCard {...card} />
-            <ModelCard {...card} />
-            <ServerCard {...card} />
-            <ResourcesCard {...card} />
-            <BehaviourCard {...card} />
-          </div>
-          <aside className={css.side}>
-            <Preview draft={draft} deviceMemory={deviceMemory} />
-            {existing ? (
-              <p className={css.notice}>
-                <TriangleAlert size={15} aria-hidden />
-                <span>{t('services:form.exists', { name: existing.name, machine: existing.agent })}</span>
-              </p>
-            ) : null}
-          </aside>
-        </div>
-      </div>
-      <div className={css.bar}>
-        {elsewhere && problem ? <ErrorState compact problem={problem} /> : null}
-        {rest.length > 0 && !elsewhere ? <span className={css.bad}>{rest.map(messageText).join(' ')}</span> : null}
-        {Object.keys(shown).length > 0 && rest.length === 0 && !elsewhere ? (
-          <span className={css.bad}>{t('services:form.wrong', { count: Object.keys(shown).length })}</span>
-        ) : null}
-        <div className={css.barEnd}>
-          <Button onClick={() => void navigate('/services')}>{t('common:action.cancel')}</Button>
-          <Button type="primary" loading={deploy.isPending} onClick={go}>
-            {existing
-              ? t('services:form.revise', { number: (existing.revisions[0]?.number ?? 0) + 1 })
-              : t('services:form.create')}
-          </Button>
-        </div>
-      </div>
-    </div>
-  )
+  const { t } = useTranslation('services')
+  const [params] = useSearchParams()
+  const name = params.get('of')
+  const on = params.get('on')
+  const query = useServices()
+  if (!name) return <ServiceForm of={undefined} />
+  if (query.isPending) return <Skeleton active style={{ padding: 24 }} />
+  if (!query.data) return <ErrorState problem={asProblem(query.error)} onRetry={() => void query.refetch()} />
+  const of = query.data.find((s) => s.name === name && (!on || s.agent === on))
+  if (!of) return <EmptyState icon={BrainCircuit} title={t('gone.title', { name })} text={t('gone.text')} />
+  return <ServiceForm key={`${of.agent}/${of.name}`} of={of} />
 }

@@ -1,7 +1,8 @@
 import { useTranslation } from 'react-i18next'
 import { CopyButton } from '@/ui/CopyButton'
-import { type Draft, fill, requestFor } from './draft'
+import { type Draft, fill } from './draft'
 import css from './form.module.css'
+import { requestFor } from './request'
 import { MODEL_TARGET } from './runtimes'
 import { grouped, joinWords, quoteWord } from './words'
 
@@ -9,7 +10,7 @@ import { grouped, joinWords, quoteWord } from './words'
 export function Preview({ draft, deviceMemory }: { draft: Draft; deviceMemory: number }) {
   const { t } = useTranslation('services')
   const filled = fill(draft, deviceMemory)
-  const { spec } = requestFor(draft, deviceMemory)
+  const { spec } = requestFor(draft, { deviceMemory })
   const { argv } = filled
   return (
     <section className={css.preview} aria-label={t('preview.title')}>

@@ -7,7 +7,7 @@ import { firstAmount, type GpuMode, gpuModes, shareOf } from './draft'
 import { FormCard } from './FormCard'
 import { FormField } from './FormField'
 import css from './form.module.css'
-import type { CardProps } from './NewServicePage'
+import type { CardProps } from './ServiceForm'
 import { runtimes } from './runtimes'
 
 const none: never[] = []
@@ -15,7 +15,7 @@ const none: never[] = []
 const suffixes: Record<GpuMode, string> = { none: '', devices: 'GPU', share: '%', memory: 'GiB' }
 
 /** Where replicas run, how many there are, and what each of them has. */
-export function ResourcesCard({ draft, faults, change, deviceMemory }: CardProps) {
+export function ResourcesCard({ draft, faults, change, deviceMemory, fixed }: CardProps & { fixed: boolean }) {
   const { t } = useTranslation('services')
   const agents = useAgents().data ?? none
   const free = useResources().data?.find((one) => one.agent === draft.agent)?.free
@@ -32,6 +32,7 @@ export function ResourcesCard({ draft, faults, change, deviceMemory }: CardProps
           {(control) => (
             <Select
               {...control}
+              disabled={fixed}
               value={draft.agent || null}
               options={agents.map((agent) => ({
                 value: agent.name,

@@ -1,6 +1,7 @@
 import { App, Button } from 'antd'
-import { Undo2 } from 'lucide-react'
+import { Plus, Undo2 } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
+import { Link } from 'react-router'
 import type { Revision, Service, Spec } from '@/api/types.gen'
 import { formatBytes } from '@/lib/bytes'
 import { RelativeTime } from '@/ui/Times'
@@ -22,35 +23,43 @@ export function Revisions({ service }: { service: Service }) {
       onOk: () => change({ revision: number }),
     })
   return (
-    <ol className={css.cards}>
-      {service.revisions.map((revision) => (
-        <li key={revision.number} className={css.card}>
-          <div className={css.cardHead}>
-            <h3>{t('services:revision', { number: revision.number })}</h3>
-            {revision.number === service.revision ? (
-              <span className={css.mark}>
-                {t(service.state === 'UPDATING' ? 'services:target' : 'services:current')}
+    <div className={css.parts}>
+      <div className={css.sectionHead}>
+        <p className={css.small}>{t('services:revisionsText')}</p>
+        <Link to={`/services/new?of=${encodeURIComponent(service.name)}&on=${encodeURIComponent(service.agent)}`}>
+          <Button icon={<Plus size={14} />}>{t('services:newRevision')}</Button>
+        </Link>
+      </div>
+      <ol className={css.cards}>
+        {service.revisions.map((revision) => (
+          <li key={revision.number} className={css.card}>
+            <div className={css.cardHead}>
+              <h3>{t('services:revision', { number: revision.number })}</h3>
+              {revision.number === service.revision ? (
+                <span className={css.mark}>
+                  {t(service.state === 'UPDATING' ? 'services:target' : 'services:current')}
+                </span>
+              ) : null}
+              <span className={css.dim}>
+                <RelativeTime at={revision.createdAt} />
               </span>
-            ) : null}
-            <span className={css.dim}>
-              <RelativeTime at={revision.createdAt} />
-            </span>
-            {revision.number === service.revision ? null : (
-              <Button
-                size="small"
-                className={css.end ?? ''}
-                icon={<Undo2 size={13} />}
-                disabled={busy}
-                onClick={() => ask(revision)}
-              >
-                {t('services:rollBack.button')}
-              </Button>
-            )}
-          </div>
-          <RevisionFacts spec={revision.spec} />
-        </li>
-      ))}
-    </ol>
+              {revision.number === service.revision ? null : (
+                <Button
+                  size="small"
+                  className={css.end ?? ''}
+                  icon={<Undo2 size={13} />}
+                  disabled={busy}
+                  onClick={() => ask(revision)}
+                >
+                  {t('services:rollBack.button')}
+                </Button>
+              )}
+            </div>
+            <RevisionFacts spec={revision.spec} />
+          </li>
+        ))}
+      </ol>
+    </div>
   )
 }
 
@@ -76,7 +85,8 @@ function RevisionFacts({ spec }: { spec: Spec }) {
       <dt>{t('fact.port')}</dt>
       <dd>
         <code>
-          {serving?.port} {serving?.health?.path ?? '/health'}
+          :{serving?.port}
+          {serving?.health?.path ?? '/health'}
         </code>
       </dd>
       {mounts.length > 0 ? (

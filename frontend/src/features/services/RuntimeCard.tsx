@@ -3,20 +3,21 @@ import { useTranslation } from 'react-i18next'
 import { FormCard } from './FormCard'
 import { FormField } from './FormField'
 import css from './form.module.css'
-import type { CardProps } from './NewServicePage'
+import type { CardProps } from './ServiceForm'
 import { runtimeIds, runtimes } from './runtimes'
 
-/** The name, and the program that serves the model. */
-export function RuntimeCard({ draft, faults, change }: CardProps) {
+/** The name, which is fixed once there is a service, and the program that serves the model. */
+export function RuntimeCard({ draft, faults, change, fixed }: CardProps & { fixed: boolean }) {
   const { t } = useTranslation('services')
   const { vram } = runtimes[draft.runtime]
   return (
     <FormCard title={t('form.service')}>
-      <FormField label={t('form.name')} hint={t('form.nameHint')} fault={faults.name}>
+      <FormField label={t('form.name')} hint={fixed ? undefined : t('form.nameHint')} fault={faults.name}>
         {(control) => (
           <Input
             {...control}
-            autoFocus
+            autoFocus={!fixed}
+            disabled={fixed}
             className={css.short ?? ''}
             spellCheck={false}
             autoComplete="off"

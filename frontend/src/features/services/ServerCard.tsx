@@ -6,7 +6,7 @@ import { fill } from './draft'
 import { FormCard } from './FormCard'
 import { FormField } from './FormField'
 import css from './form.module.css'
-import type { CardProps } from './NewServicePage'
+import type { CardProps } from './ServiceForm'
 import { SpanInput } from './SpanInput'
 
 /** How the server is started and asked whether it answers. */

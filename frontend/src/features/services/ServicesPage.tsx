@@ -8,7 +8,7 @@ import { useAgents } from '@/api/hooks'
 import { useServices } from '@/api/services'
 import type { Service } from '@/api/types.gen'
 import { isReached } from '@/lib/connection'
-import { messageText } from '@/lib/phrases'
+import { hintText, messageText } from '@/lib/phrases'
 import { formatClock } from '@/lib/time'
 import { EmptyState } from '@/ui/EmptyState'
 import { ErrorState } from '@/ui/ErrorState'
@@ -75,7 +75,7 @@ export function ServicesPage() {
       {query.error && query.data ? (
         <Notice>
           <b>{t('old', { when: formatClock(query.dataUpdatedAt) })}</b> {messageText(asProblem(query.error))}{' '}
-          <code>{asProblem(query.error).code}</code>
+          {hintText(asProblem(query.error))} <code>{asProblem(query.error).code}</code>
         </Notice>
       ) : null}
       {query.data && away.length > 0 ? (

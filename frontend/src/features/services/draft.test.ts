@@ -1,15 +1,19 @@
 import { describe, expect, it } from 'vitest'
+import { HIDDEN } from '@/api/rules.gen'
 import { makeService } from '@/api/testing/service'
-import { type Draft, EMPTY, fill, parseEnv, requestFor, shareOf, withRuntime } from './draft'
+import type { Spec } from '@/api/types.gen'
+import { type Draft, EMPTY, fill, parseEnv, shareOf, withRuntime } from './draft'
+import { draftOf, requestFor } from './request'
 import { runtimeIds, runtimes } from './runtimes'
 import { parseSpan, writeSpan } from './span'
 
 const GIB = 1024 ** 3
+const unknown = { deviceMemory: 0 }
 const draft = (change: Partial<Draft>): Draft => ({ ...EMPTY, name: 'chat', ...change })
 
 describe('a runtime', () => {
   it('fills in image, command, port and health check', () => {
-    const request = requestFor(draft({ folder: 'models', path: '/llama.gguf' }), 0)
+    const request = requestFor(draft({ folder: 'models', path: '/llama.gguf' }), unknown)
     expect(request).toEqual({
       name: 'chat',
       replicas: 1,
@@ -64,13 +68,13 @@ describe('a runtime', () => {
   })
 
   it('may leave the command to the image', () => {
-    const { spec } = requestFor(withRuntime(draft({}), 'nim'), 0)
+    const { spec } = requestFor(withRuntime(draft({}), 'nim'), unknown)
     expect(spec.serving).toEqual({ port: 8000, health: { path: '/v1/health/ready', initialDelay: '30m' } })
     expect(spec).not.toHaveProperty('mounts')
   })
 
   it('says to Ollama where its models are, which it may write', () => {
-    const { spec } = requestFor(withRuntime(draft({ folder: 'models' }), 'ollama'), 0)
+    const { spec } = requestFor(withRuntime(draft({ folder: 'models' }), 'ollama'), unknown)
     expect(spec.env).toEqual([{ name: 'OLLAMA_MODELS', value: '/models' }])
     expect(spec.mounts).toEqual([{ folder: 'models', target: '/models' }])
   })
@@ -95,7 +99,7 @@ describe('a request', () => {
         public: true,
         replicas: 3,
       }),
-      0,
+      unknown,
     )
     expect(request).toMatchObject({ replicas: 3, sleep: '30m', public: true })
     expect(request.spec).toMatchObject({
@@ -116,7 +120,7 @@ describe('a request', () => {
   })
 
   it('asks for devices in each way', () => {
-    const of = (gpu: Draft['gpu'], amount: number) => requestFor(draft({ gpu, amount }), 0).spec.accelerator
+    const of = (gpu: Draft['gpu'], amount: number) => requestFor(draft({ gpu, amount }), unknown).spec.accelerator
     expect(of('none', 1)).toBeUndefined()
     expect(of('devices', 2)).toEqual({ devices: 2 })
     expect(of('share', 100)).toEqual({ devices: 1 })
@@ -126,7 +130,7 @@ describe('a request', () => {
   it('keeps what the form does not ask for of a service that exists', () => {
     const rules = [{ metricSource: 'router', metricName: 'waiting' }]
     const existing = makeService({ retry: true, maySleep: true, rules })
-    expect(requestFor(draft({}), 0, existing)).toMatchObject({ retry: true, maySleep: true, rules })
+    expect(requestFor(draft({}), { deviceMemory: 0, existing })).toMatchObject({ retry: true, maySleep: true, rules })
   })
 })
 
@@ -146,5 +150,50 @@ describe('entries', () => {
       { name: 'B', value: 'x=y' },
     ])
     expect(parseEnv('A=1\nnot this')).toBeUndefined()
+  })
+})
+
+describe('another revision', () => {
+  const [first] = makeService().revisions
+  const spec: Spec = {
+    ...first!.spec,
+    label: 'chat',
+    threads: 2,
+    env: [
+      { name: 'SEED', value: '7' },
+      { name: 'HF_TOKEN', value: HIDDEN },
+    ],
+    accelerator: { shares: 300 },
+    resources: { cpu: 2, memory: 4 * GIB, shm: GIB },
+    mounts: [
+      { folder: 'models', target: '/models' },
+      { folder: 'logs', target: 'logs' },
+    ],
+    serving: { ...first!.spec.serving!, health: { path: '/up', initialDelay: '5m', interval: '3s' } },
+  }
+  const service = makeService({ sleep: '2h', public: true, revisions: [{ ...first!, spec }] })
+
+  it('begins as the current one, without hidden values', () => {
+    expect(draftOf(service)).toMatchObject({ folder: 'models', served: 'llama-3', env: 'SEED=7\nHF_TOKEN=' })
+    expect(requestFor(draftOf(service), { deviceMemory: 0, existing: service, base: spec })).toEqual({
+      name: 'llama-chat',
+      replicas: 1,
+      sleep: '2h',
+      public: true,
+      spec: {
+        ...spec,
+        agent: 'local',
+        env: [
+          { name: 'SEED', value: '7' },
+          { name: 'HF_TOKEN', value: '' },
+        ],
+      },
+    })
+  })
+
+  it('keeps MIG instances, for which there is no field', () => {
+    const base: Spec = { ...spec, accelerator: { profile: '1g.10gb', count: 2 } }
+    const mig = makeService({ revisions: [{ ...first!, spec: base }] })
+    expect(requestFor(draftOf(mig), { deviceMemory: 0, base }).spec.accelerator).toEqual(base.accelerator)
   })
 })

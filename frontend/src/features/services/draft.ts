@@ -1,6 +1,6 @@
-import type { Accelerator, DeployRequest, EnvVar, Service } from '@/api/types.gen'
+import type { EnvVar } from '@/api/types.gen'
 import { MODEL_TARGET, type ModelSource, type Runtime, type RuntimeId, runtimes } from './runtimes'
-import { parseSpan, type Span, writeSpan } from './span'
+import { parseSpan, type Span } from './span'
 import { joinWords, splitWords } from './words'
 
 const GIB = 1024 ** 3
@@ -84,15 +84,6 @@ export function withRuntime(draft: Draft, runtime: RuntimeId): Draft {
 /** What amounts a GPU request starts with, by its mode. */
 export const firstAmount: Record<GpuMode, number> = { none: 1, devices: 1, share: 50, memory: 8 }
 
-/** The request for devices; undefined: none. */
-function acceleratorOf({ gpu, amount }: Draft): Accelerator | undefined {
-  if (gpu === 'none' || !amount) return undefined
-  if (gpu === 'devices') return { devices: Math.round(amount) }
-  if (gpu === 'memory') return { memory: Math.round(amount * 1024) * 1024 ** 2 }
-  // A share that is whole means whole devices.
-  return amount % 100 === 0 ? { devices: amount / 100 } : { shares: Math.round(amount * 10) }
-}
-
 /** The part of a whole device that is requested; undefined: all of it, or the device is not known. */
 export function shareOf({ gpu, amount }: Draft, deviceMemory: number): string | undefined {
   const part =
@@ -154,48 +145,4 @@ export function parseEnv(text: string): EnvVar[] | undefined {
   const pairs = lines.map((line) => /^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)=(.*)$/.exec(line))
   if (pairs.includes(null)) return undefined
   return pairs.flatMap((pair) => (pair?.[1] ? [{ name: pair[1], value: pair[2] ?? '' }] : []))
-}
-
-/**
- * What is sent. existing is the service that has the name already: what the form does not ask for stays as it is
- * there.
- */
-export function requestFor(draft: Draft, deviceMemory: number, existing?: Service): DeployRequest {
-  const filled = fill(draft, deviceMemory)
-  const { runtime } = filled
-  const own = parseEnv(draft.env) ?? []
-  const given = Object.entries(filled.mounts ? (runtime.env ?? {}) : {})
-  const env = [
-    ...given.filter(([name]) => !own.some((v) => v.name === name)).map(([name, value]) => ({ name, value })),
-    ...own,
-  ]
-  const accelerator = acceleratorOf(draft)
-  const sleep = draft.sleeps ? writeSpan(draft.sleep) : ''
-  const delay = writeSpan(filled.delay)
-  return {
-    name: draft.name,
-    replicas: draft.replicas ?? 0,
-    ...(sleep ? { sleep } : {}),
-    ...(draft.public ? { public: true } : {}),
-    ...(existing?.retry ? { retry: true } : {}),
-    ...(existing?.maySleep ? { maySleep: true } : {}),
-    ...(existing?.rules ? { rules: existing.rules } : {}),
-    spec: {
-      type: 'inference',
-      image: filled.image.trim(),
-      resources: { cpu: draft.cpu ?? 0, memory: Math.round((draft.memory ?? 0) * 1024) * 1024 ** 2 },
-      ...(draft.agent ? { agent: draft.agent } : {}),
-      ...(env.length > 0 ? { env } : {}),
-      ...(accelerator ? { accelerator } : {}),
-      ...(filled.mounts
-        ? { mounts: [{ folder: draft.folder, target: MODEL_TARGET, ...(runtime.writes ? {} : { readOnly: true }) }] }
-        : {}),
-      serving: {
-        port: filled.port,
-        ...(filled.argv && filled.argv.length > 0 ? { command: filled.argv } : {}),
-        ...(filled.served.length > 0 ? { models: filled.served } : {}),
-        health: { path: filled.health.trim(), ...(delay ? { initialDelay: delay } : {}) },
-      },
-    },
-  }
 }
