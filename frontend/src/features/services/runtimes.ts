@@ -32,7 +32,7 @@ export interface Runtime {
   delay: string
   /** Empty: its image has the model. */
   sources: readonly ModelSource[]
-  /** The model is one file in the folder. */
+  /** The usual file in the folder, where the model is one file. Empty: its command names no path in the folder. */
   file?: string
   /** It writes into the folder. */
   writes?: boolean
@@ -146,5 +146,14 @@ export const runtimes: Record<RuntimeId, Runtime> = {
     argv: () => ['ollama', 'serve'],
   },
   image: { name: '', image: '', port: 8000, health: '/health', delay: load, sources: [], argv: () => [] },
-  custom: { name: '', image: '', port: 8080, health: '/health', delay: load, sources: ['folder'], argv: () => [] },
+  custom: {
+    name: '',
+    image: '',
+    port: 8080,
+    health: '/health',
+    delay: load,
+    sources: ['folder'],
+    file: '',
+    argv: () => [],
+  },
 }
