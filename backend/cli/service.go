@@ -39,7 +39,7 @@ func (p serviceCommands) createCommand() *cobra.Command {
 	req := session.DeployRequest{Spec: session.Spec{Type: session.Inference}}
 	var serving session.Serving
 	var sleep, delay string
-	cmd := &cobra.Command{Use: "create NAME --image IMAGE --port PORT [flags] [-- PROGRAM ARGUMENT…]",
+	cmd := &cobra.Command{Use: "create NAME --image IMAGE [-- COMMAND…]",
 		Short: "Create a service, or deploy a new revision of it",
 		Long: `Starts the program in the image without a shell, or what the image starts by itself. The
 service answers as soon as its health check succeeds. If a service of this name exists, it
@@ -47,7 +47,7 @@ changes to the new revision without losing a request, or keeps the old one if th
 does not become healthy.`,
 		Example: `  slipway service create llama --image llama-server --port 8000 -v models \
     -- /app/llama-server --model models/tiny.gguf --port 8000`,
-		Args: cobra.MinimumNArgs(1)}
+	}
 	flags.add(cmd)
 	f := cmd.Flags()
 	f.IntVar(&serving.Port, "port", 8000, "port on which the server listens")
@@ -180,8 +180,7 @@ func (p serviceCommands) removeCommand() *cobra.Command {
 func (p serviceCommands) chatCommand() *cobra.Command {
 	var on, system string
 	req := api.Chat{}
-	cmd := &cobra.Command{Use: "chat SERVICE PROMPT…", Short: "Ask a model and print its answer as it comes",
-		Args: cobra.MinimumNArgs(2)}
+	cmd := &cobra.Command{Use: "chat SERVICE PROMPT…", Short: "Ask a model and print its answer as it comes"}
 	p.onFlag(cmd, &on, "agent of the machine, if several have a service of this name")
 	cmd.Flags().StringVar(&system, "system", "", "what the model is told first")
 	cmd.Flags().IntVar(&req.MaxTokens, "max-tokens", 0, "most tokens of the answer (default: the model decides)")

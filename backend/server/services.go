@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -33,6 +34,9 @@ func (s serviceRoutes) mount(m *mounts) {
 		return services, err
 	})
 	take(m, route.ServiceDeploy, func(r *http.Request, req session.DeployRequest) (api.Service, error) {
+		if wrong := checkHidden(req.Spec.Env); len(wrong) > 0 {
+			return api.Service{}, session.Invalid(wrong)
+		}
 		return s.withAddress(s.hub.DeployService(r.Context(), req))
 	})
 	take(m, route.ServiceChange, func(r *http.Request, change session.ServiceChange) (api.Service, error) {
@@ -58,10 +62,14 @@ func (s serviceRoutes) mount(m *mounts) {
 	})
 }
 
-// withAddress adds the address of a service on this computer.
+// withAddress adds the address of a service on this computer, and hides the values of secret-looking variables.
 func (s serviceRoutes) withAddress(service session.Service, err error) (api.Service, error) {
 	if err != nil {
 		return api.Service{}, err
+	}
+	service.Revisions = slices.Clone(service.Revisions)
+	for i := range service.Revisions {
+		service.Revisions[i].Spec = service.Revisions[i].Spec.Redacted(session.Hidden)
 	}
 	return api.Service{Service: service, Address: s.doors.services.address(service.Agent)}, nil
 }

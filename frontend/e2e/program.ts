@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import type { Agent, App, LoginLink, Machine, Recent, Session, Spec } from '@/api/types.gen'
+import type { Agent, App, LoginLink, Machine, Recent, Service, Session, Spec } from '@/api/types.gen'
 
 type Engine = 'docker' | 'sim'
 
@@ -137,10 +137,15 @@ export class Program {
     await gone
   }
 
-  /** Ends every session but those of the names: the machine may have room for no more than two. */
+  /**
+   * Ends every session but those of the names: the machine may have room for no more than two. Services, which launch
+   * theirs again, are removed.
+   */
   async endAll(...but: string[]): Promise<void> {
     if (!this.#process || this.#process.exitCode !== null) return
     const over = (session: Session) => ended.has(session.status) || but.includes(session.name)
+    for (const { name, agent } of await this.call<Service[]>('GET', '/services'))
+      await this.call('DELETE', `/services/${name}?agent=${agent}`).catch(() => undefined)
     for (const session of await this.sessions()) {
       if (!over(session))
         await this.call('POST', `/sessions/${session.id}/terminate`, { forced: true }).catch(() => undefined)

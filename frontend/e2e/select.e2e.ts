@@ -6,7 +6,8 @@ import { DemoProgram, eventually } from './program'
 
 // Two simulated machines, on one of which other people have sessions, too.
 const program = new DemoProgram('lab')
-const browser = new Browser()
+// Only rows in sight are drawn.
+const browser = new Browser({ width: 1280, height: 1100 })
 
 stage(program, browser)
 

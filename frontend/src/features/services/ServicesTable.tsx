@@ -55,7 +55,7 @@ export function ServicesTable({ rows, several, open, linkOf }: ServicesTableProp
     {
       key: 'state',
       title: t('column.state'),
-      width: 220,
+      width: 180,
       grow: 4,
       sorter: (a, b) => stateRank(a.state) - stateRank(b.state),
       render: (_, s) => (
