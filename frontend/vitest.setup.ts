@@ -31,4 +31,8 @@ window.getComputedStyle = (element: Element) => plainStyle(element)
 await startI18n('en')
 
 beforeEach(() => localStorage.clear())
-afterEach(() => cleanup())
+afterEach(() => {
+  cleanup()
+  // antd measures text in a field that it leaves behind, and files share a document
+  for (const field of document.querySelectorAll('textarea[name="hiddenTextarea"]')) field.remove()
+})

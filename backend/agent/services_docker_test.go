@@ -116,7 +116,7 @@ func TestAServiceLosesNoRequest(t *testing.T) {
 	const clients = 4
 
 	t.Run("when another revision takes its place", func(t *testing.T) {
-		m.t = t
+		m := m.within(t)
 		l := m.ask(clients)
 		l.answered(t, 20)
 		m.deploy(modelSpec(image, "--seed", "7"))
@@ -127,7 +127,7 @@ func TestAServiceLosesNoRequest(t *testing.T) {
 		}
 	})
 	t.Run("when a revision that never answers is rolled back", func(t *testing.T) {
-		m.t = t
+		m := m.within(t)
 		before := m.service().Live
 		l := m.ask(clients)
 		m.deploy(modelSpec(image, "--no-such-flag"))
@@ -146,7 +146,7 @@ func TestAServiceLosesNoRequest(t *testing.T) {
 		t.Log(after.Why)
 	})
 	t.Run("but those that a killed replica was answering", func(t *testing.T) {
-		m.t = t
+		m := m.within(t)
 		victim := m.service().Live[0].Session
 		s, err := m.agent.Get(t.Context(), victim)
 		if err != nil {
@@ -193,6 +193,12 @@ func TestAServiceOutlivesItsAgent(t *testing.T) {
 	if len(after.Tokens) != 1 || after.Tokens[0] != before.Tokens[0] {
 		t.Errorf("the tokens are %+v", after.Tokens)
 	}
+}
+
+// within returns the service as a part of a test sees it.
+func (m modelServer) within(t *testing.T) modelServer {
+	m.real = m.in(t)
+	return m
 }
 
 // deploy deploys another revision.

@@ -100,9 +100,9 @@ type serviceDoors struct {
 
 const (
 	serviceDoorsKey = "server.servicedoors"
-	// reachPatience is how long a client waits for a machine that is not reached.
-	reachPatience = 30 * time.Second
-	reachPause    = 250 * time.Millisecond
+	// connectPatience is how long a client waits for a machine that is not reached.
+	connectPatience = 30 * time.Second
+	connectPause    = 250 * time.Millisecond
 )
 
 // restore opens the doors of the last time.
@@ -184,7 +184,7 @@ func (d *serviceDoors) serve(agent string, listener net.Listener) {
 		}
 		if err != nil {
 			d.log.Warn("a client of a service was not accepted", "err", err)
-			time.Sleep(reachPause) // this computer has no file descriptor left
+			time.Sleep(connectPause) // this computer has no file descriptor left
 			continue
 		}
 		go d.carry(agent, conn)
@@ -194,7 +194,7 @@ func (d *serviceDoors) serve(agent string, listener net.Listener) {
 // carry copies bytes between a client and the router of a machine until both have ended.
 func (d *serviceDoors) carry(agent string, client net.Conn) {
 	defer client.Close()
-	router, err := d.reach(agent)
+	router, err := d.connect(agent)
 	if err != nil {
 		d.log.Warn("a machine with services is not reached", "agent", agent, "err", err)
 		return
@@ -226,9 +226,9 @@ func (d *serviceDoors) carry(agent string, client net.Conn) {
 	both.Wait()
 }
 
-// reach connects to the router of a machine, for which it waits while the machine is not reached.
-func (d *serviceDoors) reach(agent string) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), reachPatience)
+// connect connects to the router of a machine, for which it waits while the machine is not reached.
+func (d *serviceDoors) connect(agent string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), connectPatience)
 	defer cancel()
 	for {
 		conn, err := d.hub.DialService(ctx, agent)
@@ -236,7 +236,7 @@ func (d *serviceDoors) reach(agent string) (net.Conn, error) {
 			return conn, err
 		}
 		select {
-		case <-time.After(reachPause):
+		case <-time.After(connectPause):
 		case <-ctx.Done():
 			return nil, err
 		}

@@ -116,7 +116,7 @@ func (s *Services) lookForRoom(ctx context.Context, one *service, described *ser
 	if i := slices.IndexFunc(described.Replicas, func(r serving.Replica) bool { return r.Queued }); i >= 0 {
 		described.Room = s.replicas[described.Replicas[i].ID].why == ""
 	} else if described.Updating > 0 || described.Sleeping.Asleep && described.Traffic.Waiting > 0 {
-		brief, cancel := context.WithTimeout(ctx, glance)
+		brief, cancel := context.WithTimeout(ctx, planLimit)
 		defer cancel()
 		preview, err := s.config.Sessions.Preview(brief, one.Owner, one.spec(one.Plan.Wanted()), 1)
 		described.Room = err == nil && preview.Wait == nil

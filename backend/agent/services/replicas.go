@@ -71,7 +71,7 @@ func (s *Services) see(ctx context.Context, r *replica, of session.Session, now 
 		if of.Error != nil {
 			r.End.Message = of.Error.Message
 		}
-		brief, cancel := context.WithTimeout(ctx, glance)
+		brief, cancel := context.WithTimeout(ctx, planLimit)
 		defer cancel()
 		r.Log = s.config.LastLines(brief, of.ID)
 	case of.Status == session.Running && r.Phase == serving.Waiting && of.StartedAt != nil:
@@ -150,6 +150,6 @@ func (s *Services) probe(ctx context.Context, id session.ID, port int, health se
 
 const (
 	mostAnswer = 64 << 10 // bytes of the answer to a check that are read
-	// glance limits what a plan asks others, because all requests wait for it.
-	glance = 2 * time.Second
+	// planLimit limits what a plan asks others, because all requests wait for it.
+	planLimit = 2 * time.Second
 )
