@@ -117,7 +117,10 @@ func TestBadQueriesOfAccounts(t *testing.T) {
 
 func TestAccountsAsTable(t *testing.T) {
 	w := start(t)
+	conn := w.dial(t, "/api/v1/events")
+	nextEvent(t, conn)
 	w.agent.SetBoard(board())
+	nextEvent(t, conn) // the board, which has the names of devices
 	w.agent.SetAccounts(accounts()...)
 	response, text := do(t, http.DefaultClient,
 		w.request(t, "GET", "/api/v1/usage.csv?from=2031-05-01&to=2031-05-02&bucket=day", ""))
