@@ -98,5 +98,6 @@ func Open(config Config) (*Services, error) {
 	for name, one := range stored {
 		s.list[name] = &service{kept: one, state: session.ServiceDeploying}
 	}
+	s.route() // what clients ask before the first plan waits for a replica
 	return s, nil
 }

@@ -1,6 +1,7 @@
 package services
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -49,7 +50,8 @@ func (s *Services) describe(one *service) session.Service {
 	for _, t := range one.Tokens {
 		v.Tokens = append(v.Tokens, t.ServiceToken)
 	}
-	for _, r := range s.replicas {
+	oldestFirst := slices.SortedFunc(maps.Values(s.replicas), func(a, b *replica) int { return a.Attempt - b.Attempt })
+	for _, r := range oldestFirst {
 		if r.service != one.Name || r.Phase == serving.Ended {
 			continue
 		}
@@ -58,7 +60,6 @@ func (s *Services) describe(one *service) session.Service {
 		v.Live = append(v.Live, session.Replica{Session: r.ID, Revision: r.Revision,
 			State: session.ReplicaState(r.Phase), Why: r.why, Since: r.Since, Outstanding: load.Outstanding})
 	}
-	slices.SortFunc(v.Live, func(a, b session.Replica) int { return a.Since.Compare(b.Since) })
 	if sorted := slices.Sorted(slices.Values(one.count.first)); len(sorted) > 0 {
 		v.Traffic.FirstWordMs = sorted[len(sorted)/2].Milliseconds()
 	}
