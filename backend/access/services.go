@@ -9,7 +9,7 @@ import (
 )
 
 // ownService fails for services of others as it does for those that do not exist.
-func (v person) ownService(ctx context.Context, name string) error {
+func (v *view) ownService(ctx context.Context, name string) error {
 	if v.all {
 		return nil
 	}
@@ -21,16 +21,12 @@ func (v person) ownService(ctx context.Context, name string) error {
 }
 
 // ListServices implements [session.Services]. A user sees their own.
-func (v person) ListServices(ctx context.Context) ([]session.Service, error) {
+func (v *view) ListServices(ctx context.Context) ([]session.Service, error) {
 	list, err := v.agent.ListServices(ctx)
 	if err != nil || v.all {
 		return list, err
 	}
 	return slices.DeleteFunc(list, func(s session.Service) bool { return s.Owner != v.who.Owner }), nil
-}
-
-func (v *view) ListServices(ctx context.Context) ([]session.Service, error) {
-	return v.person.ListServices(ctx)
 }
 
 // DeployService implements [session.Services] under the rules of a launch. An admin may deploy for another owner.
@@ -39,18 +35,8 @@ func (v *view) DeployService(ctx context.Context, req session.DeployRequest) (s 
 		req.Owner = v.who.Owner
 	}
 	req.ByAdmin = v.all
-	wrong := v.refused(req.Spec)
-	hidden, err := v.hidden(ctx, req.Spec.Image)
-	if hidden {
-		wrong = append(wrong, forbiddenImage(req.Spec.Image))
-	}
-	switch {
-	case err != nil:
-	case len(wrong) > 0:
-		err = session.Refused(session.CodeInvalid, wrong...)
-	default:
-		s, err = v.agent.DeployService(ctx, req)
-	}
+	s, err = admitted(ctx, v.person, req.Spec,
+		func() (session.Service, error) { return v.agent.DeployService(ctx, req) })
 	v.note("DeployService", "", ofService(req.Name), err)
 	return s, err
 }

@@ -85,6 +85,23 @@ func (v person) refused(spec session.Spec) []session.FieldError {
 	return wrong
 }
 
+// admitted makes a call that launches sessions of a spec, unless the caller may not have what the spec requests.
+func admitted[T any](ctx context.Context, v person, spec session.Spec, call func() (T, error)) (result T, err error) {
+	wrong := v.refused(spec)
+	hidden, err := v.hidden(ctx, spec.Image)
+	if hidden {
+		wrong = append(wrong, forbiddenImage(spec.Image))
+	}
+	switch {
+	case err != nil:
+	case len(wrong) > 0:
+		err = session.Refused(session.CodeInvalid, wrong...)
+	default:
+		result, err = call()
+	}
+	return result, err
+}
+
 // Launch implements [session.Sessions]. An admin may launch for another owner.
 func (v *view) Launch(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
 	return v.launch(ctx, "Launch", req, v.agent.Launch)
@@ -101,18 +118,7 @@ func (v *view) launch(ctx context.Context, method string, req session.LaunchRequ
 		req.Owner = v.who.Owner
 	}
 	req.ByAdmin = v.all
-	wrong := v.refused(req.Spec)
-	hidden, err := v.hidden(ctx, req.Spec.Image)
-	if hidden {
-		wrong = append(wrong, forbiddenImage(req.Spec.Image))
-	}
-	switch {
-	case err != nil:
-	case len(wrong) > 0:
-		err = session.Refused(session.CodeInvalid, wrong...)
-	default:
-		s, err = launch(ctx, req)
-	}
+	s, err = admitted(ctx, v.person, req.Spec, func() (session.Session, error) { return launch(ctx, req) })
 	v.note(method, s.ID, when(req.Owner != v.who.Owner, "for "+req.Owner), err)
 	return s, err
 }

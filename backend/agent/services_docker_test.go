@@ -174,7 +174,7 @@ func TestAServiceLosesNoRequest(t *testing.T) {
 	})
 }
 
-// TestAServiceOutlivesItsAgent ends the agent and opens it anew while its replicas run.
+// TestAServiceOutlivesItsAgent ends the agent and opens it again while its replicas run.
 func TestAServiceOutlivesItsAgent(t *testing.T) {
 	t.Parallel()
 	image := enginetest.RequireModel(t)

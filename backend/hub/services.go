@@ -35,25 +35,25 @@ func (sv services) Services(ctx context.Context, agent string) ([]session.Servic
 	return all, nil
 }
 
-// FindService returns the agent that has the service of a name, on the named machine if one is named. It fails with
+// FindService returns the service of a name and its agent, on the named machine if one is named. It fails with
 // service_read_not-found, or with session_update_conflict if several machines have such a service.
-func (sv services) FindService(ctx context.Context, name, agent string) (session.Agent, error) {
+func (sv services) FindService(ctx context.Context, name, agent string) (session.Agent, session.Service, error) {
 	list, err := sv.Services(ctx, agent)
 	if err != nil {
-		return session.Agent{}, err
+		return session.Agent{}, session.Service{}, err
 	}
 	list = slices.DeleteFunc(list, func(s session.Service) bool { return s.Name != name })
 	switch len(list) {
 	case 0:
-		return session.Agent{}, session.NoService(name)
+		return session.Agent{}, session.Service{}, session.NoService(name)
 	case 1:
 		m, err := sv.of.member(list[0].Agent)
 		if err != nil {
-			return session.Agent{}, err
+			return session.Agent{}, session.Service{}, err
 		}
-		return m.Agent, nil
+		return m.Agent, list[0], nil
 	}
-	return session.Agent{}, session.NewError(session.CodeSessionConflict,
+	return session.Agent{}, session.Service{}, session.NewError(session.CodeSessionConflict,
 		fmt.Sprintf("%d machines have a service named %s.", len(list), name), "Name the machine, too.")
 }
 

@@ -44,15 +44,15 @@ func (s serviceRoutes) chat(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	name := r.PathValue("service")
-	agent, err := s.hub.FindService(r.Context(), name, r.FormValue("agent"))
+	agent, service, err := s.hub.FindService(r.Context(), name, r.FormValue("agent"))
 	if err != nil {
 		return err
 	}
-	model, token, err := s.chats.enter(r.Context(), agent, name, r.FormValue("agent"))
+	token, err := s.chats.token(r.Context(), agent, service)
 	if err != nil {
 		return err
 	}
-	answer, err := ask(r.Context(), agent, name, token, completion{Model: model, Messages: in.Messages,
+	answer, err := ask(r.Context(), agent, name, token, completion{Model: modelOf(service), Messages: in.Messages,
 		MaxTokens: in.MaxTokens, Temperature: in.Temperature, Stream: true,
 		StreamOptions: map[string]bool{"include_usage": true}})
 	if err != nil {
@@ -97,40 +97,37 @@ func ask(ctx context.Context, agent session.Agent, service, token string, c comp
 	return answer, nil
 }
 
-// enter returns the name under which a service knows its model, and a token for it.
-func (c *chats) enter(ctx context.Context, agent session.Agent, name, machine string) (model, token string, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	list, err := agent.ListServices(ctx)
-	if err != nil {
-		return "", "", err
-	}
-	i := slices.IndexFunc(list, func(s session.Service) bool { return s.Name == name })
-	if i < 0 {
-		return "", "", session.NoService(name)
-	}
-	model = name
-	for _, r := range list[i].Revisions {
-		if r.Number == list[i].Revision && r.Spec.Serving != nil && len(r.Spec.Serving.Models) > 0 {
-			model = r.Spec.Serving.Models[0]
+// modelOf is the name under which a service knows its model.
+func modelOf(service session.Service) string {
+	for _, r := range service.Revisions {
+		if r.Number == service.Revision && r.Spec.Serving != nil && len(r.Spec.Serving.Models) > 0 {
+			return r.Spec.Serving.Models[0]
 		}
 	}
-	key := machine + "/" + name
+	return service.Name
+}
+
+// token returns a token for a service.
+func (c *chats) token(ctx context.Context, agent session.Agent, service session.Service) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := service.Agent + "/" + service.Name
 	known, found := c.tokens[key]
-	if found && slices.ContainsFunc(list[i].Tokens, func(t session.ServiceToken) bool {
+	if found && slices.ContainsFunc(service.Tokens, func(t session.ServiceToken) bool {
 		return t.ID == known.ID && time.Until(t.ExpiresAt) > chatSpare
 	}) {
-		return model, known.Text, nil
+		return known.Text, nil
 	}
-	made, err := agent.AddServiceToken(ctx, name, session.TokenRequest{Name: chatToken, Lifetime: chatLifetime})
+	made, err := agent.AddServiceToken(ctx, service.Name,
+		session.TokenRequest{Name: chatToken, Lifetime: chatLifetime})
 	if err != nil {
-		return "", "", err
+		return "", err
 	}
 	if c.tokens == nil {
 		c.tokens = map[string]session.NewToken{}
 	}
 	c.tokens[key] = made
-	return model, made.Text, nil
+	return made.Text, nil
 }
 
 // refusedChat is the error of an answer in OpenAI's form.

@@ -78,7 +78,7 @@ func (s serviceRoutes) withAddress(service session.Service, err error) (api.Serv
 func onService[Out any](s serviceRoutes, r *http.Request,
 	call func(agent session.Agent, name string) (Out, error)) (Out, error) {
 	name := r.PathValue("service")
-	agent, err := s.hub.FindService(r.Context(), name, r.FormValue("agent"))
+	agent, _, err := s.hub.FindService(r.Context(), name, r.FormValue("agent"))
 	if err != nil {
 		return *new(Out), err
 	}

@@ -35,10 +35,20 @@ func (s *Services) Run(ctx context.Context) {
 	})
 	for ctx.Err() == nil {
 		s.plan(ctx)
-		host.Wait(ctx, s.config.Clock.Often(planEvery), s.wake)
+		host.Wait(ctx, s.config.Clock.Often(s.pause()), s.wake)
 	}
 	_ = s.pipe.Close()
 	s.checks.Wait()
+}
+
+// pause is the time until the next plan without news. Nothing is to be planned on a machine without services.
+func (s *Services) pause() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.list) == 0 {
+		return time.Hour
+	}
+	return planEvery
 }
 
 // launchKey is the idempotency key of a launch, by which its session is found again.

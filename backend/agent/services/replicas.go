@@ -56,10 +56,9 @@ func (s *Services) see(ctx context.Context, r *replica, of session.Session, now 
 			r.why = dressed.Wait.Message
 		}
 	}
-	if r.Memory = 0; len(of.Grants.GPUs) > 0 {
-		for _, g := range of.Grants.GPUs {
-			r.Memory += g.Memory
-		}
+	r.Memory = 0
+	for _, g := range of.Grants.GPUs {
+		r.Memory += g.Memory
 	}
 	switch {
 	case of.Status.Terminal() && r.Phase != serving.Ended:
