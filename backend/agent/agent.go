@@ -33,6 +33,7 @@ import (
 	"slipway/backend/agent/images"
 	"slipway/backend/agent/launch"
 	"slipway/backend/agent/ledger"
+	"slipway/backend/agent/listeners"
 	"slipway/backend/agent/logs"
 	"slipway/backend/agent/meter"
 	"slipway/backend/agent/people"
@@ -107,7 +108,8 @@ type HostConfig struct {
 	Moment   func() gpu.Moment         // the clocks of accounts; nil: time asleep counts as time awake
 	Boot     func() (time.Time, error) // when the machine was started
 	Load     func(dataRoot string) (meter.Load, error)
-	Files    hostfs.FS // its file system
+	Files    hostfs.FS               // its file system
+	Services session.NetworkListener // where other computers use its services
 }
 
 // parts are the rooms that answer calls themselves.
@@ -340,9 +342,15 @@ func (a *Agent) openLaunch(h host.Host) (err error) {
 }
 
 // openServices opens what keeps models served.
-func (a *Agent) openServices(h host.Host) (err error) {
+func (a *Agent) openServices(h host.Host) error {
+	c := &a.config
+	ports, err := listeners.Open(listeners.Config{Dir: c.Dir, Store: c.Store, Network: c.Host.Services, Clock: c.Clock,
+		Log: c.Log})
+	if err != nil {
+		return err
+	}
 	a.serves, err = services.Open(services.Config{Host: h, Sessions: a.Sessions, LastLines: a.lastLines,
-		DeviceMemory: a.largestDevice,
+		Listeners: ports, DeviceMemory: a.largestDevice,
 		Dial: func(ctx context.Context, id session.ID, port int) (net.Conn, error) {
 			guest, err := a.guests.Guest(ctx, id, "")
 			if err != nil {

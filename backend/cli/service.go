@@ -26,7 +26,7 @@ func (p serviceCommands) serviceCommand() *cobra.Command {
 resources. Clients use one address, which slipway service ls shows, and a token. A service
 continues to run on its machine when this computer is off.`}
 	parent.AddCommand(p.createCommand(), p.listCommand(), p.scaleCommand(), p.rollbackCommand(), p.tokenCommand(),
-		p.chatCommand(), p.removeCommand())
+		p.chatCommand(), p.certificateCommand(), p.removeCommand())
 	return parent
 }
 

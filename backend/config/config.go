@@ -4,6 +4,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +25,7 @@ type Agent struct {
 	Admins      session.AdminSessions
 	Images      layers.Quota // of image uploads
 	Library     string       // path of NVIDIA's library; empty: a standard location
+	Services    session.NetworkListener
 }
 
 // ReadAgent reads the variables that package settings describes. It fails if any of them is invalid.
@@ -34,7 +36,15 @@ func ReadAgent(env func(string) string) (Agent, error) {
 		Processes: session.DefaultProcesses, MPSForUsers: env("SLIPWAY_GPU_MPS") == "1",
 		Admins: word(&r, "SLIPWAY_SESSION_ADMIN", "Write admins, everyone or none.", session.AdminsOnly,
 			session.AdminsAll, session.AdminsNone),
-		Library: env("SLIPWAY_NVML_LIBRARY")}
+		Library: env("SLIPWAY_NVML_LIBRARY"),
+		Services: session.NetworkListener{Certificate: env("SLIPWAY_SERVICES_CERTIFICATE"),
+			Key: env("SLIPWAY_SERVICES_KEY")}}
+	set(&r, "SLIPWAY_SERVICES_LISTEN", "Write host:port, for example 0.0.0.0:8443.", &agent.Services.Address,
+		func(text string) (string, bool) {
+			_, port, err := net.SplitHostPort(text)
+			number, bad := strconv.ParseUint(port, 10, 16)
+			return text, err == nil && bad == nil && number > 0
+		})
 	set(&r, "SLIPWAY_SESSION_PROCESSES", fmt.Sprintf("Write a number from %d to %d, or 0 for no limit.",
 		session.MinProcesses, session.MaxProcesses), &agent.Processes, func(text string) (int, bool) {
 		n, err := strconv.Atoi(text)

@@ -70,6 +70,12 @@ func (sv services) DeployService(ctx context.Context, req session.DeployRequest)
 	return m.Agent.DeployService(ctx, req)
 }
 
+// Here reports whether an agent is that of this computer.
+func (sv services) Here(agent string) bool {
+	m, err := sv.of.member(agent)
+	return err == nil && m.remote == nil
+}
+
 // DialService connects to the router of a machine, by the name of its agent; empty: this computer.
 func (sv services) DialService(ctx context.Context, agent string) (net.Conn, error) {
 	m, err := sv.machine(agent)

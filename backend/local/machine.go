@@ -141,7 +141,7 @@ func Open(ctx context.Context, c Config) (m *Machine, err error) {
 			Arriving: set.Images},
 		Devices: agent.DeviceConfig{Source: hardware.devices, Giving: set.Shares, Guard: set.Guard,
 			EndProcess: hardware.endProcess, MPSForUsers: set.MPSForUsers, Alone: hardware.alone},
-		Host:   agent.HostConfig{Moment: clock.Now, Files: files},
+		Host:   agent.HostConfig{Moment: clock.Now, Files: files, Services: set.Services},
 		Doctor: doctor.Config{Note: m.Note, LogFile: c.LogFile, Guest: payload.Binary},
 	}
 	if c.Demo != nil {

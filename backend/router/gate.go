@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 )
@@ -43,8 +42,7 @@ func (r *Router) ours(host string) bool {
 	if addr, err := netip.ParseAddr(host); err == nil && addr.IsLoopback() {
 		return true
 	}
-	return strings.EqualFold(host, "localhost") ||
-		slices.ContainsFunc(r.config.Hosts, func(name string) bool { return strings.EqualFold(host, name) })
+	return strings.EqualFold(host, "localhost") || r.config.Named(host)
 }
 
 // visitor is what a request shows of its token.

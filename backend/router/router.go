@@ -25,8 +25,10 @@ type Config struct {
 	Wake    func(service string) // called for each request that begins to wait for a ready replica
 	// Refused reports that no connection to a replica could be opened. The replica gets no requests until the next Set.
 	Refused func(service string, replica session.ID)
-	Hosts   []string // names and addresses in Host headers that are accepted besides those of loopback, without a port
-	Log     *slog.Logger
+	// Named reports whether a name or address of a Host header, without its port, is accepted besides those of
+	// loopback. nil: none is.
+	Named func(host string) bool
+	Log   *slog.Logger
 }
 
 // Router is safe for use by several goroutines.
@@ -49,6 +51,9 @@ func New(config Config) *Router {
 	}
 	if config.Refused == nil {
 		config.Refused = func(string, session.ID) {}
+	}
+	if config.Named == nil {
+		config.Named = func(string) bool { return false }
 	}
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)

@@ -51,7 +51,7 @@ func newWorld(t testing.TB) *world {
 			defer w.mu.Unlock()
 			w.refused = append(w.refused, replica)
 		},
-		Hosts: []string{"lab.example"},
+		Named: func(host string) bool { return strings.EqualFold(host, "lab.example") },
 	})
 	listener := newPipes()
 	ctx, cancel := context.WithCancel(context.Background())

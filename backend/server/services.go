@@ -71,7 +71,19 @@ func (s serviceRoutes) withAddress(service session.Service, err error) (api.Serv
 	for i := range service.Revisions {
 		service.Revisions[i].Spec = service.Revisions[i].Spec.Redacted(session.Hidden)
 	}
-	return api.Service{Service: service, Address: s.doors.services.address(service.Agent)}, nil
+	return api.Service{Service: service, Address: s.address(service)}, nil
+}
+
+// address is where clients on this computer reach a service: its machine's own port, or one that leads there.
+func (s serviceRoutes) address(service session.Service) string {
+	if s.hub.Here(service.Agent) {
+		for _, address := range service.Addresses {
+			if address.From == session.FromMachine {
+				return address.URL
+			}
+		}
+	}
+	return s.doors.services.address(service.Agent)
 }
 
 // onService calls the agent that has the service of a path.

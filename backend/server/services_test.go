@@ -81,6 +81,18 @@ func TestServicesKeepTheirAddress(t *testing.T) {
 	}
 }
 
+func TestServicesOfThisComputerHaveItsOwnAddress(t *testing.T) {
+	agent := hubtest.New("local")
+	agent.Addresses = []session.ServiceAddress{{From: session.FromMachine, URL: "http://127.0.0.1:7000/v1"},
+		{From: session.FromNetwork, URL: "https://lab:8443/v1"}}
+	if _, err := agent.DeployService(t.Context(), session.DeployRequest{Name: "llama"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := startOn(t, agent, &hubtest.Shelf{}).address(t); got != agent.Addresses[0].URL {
+		t.Errorf("it is reached at %s", got)
+	}
+}
+
 func TestAClientWaitsForAMachineThatIsNotReached(t *testing.T) {
 	agent := routed(t)
 	w := startOn(t, agent, &hubtest.Shelf{})

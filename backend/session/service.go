@@ -55,14 +55,40 @@ type Service struct {
 	Owner string `json:"owner"`
 	Agent string `json:"agent"`
 	ServiceWish
-	Revision  int            `json:"revision"` // of its replicas; the target while it is updating
-	State     ServiceState   `json:"state"`
-	Why       string         `json:"why,omitempty"` // what it waits for or why it does not answer, in one sentence
-	Revisions []Revision     `json:"revisions"`     // newest first
-	Live      []Replica      `json:"live"`          // that have not ended, oldest first
-	Tokens    []ServiceToken `json:"tokens"`
-	Traffic   ServiceTraffic `json:"traffic"`
-	CreatedAt time.Time      `json:"createdAt"`
+	Revision  int              `json:"revision"` // of its replicas; the target while it is updating
+	State     ServiceState     `json:"state"`
+	Why       string           `json:"why,omitempty"` // what it waits for or why it does not answer, in one sentence
+	Revisions []Revision       `json:"revisions"`     // newest first
+	Live      []Replica        `json:"live"`          // that have not ended, oldest first
+	Tokens    []ServiceToken   `json:"tokens"`
+	Traffic   ServiceTraffic   `json:"traffic"`
+	Addresses []ServiceAddress `json:"addresses"` // of the machine; that for programs on it first
+	CreatedAt time.Time        `json:"createdAt"`
+}
+
+// ServiceAddress is where clients reach the services of a machine, apart from the computers that are connected to it.
+type ServiceAddress struct {
+	From  AddressFrom `json:"from"`
+	URL   string      `json:"url,omitempty"`   // base of the OpenAI-compatible API; empty: it is not open
+	Fault string      `json:"fault,omitempty"` // why it is not open
+	// PEM of the certificate that clients have to trust, if the machine made it itself
+	Certificate string `json:"certificate,omitempty"`
+}
+
+// AddressFrom says who can use an address.
+type AddressFrom string
+
+// Who can use an address.
+const (
+	FromMachine AddressFrom = "machine" // programs on the machine
+	FromNetwork AddressFrom = "network" // other computers, with TLS
+)
+
+// NetworkListener is where a machine lets other computers use its services.
+type NetworkListener struct {
+	Address     string // host:port; empty: nowhere
+	Certificate string // path of a PEM file with it and those that lead to it; empty: the machine makes one
+	Key         string // path of a PEM file with its key; empty: that of Certificate
 }
 
 // ServiceWish is what a person wants of a service besides its revision.

@@ -37,9 +37,10 @@ type Field struct {
 // groups.
 func (f Field) Restart() bool { return strings.Contains(f.Name, ".") }
 
-// Rules of durations and amounts of memory.
+// Rules of durations, ports and amounts of memory.
 const (
 	lengthRule = `^(0|[1-9][0-9]*[smhdw])$`
+	portRule   = `^(\S*:[0-9]{1,5})?$`
 	amountRule = `^[0-9]+(\.[0-9]+)?[kmgt]?$`
 	// familyRule is a font's name without characters that would end it in a list of fonts.
 	familyRule = `^[^"'\\,;:{}()<>/\x00-\x1f]{0,64}$`
@@ -64,7 +65,7 @@ func Fields() []Field {
 		session.DefaultProcesses, "Maximum number of processes and threads in each container. 0: no limit. A person "+
 			"can have a limit of their own.")
 	processes.Example = "8192"
-	return []Field{
+	return append([]Field{
 		choice("theme", "SLIPWAY_THEME", "system", "Light, dark, or as the system.", "system", "light", "dark"),
 		choice("density", "SLIPWAY_DENSITY", "comfortable", "Row and field spacing.", "comfortable", "compact"),
 		choice("language", "SLIPWAY_LANGUAGE", "en", "The language of the user interface.", "en", "ko"),
@@ -124,6 +125,20 @@ func Fields() []Field {
 		threshold("idle.cpu", "SLIPWAY_IDLE_CPU", "CPUs"), threshold("idle.memory", "SLIPWAY_IDLE_MEMORY", "memory"),
 		threshold("idle.gpu", "SLIPWAY_IDLE_GPU", "GPUs"), threshold("idle.vram", "SLIPWAY_IDLE_VRAM", "GPU memory"),
 		on("idle.any", "SLIPWAY_IDLE_ANY", false, "Any metric below its threshold is enough (default: all)."),
+	}, serviceFields()...)
+}
+
+// serviceFields say where other computers use the services of a machine.
+func serviceFields() []Field {
+	return []Field{
+		{Name: "services.listen", Env: "SLIPWAY_SERVICES_LISTEN", Kind: Text, Rule: portRule, Example: "0.0.0.0:8443",
+			Text: "host:port at which other computers use the services of this machine, with TLS and a token. " +
+				"Empty: they cannot."},
+		{Name: "services.certificate", Env: "SLIPWAY_SERVICES_CERTIFICATE", Kind: Text,
+			Example: "/etc/ssl/lab.pem", Text: "Path of the certificate for services.listen, in PEM. Empty: the " +
+				"machine makes one that clients have to trust."},
+		{Name: "services.key", Env: "SLIPWAY_SERVICES_KEY", Kind: Text, Example: "/etc/ssl/private/lab.pem",
+			Text: "Path of the key of services.certificate, in PEM. Empty: it is in the same file."},
 	}
 }
 

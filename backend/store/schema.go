@@ -19,6 +19,8 @@ var (
 	metaBooks    = []byte("books")
 	metaFinished = []byte("finished")
 	metaSecret   = []byte("secret")
+	// metaServicePort is the port of loopback of services, in decimal.
+	metaServicePort = []byte("serviceport")
 )
 
 type migration func(*bolt.Tx) error

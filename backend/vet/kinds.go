@@ -1,6 +1,7 @@
 package vet
 
 import (
+	"net/url"
 	"path"
 	"reflect"
 	"strconv"
@@ -133,6 +134,13 @@ var (
 		return strings.HasPrefix(text, "/") && path.Clean(text) == text && still(text, mostPath) &&
 			!strings.ContainsAny(text, `:\`)
 	})
+	// apiBase is the base of the API of services.
+	apiBase = Text("the address of an API", func(text string) bool {
+		at, err := url.Parse(text)
+		return err == nil && (at.Scheme == "http" || at.Scheme == "https") && at.Path == "/v1" && at.User == nil &&
+			at.RawQuery == "" && at.Fragment == "" && len(at.Hostname()) > 0 && plain(text, 300) &&
+			!strings.ContainsAny(text, " \\\"'$<>`")
+	})
 	// address is where a web page of an app begins.
 	address = Text("the path of an address", func(text string) bool {
 		return strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//") && len(text) <= 2048 &&
@@ -179,6 +187,7 @@ var common = Tables{
 			session.ServiceStopping, session.ServiceStopped, session.ServiceFailed),
 		reflect.TypeFor[session.ReplicaState](): OneOf(session.ReplicaWaiting, session.ReplicaWarming,
 			session.ReplicaHealthy, session.ReplicaUnhealthy, session.ReplicaDraining, session.ReplicaEnded),
+		reflect.TypeFor[session.AddressFrom](): OneOf(session.FromMachine, session.FromNetwork),
 		reflect.TypeFor[session.Status](): OneOf(session.Pending, session.Scheduled, session.Preparing, session.Pulling,
 			session.Prepared, session.Creating,
 			session.Running, session.Terminating, session.Terminated, session.Cancelled, session.Failed),

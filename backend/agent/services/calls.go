@@ -97,6 +97,7 @@ func (s *Services) change(one *service, to kept) (session.Service, error) {
 	}
 	one.kept = to
 	s.list[to.Name] = one
+	s.config.Listeners.Open() // its address is part of what the caller gets
 	s.route()
 	s.planSoon()
 	return s.describe(one), nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"net"
 	"slices"
 	"strconv"
 	"time"
@@ -28,24 +29,40 @@ func (s *Services) planSoon() {
 
 // Run serves and plans until ctx ends.
 func (s *Services) Run(ctx context.Context) {
-	s.checks.Go(func() {
-		if err := s.router.Serve(ctx, s.pipe); err != nil && ctx.Err() == nil {
-			s.config.Log.Error("services are not reached", "err", err)
-		}
-	})
+	s.serve(ctx, s.pipe)
 	for ctx.Err() == nil {
 		s.plan(ctx)
+		if s.any() {
+			s.config.Listeners.Open()
+		}
+		s.serve(ctx, s.config.Listeners.Take()...)
 		host.Wait(ctx, s.config.Clock.Often(s.pause()), s.wake)
 	}
 	_ = s.pipe.Close()
 	s.checks.Wait()
 }
 
-// pause is the time until the next plan without news. Nothing is to be planned on a machine without services.
-func (s *Services) pause() time.Duration {
+// serve lets clients in until ctx ends, and closes the listeners then.
+func (s *Services) serve(ctx context.Context, listeners ...net.Listener) {
+	for _, listener := range listeners {
+		s.checks.Go(func() {
+			if err := s.router.Serve(ctx, listener); err != nil && ctx.Err() == nil {
+				s.config.Log.Error("services are not reached", "at", listener.Addr(), "err", err)
+			}
+		})
+	}
+}
+
+// any reports whether there is a service.
+func (s *Services) any() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.list) == 0 {
+	return len(s.list) > 0
+}
+
+// pause is the time until the next plan without news. Nothing is to be planned on a machine without services.
+func (s *Services) pause() time.Duration {
+	if !s.any() {
 		return time.Hour
 	}
 	return planEvery

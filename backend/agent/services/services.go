@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"slipway/backend/agent/host"
+	"slipway/backend/agent/listeners"
 	"slipway/backend/router"
 	"slipway/backend/serving"
 	"slipway/backend/session"
@@ -22,6 +23,8 @@ type Config struct {
 	Sessions Sessions
 	// Dial connects to a port of a replica.
 	Dial func(ctx context.Context, id session.ID, port int) (net.Conn, error)
+	// Listeners are where clients on the machine and on other computers reach services.
+	Listeners *listeners.Listeners
 	// DeviceMemory returns the memory of the largest device; 0: there is none.
 	DeviceMemory func() gpu.Bytes
 	// LastLines returns the end of a replica's log, for the reason of a failure.
@@ -89,6 +92,7 @@ func Open(config Config) (*Services, error) {
 	s := &Services{config: config, pipe: newPipe(), wake: make(chan struct{}, 1), list: map[string]*service{},
 		replicas: map[session.ID]*replica{}}
 	s.router = router.New(router.Config{Dial: config.Dial, Account: s.account, Log: config.Log,
+		Named:   config.Listeners.Named,
 		Wake:    func(string) { s.planSoon() },
 		Refused: func(_ string, id session.ID) { s.refused(id) }})
 	stored, err := store.Services[kept](config.Records.Store)

@@ -12,6 +12,8 @@ import (
 type services struct {
 	*base
 	deployed []session.Service // guarded by mu
+	// Addresses are where services are reached on the machine.
+	Addresses []session.ServiceAddress
 	// Route connects to the router; nil: there is none.
 	Route func() net.Conn
 }
@@ -24,7 +26,7 @@ func (a *services) deployService(_ context.Context, req session.DeployRequest) (
 	s := session.Service{Name: req.Name, Owner: req.Owner, Agent: a.Name, ServiceWish: req.ServiceWish, Revision: 1,
 		State:     session.ServiceDeploying,
 		Revisions: []session.Revision{{Number: 1, Spec: req.Spec}}, Live: []session.Replica{},
-		Tokens: []session.ServiceToken{}}
+		Tokens: []session.ServiceToken{}, Addresses: a.Addresses}
 	a.deployed = append(a.deployed, s)
 	return s, nil
 }

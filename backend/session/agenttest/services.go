@@ -34,6 +34,9 @@ func caseService(s *suite) {
 	if len(ready.Live) != 1 || ready.Live[0].State != session.ReplicaHealthy {
 		s.Fatalf("it is ready with %+v", ready.Live)
 	}
+	if at := ready.Addresses; len(at) == 0 || at[0].From != session.FromMachine || at[0].URL == "" {
+		s.Errorf("clients reach it at %+v", at)
+	}
 	replica := must(s, with(s.agent.Get, ready.Live[0].Session))
 	if replica.Spec.Type != session.Inference || replica.Spec.Serving.Service != name {
 		s.Errorf("its replica is %+v", replica.Spec)

@@ -2242,9 +2242,22 @@ export interface Service {
   live: Replica[];
   tokens: ServiceToken[];
   traffic: ServiceTraffic;
+  /** Of the machine; that for programs on it first. */
+  addresses: ServiceAddress[];
   createdAt: Time;
   /** Base of its OpenAI-compatible API, such as http://127.0.0.1:40001/v1. */
   address: string;
+}
+
+/** ServiceAddress is where clients reach the services of a machine, apart from the computers that are connected to it. */
+export interface ServiceAddress {
+  from: string;
+  /** Base of the OpenAI-compatible API; empty: it is not open. */
+  url?: string;
+  /** Why it is not open. */
+  fault?: string;
+  /** PEM of the certificate that clients have to trust, if the machine made it itself. */
+  certificate?: string;
 }
 
 /** ServiceChange changes a service. Fields that are nil or zero stay as they are. */

@@ -24,6 +24,7 @@ export function makeService(change: Partial<Service> = {}): Service {
     ],
     live: [{ session: 'r1', revision: 1, state: 'healthy', since: '2026-01-02T03:04:06Z', outstanding: 0 }],
     tokens: [],
+    addresses: [{ from: 'machine', url: 'http://127.0.0.1:40001/v1' }],
     traffic: {
       waiting: 0,
       outstanding: 0,

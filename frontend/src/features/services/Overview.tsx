@@ -6,6 +6,7 @@ import type { Service } from '@/api/types.gen'
 import { RelativeTime } from '@/ui/Times'
 import { Copied } from './Copied'
 import { formatCount, formatFirstWord } from './figures'
+import { OtherAddresses } from './OtherAddresses'
 import css from './services.module.css'
 import { Snippets } from './Snippets'
 import { healthyOf, modelNames } from './states'
@@ -50,6 +51,7 @@ export function Overview({ service, onTokens }: { service: Service; onTokens: ()
               <Copied text={`${base}/services/${service.name}/`} label={t('copyOther')} />
             </Fact>
           ) : null}
+          <OtherAddresses service={service} />
         </dl>
       </section>
       {service.address ? <Snippets service={service} model={models[0] ?? service.name} /> : null}

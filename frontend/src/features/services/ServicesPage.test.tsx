@@ -93,6 +93,24 @@ describe('the detail', () => {
     screen.getByText('Clients need a token. You have none yet.')
   })
 
+  it('says where others reach it, and why not', async () => {
+    const certificate = '-----BEGIN CERTIFICATE-----'
+    const other = [
+      { from: 'machine', url: 'http://127.0.0.1:7000/v1' },
+      { from: 'network', url: 'https://lab:8443/v1', certificate },
+    ]
+    const { unmount } = show([makeService({ agent: 'lab', addresses: other })], '/services/llama-chat?on=lab')
+    await screen.findByText('http://127.0.0.1:7000/v1')
+    screen.getByText('On lab')
+    screen.getByText('https://lab:8443/v1')
+    screen.getByRole('button', { name: 'Certificate' })
+    unmount()
+    const refused = [...makeService().addresses, { from: 'network', fault: 'The port cannot be opened: in use' }]
+    show([makeService({ addresses: refused })], at)
+    await screen.findByText('The port cannot be opened: in use')
+    expect(screen.queryByText('On local')).toBeNull()
+  })
+
   it('says that there is none of the name', async () => {
     show([], at)
     await screen.findByText('llama-chat not found')
