@@ -34,7 +34,7 @@ var sentences = []string{
 func compose(prompt string, most int, endless bool) (words []string, reason string) {
 	rng := rand.New(rand.NewPCG(hash(prompt), 0))
 	from := significant(prompt)
-	text := fmt.Sprintf("%s Your prompt has %d words.", opening, len(strings.Fields(prompt)))
+	text := fmt.Sprintf("%s Words in your prompt: %d.", opening, len(strings.Fields(prompt)))
 	for left := 3 + rng.IntN(3); ; left-- {
 		for word := range strings.FieldsSeq(text) {
 			if len(words) == most {
