@@ -113,7 +113,7 @@ func TestAnAnswerSaysThatItIsSimulated(t *testing.T) {
 		took := time.Since(began)
 		text := first.Choices[0].Message.Content
 		count := len(strings.Fields(text))
-		if !strings.HasPrefix(text, opening+" Your prompt has 5 words.") || first.Choices[0].Reason != "stop" ||
+		if !strings.HasPrefix(text, opening+" Words in your prompt: 5.") || first.Choices[0].Reason != "stop" ||
 			first.Choices[0].Message.Role != "assistant" || first.Model != "tiny" {
 			t.Errorf("got %+v", first)
 		}
