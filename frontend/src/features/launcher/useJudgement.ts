@@ -1,20 +1,18 @@
 import { keepPreviousData, useQuery, type UseQueryResult } from '@tanstack/react-query'
-import { useEffect, useMemo, useState } from 'react'
+import { useMemo } from 'react'
 import { call } from '@/api/client'
 import { findVersion } from '@/api/environment'
 import { useFolders } from '@/api/folders'
 import { keys } from '@/api/keys'
 import type { FieldProblem, Preview, Spec } from '@/api/types.gen'
 import { useNow } from '@/lib/useNow'
+import { useSettled } from '@/lib/useSettled'
 import { type Draft, toSpec } from './draft'
 import { type Issue, mergeIssues, stands } from './issues'
 import { useImages } from './useImages'
 import { useMachinesFor } from './useMachinesFor'
 import { validate } from './validate'
 import { advise } from './waits'
-
-/** The server is asked when nothing was entered for this long, in milliseconds. */
-const SETTLE = 350
 
 /** What happens now changes as sessions come and go: it is asked again this often, in milliseconds. */
 const AGAIN = 5_000
@@ -84,12 +82,3 @@ export function useJudgement(draft: Draft, owner: string, refusal: Refusal | nul
 
 /** That nothing is mounted is said by the launcher itself, where it belongs. */
 const isNoMount = (problem: FieldProblem, draft: Draft) => problem.field === 'mounts' && draft.mounts.length === 0
-
-function useSettled(text: string): string {
-  const [settled, setSettled] = useState(text)
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(text), SETTLE)
-    return () => clearTimeout(timer)
-  }, [text])
-  return settled
-}

@@ -8,17 +8,30 @@ import type { Service } from '@/api/types.gen'
 import { NewServicePage } from './NewServicePage'
 
 const post = 'POST /api/v1/services'
+const forecast = 'POST /api/v1/preview'
+const starts = {
+  errors: [],
+  warnings: [],
+  image: { id: 'i' },
+  forecasts: [{ agent: 'local', pulls: false, placements: [] }],
+}
+const wait = { code: 'scheduler_wait_resources', message: 'Needs 1 of 2 GPUs on local.', position: 1 }
+const waits = { ...starts, forecasts: [{ agent: 'local', pulls: false, placements: [], wait }] }
 
 function show(at: string, answers: Parameters<typeof serve>[0] = {}, services: Service[] = []) {
   const sent = serve({
     'GET /api/v1/services': services,
     'GET /api/v1/folders': [],
     'GET /api/v1/resources': [],
+    [forecast]: starts,
     ...answers,
   })
   const view = renderView(<NewServicePage />, { at, known: { agents: [makeAgent()], devices: [] } })
   return { sent, ...view }
 }
+
+type Sent = ReturnType<typeof show>['sent']
+const deployed = (sent: Sent) => sent.find((s) => s.method === 'POST' && s.path === '/api/v1/services')?.body
 
 const create = () => userEvent.click(screen.getByRole('button', { name: /Create service|Deploy revision/ }))
 const preview = () => within(screen.getByRole('region', { name: 'Each replica runs' }))
@@ -51,7 +64,7 @@ describe('the form', () => {
     await create()
     await screen.findByText('Choose the folder with the model.')
     screen.getByText('2 fields need your attention.')
-    expect(sent.some((s) => s.method === 'POST')).toBe(false)
+    expect(deployed(sent)).toBeUndefined()
   })
 
   it('tells what the agent refuses at its fields', async () => {
@@ -77,7 +90,7 @@ describe('the form', () => {
     await userEvent.type(screen.getByRole('textbox', { name: 'Name' }), 'llama')
     await create()
     await waitFor(() => expect(where()).toBe('/services/llama?on=local'))
-    expect(sent.find((s) => s.method === 'POST')?.body).toMatchObject({
+    expect(deployed(sent)).toMatchObject({
       name: 'llama',
       spec: { type: 'inference', agent: 'local', serving: { port: 8000 } },
     })
@@ -101,12 +114,37 @@ describe('the form', () => {
     await userEvent.type(image, 'llama:2')
     await create()
     await waitFor(() =>
-      expect(sent.find((s) => s.method === 'POST')?.body).toMatchObject({
+      expect(deployed(sent)).toMatchObject({
         name: 'llama-chat',
         retry: true,
         spec: { image: 'llama:2', serving: { port: 8080, command: ['llama-server', '--model', '/models/a b.gguf'] } },
       }),
     )
+  })
+
+  it('foresees what happens once nothing is known to be wrong', async () => {
+    const { sent } = show('/services/new?runtime=nim', { [forecast]: waits })
+    expect(screen.queryByRole('region', { name: 'What will happen' })).toBeNull()
+    await userEvent.type(screen.getByRole('textbox', { name: 'Name' }), 'llama')
+    await screen.findByText('Will wait')
+    screen.getByText(/Needs 1 of 2 GPUs on local/)
+    expect(sent.find((s) => `${s.method} ${s.path}` === forecast)?.body).toMatchObject({ type: 'inference' })
+  })
+
+  it.each([
+    [starts, 'One replica of the new revision starts beside the old ones. No request is lost.'],
+    [waits, /^There is no room for one more, so an old replica ends first/],
+  ])('foresees how an update goes', async (answer, text) => {
+    show('/services/new?of=llama-chat&on=local', { [forecast]: answer }, [makeService()])
+    await screen.findByText('Replicas are replaced one by one')
+    screen.getByText(text)
+  })
+
+  it('foresees a refusal', async () => {
+    const errors = [{ field: 'image', kind: 'invalid', message: 'The image is not one of yours.', hint: 'Ask for it.' }]
+    show('/services/new?of=llama-chat&on=local', { [forecast]: { ...starts, errors } }, [makeService()])
+    await screen.findByText('This would be refused')
+    screen.getByText('The image is not one of yours. Ask for it.')
   })
 
   it('says that the service to change is gone', async () => {

@@ -13,6 +13,7 @@ import { PageHeader } from '@/ui/PageHeader'
 import { BehaviourCard } from './BehaviourCard'
 import { type Draft, EMPTY, withRuntime } from './draft'
 import { type Faults, ownFaults, refusedFields, without } from './faults'
+import { Forecast } from './Forecast'
 import css from './form.module.css'
 import { ModelCard } from './ModelCard'
 import { Preview } from './Preview'
@@ -69,6 +70,8 @@ export function ServiceForm({ of }: ServiceFormProps) {
   const { rest } = problem ? refusedFields(problem) : { rest: none }
   const elsewhere = problem && (problem.fields.length === 0 || rest.length > 0) && Object.keys(refused).length === 0
 
+  const request = requestFor(draft, { deviceMemory, existing, base })
+
   const change = (what: Partial<Draft>) => {
     setEntered((old) => (what.runtime ? withRuntime({ ...old, ...what }, what.runtime) : { ...old, ...what }))
     setRefused((old) => without(old, what))
@@ -77,7 +80,7 @@ export function ServiceForm({ of }: ServiceFormProps) {
   const go = () => {
     setTried(true)
     if (Object.keys(own).length > 0) return
-    deploy.mutate(requestFor(draft, { deviceMemory, existing, base }), {
+    deploy.mutate(request, {
       onSuccess: (service) => void navigate(addressOf(service)),
       onError: (error) => setRefused(refusedFields(asProblem(error)).faults),
     })
@@ -106,6 +109,7 @@ export function ServiceForm({ of }: ServiceFormProps) {
           </div>
           <aside className={css.side}>
             <Preview draft={draft} deviceMemory={deviceMemory} />
+            {Object.keys(own).length === 0 ? <Forecast request={request} existing={existing} /> : null}
             {existing && !of ? (
               <p className={css.notice}>
                 <TriangleAlert size={15} aria-hidden />
