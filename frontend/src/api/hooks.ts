@@ -104,6 +104,12 @@ export function useUsage(id: string): UseQueryResult<Usage[]> {
   })
 }
 
+/** The name of the only machine that there is; undefined: there are several, or none is known. */
+export function useOnlyMachine(): string | undefined {
+  const machines = useMachines().data
+  return machines?.length === 1 ? machines[0]?.hostname : undefined
+}
+
 export function useMachines(): UseQueryResult<Machine[]> {
   return useQuery({ queryKey: keys.machines, queryFn: ({ signal }) => call('machines', { signal }), ...always })
 }

@@ -1,13 +1,30 @@
 import { Hourglass, Rocket } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
-import { useMachines } from '@/api/hooks'
-import type { LaunchForecast, Wait } from '@/api/types.gen'
+import type { Waits } from '@/lib/phrases'
 import { OutlookLine as Line } from './OutlookLine'
 import { WaitReason } from './WaitReason'
 
-/** What the sessions of a launch would do now; count is of all of them, of which the last may not be foreseen. */
-export function Forecasts({ forecasts, count }: { forecasts: readonly LaunchForecast[]; count: number }) {
-  return alike(forecasts).map((group) => <Group key={group.first} group={group} count={count} />)
+/** What one session of a launch would do now. */
+interface Forecast {
+  agent: string
+  pulls: boolean
+  /** Undefined: it would start at once. */
+  wait?: Waits | undefined
+  /** Devices that it would get. */
+  placements: readonly { name: string }[]
+}
+
+interface ForecastsProps {
+  forecasts: readonly Forecast[]
+  /** Of the launch; the last sessions of it may not be foreseen. */
+  count: number
+  /** The only machine that there is, as people call it; undefined: there are several. */
+  only: string | undefined
+}
+
+/** What the sessions of a launch would do now. */
+export function Forecasts({ forecasts, count, only }: ForecastsProps) {
+  return alike(forecasts).map((group) => <Group key={group.first} group={group} count={count} only={only} />)
 }
 
 /** Sessions of a launch that would start on one machine, or wait there. */
@@ -15,13 +32,13 @@ interface Alike {
   first: number
   agent: string
   pulls: boolean
-  wait: Wait | undefined
+  wait: Waits | undefined
   count: number
   devices: Set<string>
 }
 
 /** Groups the sessions of a launch, in the order of the first of each group. */
-function alike(forecasts: readonly LaunchForecast[]): Alike[] {
+function alike(forecasts: readonly Forecast[]): Alike[] {
   const groups = new Map<string, Alike>()
   forecasts.forEach(({ agent, pulls, wait, placements }, first) => {
     const key = JSON.stringify([agent, wait !== undefined])
@@ -34,10 +51,8 @@ function alike(forecasts: readonly LaunchForecast[]): Alike[] {
 }
 
 /** What the sessions of a group would do; count is of the whole launch. */
-function Group({ group, count }: { group: Alike; count: number }) {
+function Group({ group, count, only }: { group: Alike; count: number; only: string | undefined }) {
   const { t, i18n } = useTranslation('launcher')
-  const machines = useMachines().data
-  const only = (machines?.length ?? 0) > 1 ? undefined : machines?.find((m) => m.agent === group.agent)?.hostname
   const agent = only || group.agent
   const several = count > 1
   const number = { count: group.count }

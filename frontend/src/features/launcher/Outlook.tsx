@@ -1,6 +1,7 @@
 import { CircleAlert, CircleDashed, CloudDownload, LoaderCircle, TriangleAlert } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
 import { asProblem } from '@/api/client'
+import { useOnlyMachine } from '@/api/hooks'
 import { formatBytes } from '@/lib/bytes'
 import { hintText, messageText } from '@/lib/phrases'
 import { Forecasts } from '@/ui/Forecasts'
@@ -22,6 +23,7 @@ interface OutlookProps {
 export function Outlook({ judgement, shown, image, count }: OutlookProps) {
   const { t } = useTranslation('launcher')
   const { errors, preview, current } = judgement
+  const only = useOnlyMachine()
   if (errors.length > 0 && !shown.all.some((issue) => issue.severity === 'error')) {
     return (
       <Line icon={CircleDashed} kind="busy" title={t('outlook.incomplete')}>
@@ -50,7 +52,7 @@ export function Outlook({ judgement, shown, image, count }: OutlookProps) {
   const size = image.size > 0 ? formatBytes(image.size) : ''
   return (
     <div className={current ? undefined : css.stale} aria-live="polite">
-      <Forecasts forecasts={told.forecasts} count={count} />
+      <Forecasts forecasts={told.forecasts} count={count} only={only} />
       {told.forecasts.length < count ? (
         <Line icon={CircleDashed} kind="busy" title={t('outlook.untold', { count: count - told.forecasts.length })}>
           {t('outlook.untoldText', { agent: told.agent })}

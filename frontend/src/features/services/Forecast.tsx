@@ -2,6 +2,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { CloudDownload, LoaderCircle, Replace, TriangleAlert } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
 import { asProblem, call } from '@/api/client'
+import { useOnlyMachine } from '@/api/hooks'
 import { keys } from '@/api/keys'
 import type { DeployRequest, Preview, Service, Spec } from '@/api/types.gen'
 import { hintText, messageText } from '@/lib/phrases'
@@ -59,6 +60,7 @@ export function Forecast({ request, existing }: ForecastProps) {
 
 function Told({ preview, count, replacing }: { preview: Preview; count: number; replacing: boolean }) {
   const { t } = useTranslation(['services', 'launcher'])
+  const only = useOnlyMachine()
   const error = preview.errors[0]
   if (error) {
     return (
@@ -75,7 +77,7 @@ function Told({ preview, count, replacing }: { preview: Preview; count: number; 
           {t(full ? 'services:forecast.noRoom' : 'services:forecast.beside')}
         </OutlookLine>
       ) : null}
-      {replacing && !full ? null : <Forecasts forecasts={preview.forecasts} count={count} />}
+      {replacing && !full ? null : <Forecasts forecasts={preview.forecasts} count={count} only={only} />}
       {preview.image ? null : (
         <OutlookLine icon={CloudDownload} kind="slow" title={t('launcher:outlook.pulls')}>
           {t('launcher:outlook.pullsText')}
