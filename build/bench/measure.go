@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -252,11 +250,7 @@ func (b *bench) pause(d time.Duration) {
 	}
 }
 
-func (b *bench) cpuTicks() int64 {
-	data := measure.Get(os.ReadFile(fmt.Sprintf("/proc/%d/stat", b.command.Process.Pid)))
-	fields := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+1:]))
-	return measure.Get(strconv.ParseInt(fields[11], 10, 64)) + measure.Get(strconv.ParseInt(fields[12], 10, 64))
-}
+func (b *bench) cpuTicks() int64 { return measure.Get(ticks(b.command.Process.Pid)) }
 
 // memory is a figure of the program in bytes: VmRSS now, or VmHWM, the peak since clear_refs was written.
 func (b *bench) memory(which string) int64 {
