@@ -342,7 +342,7 @@ func (a *Agent) openLaunch(h host.Host) (err error) {
 // openServices opens what keeps models served.
 func (a *Agent) openServices(h host.Host) (err error) {
 	a.serves, err = services.Open(services.Config{Host: h, Sessions: a.Sessions, LastLines: a.lastLines,
-		DeviceMemory: a.largestDevice,
+		DeviceMemory: a.largestDevice, Sample: a.meter.Newest,
 		Dial: func(ctx context.Context, id session.ID, port int) (net.Conn, error) {
 			guest, err := a.guests.Guest(ctx, id, "")
 			if err != nil {
