@@ -30,12 +30,13 @@ some_count 0x1p4
 `
 
 func TestRead(t *testing.T) {
-	all := []string{"python_gc_objects_collected_total", "vllm:num_requests_running", "untyped_sum", "some_count", "never",
-		"go_gc_duration_seconds", "go_gc_duration_seconds_count", "vllm:time_to_first_token_seconds_sum",
+	all := []string{"python_gc_objects_collected_total", "vllm:num_requests_running", "untyped_sum", "some_count",
+		"never", "go_gc_duration_seconds", "go_gc_duration_seconds_count", "vllm:time_to_first_token_seconds_sum",
 		"vllm:time_to_first_token_seconds_bucket", "absent"}
 	want := map[string]float64{"python_gc_objects_collected_total": 10000, "vllm:num_requests_running": 5,
 		"untyped_sum": -1500, "some_count": 16}
-	for name, text := range map[string]string{"as it is": served, "of Windows": strings.ReplaceAll(served, "\n", "\r\n"),
+	for name, text := range map[string]string{"as it is": served,
+		"of Windows":                 strings.ReplaceAll(served, "\n", "\r\n"),
 		"without its last line feed": strings.TrimSuffix(served, "\n")} {
 		got, err := Read(text, all)
 		if err != nil || !maps.Equal(got, want) {
@@ -56,8 +57,8 @@ func TestRead(t *testing.T) {
 }
 
 func TestWhatIsNoMetric(t *testing.T) {
-	for _, text := range []string{"<html>", `{"status":"ok"}`, "a", "a b", "a 1 2 3", "a 1 b", "1a 1", "a{", `a{b="c} 1`,
-		`a{b="\`, "a{} ", "a-b 1", "ü 1", "a 1\nb", "a\x00 1", "a 1e999"} {
+	for _, text := range []string{"<html>", `{"status":"ok"}`, "a", "a b", "a 1 2 3", "a 1 b", "1a 1", "a{",
+		`a{b="c} 1`, `a{b="\`, "a{} ", "a-b 1", "ü 1", "a 1\nb", "a\x00 1", "a 1e999"} {
 		if got, err := Read(text, []string{"a"}); err == nil {
 			t.Errorf("%q is read as %v", text, got)
 		}
