@@ -39,12 +39,13 @@ func (p serviceCommands) createCommand() *cobra.Command {
 	req := session.DeployRequest{Spec: session.Spec{Type: session.Inference}}
 	var serving session.Serving
 	var sleep, delay string
+	var scaling scalingFlags
 	cmd := &cobra.Command{Use: "create NAME --image IMAGE [-- COMMAND…]",
 		Short: "Create a service, or deploy a new revision of it",
 		Long: `Starts the program in the image without a shell, or what the image starts by itself. The
 service answers as soon as its health check succeeds. If a service of this name exists, it
 changes to the new revision without losing a request, or keeps the old one if the new one
-does not become healthy.`,
+does not become healthy. For --rule see slipway service scale --help.`,
 		Example: `  slipway service create llama --image llama-server --port 8000 -v models \
     -- /app/llama-server --model models/tiny.gguf --port 8000`,
 	}
@@ -58,9 +59,13 @@ does not become healthy.`,
 	f.StringVar(&sleep, "sleep", "", "end the replicas after this long without a request; the next request starts one")
 	f.BoolVar(&req.Public, "public", false, "answer without a token")
 	f.BoolVar(&req.Retry, "retry", false, "repeat a request that is no stream when its replica ends without an answer")
+	scaling.add(cmd)
 	asInDocker(cmd)
 	return runs(cmd, p.command(func(ctx context.Context, c *caller, args []string) (err error) {
 		req.Name, serving.Command = args[0], args[1:]
+		if err = scaling.set(cmd, &req.ServiceWish); err != nil {
+			return err
+		}
 		if req.Sleep, err = durationOf("--sleep", sleep); err != nil {
 			return err
 		}
@@ -136,20 +141,40 @@ func (p serviceCommands) changesService(cmd *cobra.Command,
 		}
 		return p.print(s, func(w io.Writer) {
 			fmt.Fprintf(w, "%s: %s, %d wanted, revision %d.\n", s.Name, s.State, s.Replicas, s.Revision)
+			printRules(w, s.Service)
 		})
 	}))
 }
 
 func (p serviceCommands) scaleCommand() *cobra.Command {
-	return p.changesService(&cobra.Command{Use: "scale SERVICE REPLICAS", Short: "Change the number of replicas",
-		Long: "A service with 0 replicas is stopped; its name, revisions and tokens stay."},
-		func(args []string) (session.ServiceChange, error) {
-			n, err := strconv.Atoi(args[0])
-			if err != nil {
-				return session.ServiceChange{}, usagef("%q is not a number of replicas", args[0])
+	var scaling scalingFlags
+	cmd := &cobra.Command{Use: "scale SERVICE [REPLICAS]", Short: "Change the number of replicas, or the rules for it",
+		Long: `A service with 0 replicas is stopped; its name, revisions and tokens stay. The rules of --rule
+replace all rules of the service.
+
+` + scalingHelp,
+		Example: `  slipway service scale llama 2
+  slipway service scale llama --rule 'outstanding>4,<1,max=4'
+  slipway service scale llama --rule 'vllm:num_requests_waiting>10,<1,window=2m' --rule 'gpu_util<20'`}
+	scaling.add(cmd)
+	cmd.Flags().BoolVar(&scaling.none, "no-rules", false, "remove all rules")
+	return p.changesService(cmd, func(args []string) (change session.ServiceChange, err error) {
+		if change.Rules, change.MaySleep, err = scaling.change(cmd); err != nil {
+			return change, err
+		}
+		if len(args) == 0 {
+			if change.Rules == nil && change.MaySleep == nil {
+				return change, usagef("Give a number of replicas, or what else changes")
 			}
-			return session.ServiceChange{Replicas: &n, TryAgain: true}, nil
-		})
+			return change, nil
+		}
+		n, err := strconv.Atoi(args[0])
+		if err != nil {
+			return change, usagef("%q is not a number of replicas", args[0])
+		}
+		change.Replicas, change.TryAgain = &n, true
+		return change, nil
+	})
 }
 
 func (p serviceCommands) rollbackCommand() *cobra.Command {

@@ -19,7 +19,7 @@ func ServicesOnLab(o Options) []session.DeployRequest {
 	}
 	spec := desk("", imagePython, "lang", 2, 8*gpu.GiB, gpu.Request{})
 	spec.Type, spec.Serving = session.Inference, &session.Serving{Port: modelPort,
-		Command: []string{"llama-server", "--model", "assistant.gguf", "--port", fmt.Sprint(modelPort)}}
+		Command: []string{"llama-server", "--model", "assistant.gguf", "--metrics", "--port", fmt.Sprint(modelPort)}}
 	return []session.DeployRequest{{Name: "assistant", Owner: Person, Spec: spec,
 		ServiceWish: session.ServiceWish{Replicas: 1}}}
 }

@@ -205,7 +205,7 @@ func (p *plan) outcome() Outcome {
 	says := teller{p}
 	state := says.state()
 	return Outcome{Record: p.record, Changed: !reflect.DeepEqual(p.record, p.service.Record), State: state,
-		Reason: says.reason(state)}
+		Reason: says.reason(state), Rules: scaler{p}.states()}
 }
 
 // leastWanted orders members by who leaves first: the newest that is not healthy, then who has the least under way.

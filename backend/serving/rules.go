@@ -9,26 +9,11 @@ import (
 	"slipway/backend/session"
 )
 
-// The sources of the values of rules, with their metrics.
-const (
-	FromRouter    = "router"    // [MetricWaiting], [MetricOutstanding] and [MetricRPS]
-	FromFramework = "framework" // a metric of [Traffic].Framework, by its name there
-	FromDevice    = "device"    // [MetricUse]
-)
-
-// The metrics that have fixed names.
-const (
-	MetricWaiting     = "waiting"     // requests that no replica has taken yet
-	MetricOutstanding = "outstanding" // requests under way for each healthy replica
-	MetricRPS         = "rps"         // requests in a second for each healthy replica
-	MetricUse         = "use"         // percent of the devices
-)
-
 func window(r session.ScalingRule) time.Duration {
-	return time.Duration(cmp.Or(r.Window, session.Duration(time.Minute)))
+	return time.Duration(cmp.Or(r.Window, session.DefaultWindow))
 }
 func cooldown(r session.ScalingRule) time.Duration {
-	return time.Duration(cmp.Or(r.Cooldown, session.Duration(5*time.Minute)))
+	return time.Duration(cmp.Or(r.Cooldown, session.DefaultCooldown))
 }
 
 // least is the number of replicas that the rule keeps.
@@ -45,42 +30,60 @@ func keyOf(r session.ScalingRule) string {
 
 // Traffic is what the requests of a service do. What is unknown has no value, and decides nothing.
 type Traffic struct {
-	Waiting   int                // requests held because no replica can take them
-	Last      time.Time          // when a request last came or ended
-	RPS       *float64           // of all replicas together
-	Use       *float64           // percent of the devices, on average
-	Framework map[string]float64 // sums over the replicas, by metric; absent if the value of one replica is missing
+	Waiting  int       // requests held because no replica can take them
+	Last     time.Time // when a request last came or ended
+	RPS      *float64  // of all replicas together
+	Measured map[Metric]Measured
+}
+
+// Metric is one that the replicas are asked for, or that is measured of them.
+type Metric struct {
+	Source string // [session.FromFramework] or [session.FromDevice]
+	Name   string
+}
+
+// Measured are the values of the healthy replicas for a metric.
+type Measured struct {
+	Mean    float64 // of those that have one
+	Known   int     // replicas that have a value; 0: there is no mean
+	Missing int     // replicas that have none
 }
 
 // scaler decides how many replicas a plan wants.
 type scaler struct{ *plan }
 
-// value is that of the metric of a rule. It is missing if the router cannot know it or there is nothing to divide by.
-func (p scaler) value(r session.ScalingRule) (value float64, known bool) {
+// reading is the value of the metric of a rule.
+type reading struct {
+	value float64
+	known bool
+	whole bool // no healthy replica lacks a value, else it may be too low
+}
+
+// read returns the value of the metric of a rule. It is missing if the router cannot know it, no replica has it, or
+// there is nothing to divide by.
+func (p scaler) read(r session.ScalingRule) reading {
 	healthy, outstanding := 0, 0
 	for _, r := range p.service.Replicas {
 		if r.Phase == Healthy {
 			healthy, outstanding = healthy+1, outstanding+r.Outstanding
 		}
 	}
-	each := func(sum float64, known bool) (float64, bool) {
-		return sum / float64(max(1, healthy)), known && healthy > 0
+	each := func(sum float64) reading {
+		return reading{sum / float64(max(1, healthy)), healthy > 0, healthy > 0}
 	}
 	traffic := p.service.Traffic
 	switch {
-	case r.Source == FromRouter && r.Metric == MetricWaiting:
-		return float64(traffic.Waiting), true
-	case r.Source == FromRouter && r.Metric == MetricOutstanding:
-		return each(float64(outstanding), true)
-	case r.Source == FromRouter && r.Metric == MetricRPS && traffic.RPS != nil:
-		return each(*traffic.RPS, true)
-	case r.Source == FromFramework:
-		sum, ok := traffic.Framework[r.Metric]
-		return each(sum, ok)
-	case r.Source == FromDevice && r.Metric == MetricUse && traffic.Use != nil:
-		return *traffic.Use, true
+	case r.Source != session.FromRouter:
+		m := traffic.Measured[Metric{r.Source, r.Metric}]
+		return reading{m.Mean, m.Known > 0, m.Known > 0 && m.Missing == 0}
+	case r.Metric == session.MetricWaiting:
+		return reading{float64(traffic.Waiting), true, true}
+	case r.Metric == session.MetricOutstanding:
+		return each(float64(outstanding))
+	case r.Metric == session.MetricRPS && traffic.RPS != nil:
+		return each(*traffic.RPS)
 	}
-	return 0, false
+	return reading{}
 }
 
 // retarget sets how many replicas are wanted: what a person set since, else what the rules say.
@@ -104,13 +107,13 @@ func (p scaler) scaleByRules() {
 	// While a replica starts, another one could not help sooner.
 	up := p.healthy() >= scaling.Target
 	for _, rule := range p.service.Rules {
-		value, known := p.value(rule)
-		if !known {
+		read := p.read(rule)
+		if !read.known {
 			continue
 		}
 		target := scaling.Target
 		switch {
-		case up && rule.ScaleUp != nil && value > *rule.ScaleUp && !p.coolsDown(rule):
+		case up && read.above(rule) && !p.now.Before(p.cooled(rule)):
 			target += max(1, rule.StepSize)
 			if rule.MaxReplicas > 0 {
 				target = max(min(target, rule.MaxReplicas), scaling.Target) // a person may have set more
@@ -129,25 +132,35 @@ func (p scaler) scaleByRules() {
 	}
 }
 
-func (p scaler) coolsDown(rule session.ScalingRule) bool {
-	at := p.record.Scaling.At
-	return !at.IsZero() && p.now.Before(at.Add(cooldown(rule)))
+func (r reading) above(rule session.ScalingRule) bool {
+	return r.known && rule.ScaleUp != nil && r.value > *rule.ScaleUp
 }
 
-// watchLow notes which rules have been below their thresholds since when, and reports whether the value of a rule is
-// missing.
+func (r reading) below(rule session.ScalingRule) bool {
+	return r.known && rule.ScaleDown != nil && r.value < *rule.ScaleDown
+}
+
+// cooled is when the cooldown of a rule after the last change ends; zero: there was none.
+func (p scaler) cooled(rule session.ScalingRule) time.Time {
+	if at := p.record.Scaling.At; !at.IsZero() {
+		return at.Add(cooldown(rule))
+	}
+	return time.Time{}
+}
+
+// watchLow notes which rules have been below their thresholds since when, and reports whether the value of a replica is
+// missing for any rule.
 func (p scaler) watchLow() (missing bool) {
 	scaling := &p.record.Scaling
 	var low []Low
 	for _, rule := range p.service.Rules {
-		value, known := p.value(rule)
-		missing = missing || !known
-		if !known || rule.ScaleDown == nil || value >= *rule.ScaleDown {
+		read := p.read(rule)
+		missing = missing || !read.whole
+		if !read.whole || !read.below(rule) {
 			continue
 		}
 		one := Low{Rule: keyOf(rule), Since: p.now}
-		at := slices.IndexFunc(scaling.Low, func(l Low) bool { return l.Rule == one.Rule })
-		if at >= 0 {
+		if at := p.low(rule); at >= 0 {
 			one = scaling.Low[at]
 		}
 		low = append(low, one)
@@ -156,8 +169,54 @@ func (p scaler) watchLow() (missing bool) {
 	return missing
 }
 
+// low is the index of a rule in those that are below their thresholds; negative: it is not.
+func (p scaler) low(rule session.ScalingRule) int {
+	return slices.IndexFunc(p.record.Scaling.Low, func(l Low) bool { return l.Rule == keyOf(rule) })
+}
+
 func (p scaler) lowSince(rule session.ScalingRule, long time.Duration) bool {
-	return slices.ContainsFunc(p.record.Scaling.Low, func(l Low) bool {
-		return l.Rule == keyOf(rule) && p.now.Sub(l.Since) >= long
-	})
+	at := p.low(rule)
+	return at >= 0 && p.now.Sub(p.record.Scaling.Low[at].Since) >= long
+}
+
+// states returns what each rule does after the plan.
+func (p scaler) states() (states []session.RuleState) {
+	missing := slices.ContainsFunc(p.service.Rules,
+		func(r session.ScalingRule) bool { return !p.read(r).whole })
+	for _, rule := range p.service.Rules {
+		states = append(states, p.state(rule, missing))
+	}
+	return states
+}
+
+func (p scaler) state(rule session.ScalingRule, missing bool) (s session.RuleState) {
+	read, target := p.read(rule), p.record.Scaling.Target
+	if read.known {
+		s.Value = &read.value
+	}
+	switch {
+	case p.resting() || p.gaveUp():
+		s.Does = session.RuleRests
+	case !read.known:
+		s.Does = session.RuleMissing
+	case read.above(rule) && rule.MaxReplicas > 0 && target >= rule.MaxReplicas:
+		s.Does = session.RuleMost
+	case read.above(rule):
+		s.Does = session.RuleAbove
+		if cooled := p.cooled(rule); p.now.Before(cooled) {
+			s.Due = cooled
+		}
+	case !read.below(rule):
+		s.Does = session.RuleWithin
+	case target <= least(rule):
+		s.Does = session.RuleFewest
+	case missing:
+		s.Does = session.RuleHeld
+	default:
+		s.Does = session.RuleBelow
+		if at := p.low(rule); at >= 0 {
+			s.Due = p.record.Scaling.Low[at].Since.Add(window(rule) + cooldown(rule))
+		}
+	}
+	return s
 }

@@ -179,6 +179,7 @@ type Outcome struct {
 	Changed bool // the record differs from that of the snapshot
 	State   State
 	Reason  string // in sentences, with numbers
+	Rules   []session.RuleState
 }
 
 // Launch starts a session of a service. A service never launches two sessions with the same attempt.

@@ -197,7 +197,8 @@ func (w *world) shuffleSettings() {
 			h.settings.Sleep = Sleep{After: sec(w.r.IntN(3) * 4), May: w.chance(2)}
 		}
 		if w.chance(3) {
-			h.settings.Rules = []session.ScalingRule{{Source: FromRouter, Metric: MetricOutstanding, ScaleUp: new(1.5),
+			h.settings.Rules = []session.ScalingRule{{Source: session.FromRouter, Metric: session.MetricOutstanding,
+				ScaleUp:   new(1.5),
 				ScaleDown: new(0.5), Window: sec(3), Cooldown: sec(2), MaxReplicas: 4}}
 		}
 		h.bad[1] = []string{"", "", "", "crashes", "never healthy", "dies later"}[w.r.IntN(6)]

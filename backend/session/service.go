@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"slices"
 	"time"
 )
 
@@ -62,33 +61,9 @@ type Service struct {
 	Live      []Replica        `json:"live"`          // that have not ended, oldest first
 	Tokens    []ServiceToken   `json:"tokens"`
 	Traffic   ServiceTraffic   `json:"traffic"`
+	Scaling   ServiceScaling   `json:"scaling"`
 	Addresses []ServiceAddress `json:"addresses"` // of the machine; that for programs on it first
 	CreatedAt time.Time        `json:"createdAt"`
-}
-
-// ServiceAddress is where clients reach the services of a machine, apart from the computers that are connected to it.
-type ServiceAddress struct {
-	From  AddressFrom `json:"from"`
-	URL   string      `json:"url,omitempty"`   // base of the OpenAI-compatible API; empty: it is not open
-	Fault string      `json:"fault,omitempty"` // why it is not open
-	// PEM of the certificate that clients have to trust, if the machine made it itself
-	Certificate string `json:"certificate,omitempty"`
-}
-
-// AddressFrom says who can use an address.
-type AddressFrom string
-
-// Who can use an address.
-const (
-	FromMachine AddressFrom = "machine" // programs on the machine
-	FromNetwork AddressFrom = "network" // other computers, with TLS
-)
-
-// NetworkListener is where a machine lets other computers use its services.
-type NetworkListener struct {
-	Address     string // host:port; empty: nowhere
-	Certificate string // path of a PEM file with it and those that lead to it; empty: the machine makes one
-	Key         string // path of a PEM file with its key; empty: that of Certificate
 }
 
 // ServiceWish is what a person wants of a service besides its revision.
@@ -102,19 +77,6 @@ type ServiceWish struct {
 	Public   bool          `json:"public,omitempty"` // whoever reaches the router may use it without a token
 	// a request that is no stream is repeated elsewhere if its replica ends without an answer
 	Retry bool `json:"retry,omitempty"`
-}
-
-// ScalingRule changes the number of replicas by a metric, with the fields of Backend.AI's autoscaling rules.
-type ScalingRule struct {
-	Source      string   `json:"metricSource"` // router, framework or device
-	Metric      string   `json:"metricName"`
-	ScaleUp     *float64 `json:"scaleUpThreshold,omitempty"`   // up when the value is above; nil: never
-	ScaleDown   *float64 `json:"scaleDownThreshold,omitempty"` // down when the value stays below; nil: never
-	StepSize    int      `json:"stepSize,omitempty"`           // upwards; 0: 1. Downwards it is always 1
-	Window      Duration `json:"window,omitempty"`             // that the value stays below; 0: 1 min
-	Cooldown    Duration `json:"cooldown,omitempty"`           // after a change; 0: 5 min
-	MinReplicas int      `json:"minReplicas,omitempty"`        // 0: 1
-	MaxReplicas int      `json:"maxReplicas,omitempty"`        // 0: no limit
 }
 
 // ServiceState says whether a service answers.
@@ -191,8 +153,11 @@ type ServiceChange struct {
 	Sleep    *Duration `json:"sleep,omitempty"`
 	Public   *bool     `json:"public,omitempty"`
 	Retry    *bool     `json:"retry,omitempty"`
-	Revision int       `json:"revision,omitempty"` // an earlier one to return to
-	TryAgain bool      `json:"tryAgain,omitempty"` // forget failures, after it gave up
+	MaySleep *bool     `json:"maySleep,omitempty"`
+	// all rules: those that are not among them are removed
+	Rules    *[]ScalingRule `json:"rules,omitempty"`
+	Revision int            `json:"revision,omitempty"` // an earlier one to return to
+	TryAgain bool           `json:"tryAgain,omitempty"` // forget failures, after it gave up
 }
 
 // ServiceToken is a token without its text.
@@ -223,12 +188,7 @@ type NewToken struct {
 const (
 	MaxReplicas = 64
 	MaxRules    = 20
-	maxMetric   = 128
-	maxValueOf  = 1e9
 )
-
-// ruleSources are what the values of rules come from.
-var ruleSources = []string{"router", "framework", "device"}
 
 // Validate returns everything that is wrong with a wish.
 func (w ServiceWish) Validate() []FieldError {
@@ -243,21 +203,4 @@ func (w ServiceWish) Validate() []FieldError {
 		rule.validate(&f, fmt.Sprintf("rules[%d]", i))
 	}
 	return f
-}
-
-func (r ScalingRule) validate(f *findings, field string) {
-	f.refuse(!slices.Contains(ruleSources, r.Source), field+".metricSource", KindInvalid,
-		fmt.Sprintf("%q is not a source of a metric.", Clip(r.Source)), "Write router, framework or device.")
-	f.refuse(r.Metric == "" || len(r.Metric) > maxMetric, field+".metricName", KindInvalid,
-		"A rule needs the name of a metric, of at most 128 characters.", "Write for example outstanding.")
-	for name, threshold := range map[string]*float64{"scaleUpThreshold": r.ScaleUp, "scaleDownThreshold": r.ScaleDown} {
-		f.refuse(threshold != nil && !(*threshold >= 0 && *threshold <= maxValueOf), field+"."+name, KindRange,
-			"A threshold is negative or too large.", "Write a number from 0.")
-	}
-	f.refuse(min(r.StepSize, r.MinReplicas, r.MaxReplicas) < 0 || max(r.StepSize, r.MinReplicas,
-		r.MaxReplicas) > MaxReplicas, field, KindRange,
-		fmt.Sprintf("A number of replicas is not between 0 and %d.", MaxReplicas), "Leave it empty for the default.")
-	f.refuse(r.Window != 0 && !plausible(r.Window, Duration(time.Second)) ||
-		r.Cooldown != 0 && !plausible(r.Cooldown, Duration(time.Second)), field, KindRange,
-		"A length of time is not between 1 s and 520 w.", "Write for example 1m, or leave it empty.")
 }

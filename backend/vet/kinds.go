@@ -188,6 +188,8 @@ var common = Tables{
 		reflect.TypeFor[session.ReplicaState](): OneOf(session.ReplicaWaiting, session.ReplicaWarming,
 			session.ReplicaHealthy, session.ReplicaUnhealthy, session.ReplicaDraining, session.ReplicaEnded),
 		reflect.TypeFor[session.AddressFrom](): OneOf(session.FromMachine, session.FromNetwork),
+		reflect.TypeFor[session.RuleDoes](): OneOf(session.RuleRests, session.RuleMissing, session.RuleWithin,
+			session.RuleAbove, session.RuleBelow, session.RuleHeld, session.RuleMost, session.RuleFewest),
 		reflect.TypeFor[session.Status](): OneOf(session.Pending, session.Scheduled, session.Preparing, session.Pulling,
 			session.Prepared, session.Creating,
 			session.Running, session.Terminating, session.Terminated, session.Cancelled, session.Failed),

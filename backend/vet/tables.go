@@ -54,6 +54,12 @@ var sessions = Tables{Fields: map[reflect.Type]Fields{
 		"Source": word, "Metric": title, "ScaleUp": amount, "ScaleDown": amount, "StepSize": count,
 		"MinReplicas": count, "MaxReplicas": count,
 	},
+	reflect.TypeFor[session.ServiceScaling](): {
+		"Target": count, "ChangedAt": OrZero(Moment), "Rules": List(session.MaxRules),
+	},
+	reflect.TypeFor[session.RuleState](): {
+		"Value": Number(-session.MaxRuleValue, session.MaxRuleValue), "Due": OrZero(Moment),
+	},
 	reflect.TypeFor[session.Revision](): {"Number": count},
 	reflect.TypeFor[session.Replica]():  {"Session": id, "Revision": count, "Why": Message, "Outstanding": count},
 	reflect.TypeFor[session.ServiceTraffic](): {

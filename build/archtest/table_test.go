@@ -50,6 +50,7 @@ var table = []row{
 	{pkg: "backend/scheduler", imports: []string{"backend/session", "gpu"}},
 	{pkg: "backend/serving", imports: []string{"backend/session", "gpu"}},
 	{pkg: "backend/idle", imports: []string{"backend/session"}},
+	{pkg: "backend/prometheus"},
 	{pkg: "backend/router", imports: []string{"backend/session"}},
 	{pkg: "backend/store", imports: []string{"backend/session", "gpu"}},
 	{pkg: "backend/terminal", imports: []string{"tunnel/frame"}},
@@ -81,7 +82,7 @@ var table = []row{
 	{pkg: "backend/engine/docker", imports: []string{"backend/session", "gpu", "backend/engine", "backend/peer",
 		"backend/engine/docker/daemon", "backend/engine/docker/devices", "backend/engine/docker/images",
 		"backend/engine/docker/networks", "backend/engine/docker/stats"}},
-	{pkg: "backend/engine/sim/llm", imports: []string{"backend/pace"}},
+	{pkg: "backend/engine/sim/llm", imports: []string{"backend/pace"}, tests: []string{"backend/prometheus"}},
 	{pkg: "backend/engine/sim/shell", imports: []string{"backend/pace", "gpu", "backend/engine/sim/llm"}},
 	{pkg: "backend/engine/sim/notebook", imports: []string{"backend/session", "backend/files", "backend/pace"}},
 	{pkg: "backend/engine/sim", imports: []string{"backend/session", "gpu", "backend/engine", "backend/pace",
@@ -130,8 +131,9 @@ var table = []row{
 		"backend/agent/folders", "backend/agent/host", "backend/agent/images", "backend/agent/launch",
 		"backend/agent/people", "backend/agent/queue", "backend/agent/reclaim", "backend/agent/records"}},
 	{pkg: "backend/agent/listeners", imports: []string{"backend/pace", "backend/session", "backend/store"}},
+	{pkg: "backend/agent/scrape", imports: []string{"backend/pace", "backend/prometheus", "backend/session"}},
 	{pkg: "backend/agent/services", imports: []string{"backend/router", "backend/serving", "backend/session",
-		"backend/store", "gpu", "backend/agent/host", "backend/agent/listeners"}},
+		"backend/store", "gpu", "backend/agent/host", "backend/agent/listeners", "backend/agent/scrape"}},
 	{pkg: "backend/agent", imports: []string{"backend/engine", "backend/hostfs", "backend/layers",
 		"backend/offlimits", "backend/pace", "backend/scheduler", "backend/session", "backend/store",
 		"backend/terminal", "gpu", "backend/agent/accounts", "backend/agent/apps", "backend/agent/confidential",
@@ -271,8 +273,8 @@ var fences = []fence{
 var paced = []string{"backend/agent", "backend/agent/queue", "backend/agent/devices", "backend/agent/ledger",
 	"backend/agent/launch", "backend/agent/guests", "backend/agent/accounts", "backend/agent/folders",
 	"backend/agent/health", "backend/agent/images", "backend/agent/meter", "backend/agent/reclaim",
-	"backend/agent/records", "backend/agent/services", "backend/agent/sessions", "backend/engine/sim",
-	"backend/engine/sim/shell", "backend/engine/sim/llm"}
+	"backend/agent/records", "backend/agent/scrape", "backend/agent/services", "backend/agent/sessions",
+	"backend/engine/sim", "backend/engine/sim/shell", "backend/engine/sim/llm"}
 
 var wall = map[string]string{
 	"backend/agent/devices/devices.go":     "an agent that was given no clock",

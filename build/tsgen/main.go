@@ -90,6 +90,8 @@ var rules = []rule{
 	{"SESSION_NAME", "Names of sessions", session.SessionNames},
 	{"FOLDER_NAME", "Names of folders", session.FolderNames},
 	{"SERVICE_NAME", "Names of services", session.ServiceNames},
+	{"MAX_REPLICAS", "Most replicas of a service", session.MaxReplicas},
+	{"MAX_RULES", "Most scaling rules of a service", session.MaxRules},
 	{"COMMIT_NAME", "Names of images that are made of sessions", session.CommitNames},
 	{"MAX_RECENT_NAME", "Most characters of the name of an entry of the launch history", hub.MaxRecentName},
 	{"MAX_PRESET_NAME", "Most characters of the name of a preset", hub.MaxPresetName},

@@ -85,6 +85,16 @@ func (m *Meter) Peak(id session.ID) gpu.Bytes {
 	return 0
 }
 
+// Newest returns the last sample of a live session since the agent started.
+func (m *Meter) Newest(id session.ID) (sample session.Usage, known bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if all := m.samples[id]; len(all) > 0 {
+		return all[len(all)-1], true
+	}
+	return session.Usage{}, false
+}
+
 // add keeps a sample and returns it as the use since the previous one.
 func (m *Meter) add(id session.ID, s engine.Stats, gpus []session.DeviceLoad) session.Usage {
 	m.mu.Lock()

@@ -95,6 +95,9 @@ func (s *Services) change(one *service, to kept) (session.Service, error) {
 	if err != nil {
 		return session.Service{}, err
 	}
+	if !reflect.DeepEqual(one.Wish.Rules, to.Wish.Rules) {
+		one.rules = nil // until the next plan
+	}
 	one.kept = to
 	s.list[to.Name] = one
 	s.config.Listeners.Open() // its address is part of what the caller gets
@@ -128,6 +131,8 @@ func (s *Services) ChangeService(_ context.Context,
 		set(&wish.Sleep, change.Sleep)
 		set(&wish.Public, change.Public)
 		set(&wish.Retry, change.Retry)
+		set(&wish.MaySleep, change.MaySleep)
+		set(&wish.Rules, change.Rules)
 		if wrong := wish.Validate(); len(wrong) > 0 {
 			return session.Invalid(wrong)
 		}

@@ -40,6 +40,7 @@ func (s *Services) Run(ctx context.Context) {
 	}
 	_ = s.pipe.Close()
 	s.checks.Wait()
+	s.scraper.Wait()
 }
 
 // serve lets clients in until ctx ends, and closes the listeners then.
@@ -98,6 +99,7 @@ func (s *Services) plan(ctx context.Context) {
 	s.forget()
 	s.route()
 	s.check(ctx)
+	s.scrape(ctx)
 	s.mu.Unlock()
 	for _, t := range decision.Terminations {
 		if _, err := s.config.Sessions.Terminate(ctx, t.Replica, false); err != nil {
@@ -120,7 +122,7 @@ func (s *Services) snapshot(ctx context.Context) (names []string, snapshot servi
 		traffic := s.router.Traffic(name)
 		described := serving.Service{Record: one.Plan, Settings: one.settings(), Room: true,
 			Traffic: serving.Traffic{Waiting: traffic.Waiting, Last: s.shown(traffic.Last),
-				RPS: new(float64(traffic.Last30) / 30)}}
+				RPS: new(float64(traffic.Last30) / 30), Measured: s.measured(one)}}
 		for id, load := range traffic.Replicas {
 			if r := s.replicas[id]; r != nil {
 				r.measure(load.Outstanding, s.shown(load.LastByte))
@@ -190,7 +192,7 @@ func (s *Services) store(names []string, decision serving.Decision) error {
 	changed := map[string]kept{}
 	for i, outcome := range decision.Services {
 		one := s.list[names[i]]
-		one.state, one.why = session.ServiceState(outcome.State), outcome.Reason
+		one.state, one.why, one.rules = session.ServiceState(outcome.State), outcome.Reason, outcome.Rules
 		if outcome.Changed {
 			to := one.kept
 			to.Plan = outcome.Record

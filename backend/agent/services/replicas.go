@@ -2,11 +2,9 @@ package services
 
 import (
 	"context"
-	"io"
-	"net"
-	"net/http"
 	"time"
 
+	"slipway/backend/agent/scrape"
 	"slipway/backend/serving"
 	"slipway/backend/session"
 )
@@ -16,6 +14,7 @@ type replica struct {
 	serving.Replica
 	service string
 	port    int
+	grants  session.Grants
 	why     string // what its session waits for
 	asking  bool   // a check is under way
 }
@@ -56,7 +55,7 @@ func (s *Services) see(ctx context.Context, r *replica, of session.Session, now 
 			r.why = dressed.Wait.Message
 		}
 	}
-	r.Memory = 0
+	r.Memory, r.grants = 0, of.Grants
 	for _, g := range of.Grants.GPUs {
 		r.Memory += g.Memory
 	}
@@ -129,21 +128,7 @@ func (s *Services) probe(ctx context.Context, id session.ID, port int, health se
 		asked.Refused = ctx.Err() == nil
 		return asked
 	}
-	defer conn.Close()
-	transport := &http.Transport{DisableKeepAlives: true,
-		DialContext: func(context.Context, string, string) (net.Conn, error) { return conn, nil }}
-	defer transport.CloseIdleConnections()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1"+health.Path, nil)
-	if err != nil {
-		return asked
-	}
-	answer, err := transport.RoundTrip(req)
-	if err != nil {
-		return asked
-	}
-	defer answer.Body.Close()
-	_, _ = io.CopyN(io.Discard, answer.Body, mostAnswer) // a short answer ends here
-	asked.Status = answer.StatusCode
+	asked.Status, _, _ = scrape.Get(ctx, conn, health.Path, mostAnswer)
 	return asked
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"slipway/backend/agent/host"
 	"slipway/backend/agent/listeners"
+	"slipway/backend/agent/scrape"
 	"slipway/backend/router"
 	"slipway/backend/serving"
 	"slipway/backend/session"
@@ -27,6 +28,8 @@ type Config struct {
 	Listeners *listeners.Listeners
 	// DeviceMemory returns the memory of the largest device; 0: there is none.
 	DeviceMemory func() gpu.Bytes
+	// Sample returns what a session used when it was last measured.
+	Sample func(id session.ID) (sample session.Usage, known bool)
 	// LastLines returns the end of a replica's log, for the reason of a failure.
 	LastLines func(ctx context.Context, id session.ID) []string
 }
@@ -50,11 +53,12 @@ const (
 
 // Services are the services of a machine. Its methods are safe for concurrent use.
 type Services struct {
-	config Config
-	router *router.Router
-	pipe   *pipe // connections of DialService to the router
-	wake   chan struct{}
-	checks sync.WaitGroup // of health, and the router
+	config  Config
+	router  *router.Router
+	scraper *scrape.Scraper
+	pipe    *pipe // connections of DialService to the router
+	wake    chan struct{}
+	checks  sync.WaitGroup // of health, and the router
 
 	mu       sync.Mutex // guards the rest
 	list     map[string]*service
@@ -84,6 +88,7 @@ type service struct {
 	kept
 	state session.ServiceState
 	why   string
+	rules []session.RuleState
 	count counts
 }
 
@@ -91,6 +96,7 @@ type service struct {
 func Open(config Config) (*Services, error) {
 	s := &Services{config: config, pipe: newPipe(), wake: make(chan struct{}, 1), list: map[string]*service{},
 		replicas: map[session.ID]*replica{}}
+	s.scraper = scrape.New(scrape.Config{Clock: config.Clock, Dial: config.Dial})
 	s.router = router.New(router.Config{Dial: config.Dial, Account: s.account, Log: config.Log,
 		Named:   config.Listeners.Named,
 		Wake:    func(string) { s.planSoon() },

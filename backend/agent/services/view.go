@@ -1,6 +1,7 @@
 package services
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -48,6 +49,11 @@ func (s *Services) describe(one *service) session.Service {
 		Traffic: session.ServiceTraffic{Waiting: traffic.Waiting, Last: s.shown(traffic.Last),
 			Requests: one.count.requests, Failed: one.count.failed, Prompt: one.count.prompt,
 			Completion: one.count.completion}}
+	v.Scaling = session.ServiceScaling{Target: cmp.Or(one.Plan.Scaling.Target, one.Wish.Replicas),
+		ChangedAt: one.Plan.Scaling.At, Rules: slices.Clone(one.rules)}
+	if one.Plan.Stopping {
+		v.Scaling.Target = 0
+	}
 	for _, t := range one.Tokens {
 		v.Tokens = append(v.Tokens, t.ServiceToken)
 	}

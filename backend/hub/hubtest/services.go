@@ -40,6 +40,12 @@ func (a *services) changeService(_ context.Context,
 	if change.Replicas != nil {
 		a.deployed[i].Replicas = *change.Replicas
 	}
+	if change.Rules != nil {
+		a.deployed[i].Rules = *change.Rules
+	}
+	if change.MaySleep != nil {
+		a.deployed[i].MaySleep = *change.MaySleep
+	}
 	return a.deployed[i], nil
 }
 

@@ -64,6 +64,7 @@ func caseService(s *suite) {
 		s.Errorf("a revoked token is answered with %d", got)
 	}
 
+	s.changeRules(name)
 	none := 0
 	must(s, func(ctx context.Context) (session.Service, error) {
 		return s.agent.ChangeService(ctx, name, session.ServiceChange{Replicas: &none})
@@ -78,6 +79,44 @@ func caseService(s *suite) {
 	})
 	if session.CodeOf(err) != session.CodeServiceNotFound {
 		s.Errorf("a removed one is changed: %v", err)
+	}
+}
+
+// changeRules gives a service a rule, which has a value soon and leaves its replica alone, and takes it away again.
+func (s *suite) changeRules(name string) {
+	change := func(what session.ServiceChange) session.Service {
+		return must(s, func(ctx context.Context) (session.Service, error) {
+			return s.agent.ChangeService(ctx, name, what)
+		})
+	}
+	limit := 5.0
+	rules := []session.ScalingRule{{Source: session.FromRouter, Metric: session.MetricOutstanding, ScaleUp: &limit}}
+	may := true
+	if got := change(session.ServiceChange{Rules: &rules, MaySleep: &may}); len(got.Rules) != 1 || !got.MaySleep {
+		s.Errorf("with a rule it is %+v", got)
+	}
+	for {
+		got := s.service(name)
+		if got != nil && len(got.Scaling.Rules) == 1 && got.Scaling.Rules[0].Value != nil {
+			if got.Scaling.Rules[0].Does != session.RuleWithin || got.Scaling.Target != 1 || len(got.Live) != 1 {
+				s.Errorf("the rule does %+v with %+v", got.Scaling, got.Live)
+			}
+			break
+		}
+		if s.ctx.Err() != nil {
+			s.Fatalf("the rule has no value: %+v", got)
+		}
+		s.pause()
+	}
+	rules[0].Metric = "load"
+	_, err := try(s, func(ctx context.Context) (session.Service, error) {
+		return s.agent.ChangeService(ctx, name, session.ServiceChange{Rules: &rules})
+	})
+	if fields := session.AsError(err, session.CodeInvalid).Fields; len(fields) != 1 {
+		s.Errorf("an unknown metric is refused with %+v", err)
+	}
+	if got := change(session.ServiceChange{Rules: &[]session.ScalingRule{}}); len(got.Rules) != 0 || !got.MaySleep {
+		s.Errorf("without a rule it is %+v", got)
 	}
 }
 

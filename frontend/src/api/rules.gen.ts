@@ -43,6 +43,12 @@ export const SERVICE_NAME: NameRule = {
   ],
 };
 
+/** Most replicas of a service. */
+export const MAX_REPLICAS = 64;
+
+/** Most scaling rules of a service. */
+export const MAX_RULES = 20;
+
 /** Names of images that are made of sessions. */
 export const COMMIT_NAME: NameRule = {
   min: 4,

@@ -2103,6 +2103,15 @@ export interface Rounding {
   accept: string;
 }
 
+/** RuleState is what a scaling rule does. */
+export interface RuleState {
+  /** Of its metric; absent: unknown. */
+  value?: number;
+  does: string;
+  /** When it changes the number of replicas if the value stays as it is; zero: not at a time that is known. */
+  due?: Time;
+}
+
 /** Run is a session and the most that it used, as far as known. */
 export interface Run {
   session: Session;
@@ -2173,7 +2182,7 @@ export interface SSHUpdate {
 
 /** ScalingRule changes the number of replicas by a metric, with the fields of Backend.AI's autoscaling rules. */
 export interface ScalingRule {
-  /** Router, framework or device. */
+  /** FromRouter, FromFramework or FromDevice. */
   metricSource: string;
   metricName: string;
   /** Up when the value is above; absent: never. */
@@ -2242,6 +2251,7 @@ export interface Service {
   live: Replica[];
   tokens: ServiceToken[];
   traffic: ServiceTraffic;
+  scaling: ServiceScaling;
   /** Of the machine; that for programs on it first. */
   addresses: ServiceAddress[];
   createdAt: Time;
@@ -2266,10 +2276,23 @@ export interface ServiceChange {
   sleep?: string;
   public?: boolean;
   retry?: boolean;
+  maySleep?: boolean;
+  /** All rules: those that are not among them are removed. */
+  rules?: ScalingRule[];
   /** An earlier one to return to. */
   revision?: number;
   /** Forget failures, after it gave up. */
   tryAgain?: boolean;
+}
+
+/** ServiceScaling is how many replicas a service wants, and what its rules do. */
+export interface ServiceScaling {
+  /** Replicas that are wanted now, while it is awake. */
+  target: number;
+  /** When a rule last changed Target; zero: never. */
+  changedAt?: Time;
+  /** One for each rule, in their order; empty: not known yet. */
+  rules?: RuleState[];
 }
 
 /** ServiceToken is a token without its text. */

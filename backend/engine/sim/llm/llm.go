@@ -25,10 +25,11 @@ const slots = 4
 
 // Config describes a model server. Only the clock is optional.
 type Config struct {
-	Name  string      // of the model
-	Clock *pace.Clock // nil: the clock on the wall
-	Log   io.Writer
-	Busy  func(requests int) // is called with the number of requests that are answered now when it changes
+	Name    string      // of the model
+	Clock   *pace.Clock // nil: the clock on the wall
+	Log     io.Writer
+	Busy    func(requests int) // is called with the number of requests that are answered now when it changes
+	Metrics Metrics
 }
 
 // Server is a model server. Its requests end with their contexts.
@@ -132,25 +133,6 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
 	write(w, http.StatusOK, object{"object": "list", "data": []object{
 		{"id": s.config.Name, "object": "model", "created": s.ready.Unix(), "owned_by": "simulation"}}})
-}
-
-// metrics has those names of llama-server that autoscaling uses.
-func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	w.Header().Set("Content-Type", "text/plain; version=0.0.4")
-	for _, m := range []struct {
-		name, kind, help string
-		value            int
-	}{
-		{"prompt_tokens_total", "counter", "Number of prompt tokens processed.", s.prompt},
-		{"tokens_predicted_total", "counter", "Number of generation tokens processed.", s.predicted},
-		{"requests_processing", "gauge", "Number of requests processing.", s.processing},
-		{"requests_deferred", "gauge", "Number of requests deferred.", s.deferred},
-	} {
-		_, _ = fmt.Fprintf(w, "# HELP llamacpp:%[1]s %[2]s\n# TYPE llamacpp:%[1]s %[3]s\nllamacpp:%[1]s %[4]d\n",
-			m.name, m.help, m.kind, m.value)
-	}
 }
 
 // begin waits for a slot. It fails if the client leaves before.

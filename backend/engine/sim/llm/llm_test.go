@@ -28,7 +28,8 @@ type tested struct {
 func serve(t *testing.T, run func(s *tested)) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &tested{T: t}
-		s.Server = New(Config{Name: "tiny", Log: &s.log, Busy: func(requests int) { s.most = max(s.most, requests) }})
+		s.Server = New(Config{Name: "tiny", Log: &s.log, Metrics: LlamaMetrics,
+			Busy: func(requests int) { s.most = max(s.most, requests) }})
 		time.Sleep(loadTime)
 		run(s)
 		s.Server.Close()

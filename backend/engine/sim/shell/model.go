@@ -3,6 +3,7 @@ package shell
 import (
 	"cmp"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,7 +22,11 @@ func llama(c *command) int {
 	if file == "" {
 		return c.usage("--model FILE [--port PORT] [--alias NAME]")
 	}
-	return c.serveModel(cmp.Or(c.option("--alias", "-a"), path.Base(file)), llamaPort)
+	metrics := llm.NoMetrics
+	if slices.Contains(c.operands, "--metrics") {
+		metrics = llm.LlamaMetrics
+	}
+	return c.serveModel(cmp.Or(c.option("--alias", "-a"), path.Base(file)), llamaPort, metrics)
 }
 
 // vllm simulates vllm serve.
@@ -29,7 +34,7 @@ func vllm(c *command) int {
 	if len(c.operands) < 2 || c.operands[0] != "serve" || strings.HasPrefix(c.operands[1], "-") {
 		return c.usage("serve MODEL [--port PORT] [--served-model-name NAME]")
 	}
-	return c.serveModel(cmp.Or(c.option("--served-model-name"), c.operands[1]), vllmPort)
+	return c.serveModel(cmp.Or(c.option("--served-model-name"), c.operands[1]), vllmPort, llm.VLLMMetrics)
 }
 
 // option returns the last value of an option that has one of the names; empty: none has. Model servers have hundreds of
@@ -48,7 +53,7 @@ func (c *command) option(names ...string) (value string) {
 }
 
 // serveModel serves a simulated model until the command ends.
-func (c *command) serveModel(name string, port int) int {
+func (c *command) serveModel(name string, port int, metrics llm.Metrics) int {
 	if text := c.option("--port"); text != "" {
 		port, _ = strconv.Atoi(text) // 0 is refused
 	}
@@ -57,9 +62,10 @@ func (c *command) serveModel(name string, port int) int {
 		c.printf("Killed\n")
 		return 137
 	}
-	server := llm.New(llm.Config{Name: name, Clock: c.world.Clock, Log: c.out, Busy: func(requests int) {
-		c.world.Load(c.process, float64(min(requests, c.world.CPUs))*0.9, held)
-	}})
+	server := llm.New(llm.Config{Name: name, Clock: c.world.Clock, Log: c.out, Metrics: metrics,
+		Busy: func(requests int) {
+			c.world.Load(c.process, float64(min(requests, c.world.CPUs))*0.9, held)
+		}})
 	defer server.Close()
 	c.printf("loading model %s (simulated: nothing is computed)\n", name)
 	return c.serveOn(port, server, "server is listening on http://127.0.0.1:%d\n")
