@@ -29,6 +29,15 @@ func (v *view) ListServices(ctx context.Context) ([]session.Service, error) {
 	return slices.DeleteFunc(list, func(s session.Service) bool { return s.Owner != v.who.Owner }), nil
 }
 
+// ServiceAccounts implements [session.Accelerators]. A user sees those of their own services.
+func (v *view) ServiceAccounts(ctx context.Context, span session.AccountSpan) ([]session.ServiceAccount, error) {
+	rows, err := v.agent.ServiceAccounts(ctx, span)
+	if err != nil || v.all {
+		return rows, err
+	}
+	return slices.DeleteFunc(rows, func(a session.ServiceAccount) bool { return a.Owner != v.who.Owner }), nil
+}
+
 // DeployService implements [session.Services] under the rules of a launch. An admin may deploy for another owner.
 func (v *view) DeployService(ctx context.Context, req session.DeployRequest) (s session.Service, err error) {
 	if req.Owner == "" || !v.all {

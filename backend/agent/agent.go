@@ -342,6 +342,7 @@ func (a *Agent) openLaunch(h host.Host) (err error) {
 // openServices opens what keeps models served.
 func (a *Agent) openServices(h host.Host) (err error) {
 	a.serves, err = services.Open(services.Config{Host: h, Sessions: a.Sessions, LastLines: a.lastLines,
+		Accounts:     a.accounts,
 		DeviceMemory: a.largestDevice,
 		Dial: func(ctx context.Context, id session.ID, port int) (net.Conn, error) {
 			guest, err := a.guests.Guest(ctx, id, "")
@@ -403,6 +404,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	<-ctx.Done()
 	a.tasks.Wait()
 	a.launch.Wait()
+	if a.accounts.Active() {
+		_ = a.accounts.Checkpoint(a.devices.Moment(), true) // it logs its failure
+	}
 	return context.Cause(ctx)
 }
 

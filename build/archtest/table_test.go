@@ -130,7 +130,7 @@ var table = []row{
 		"backend/agent/folders", "backend/agent/host", "backend/agent/images", "backend/agent/launch",
 		"backend/agent/people", "backend/agent/queue", "backend/agent/reclaim", "backend/agent/records"}},
 	{pkg: "backend/agent/services", imports: []string{"backend/router", "backend/serving", "backend/session",
-		"backend/store", "gpu", "backend/agent/host"}},
+		"backend/store", "gpu", "backend/agent/accounts", "backend/agent/host"}},
 	{pkg: "backend/agent", imports: []string{"backend/engine", "backend/hostfs", "backend/layers",
 		"backend/offlimits", "backend/pace", "backend/scheduler", "backend/session", "backend/store",
 		"backend/terminal", "gpu", "backend/agent/accounts", "backend/agent/apps", "backend/agent/confidential",

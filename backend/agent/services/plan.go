@@ -260,7 +260,7 @@ func (s *Services) forget() {
 	}
 }
 
-// route tells the router where to send requests. The caller holds mu.
+// route tells the router where to send requests, and the tally whose they are. The caller holds mu.
 func (s *Services) route() {
 	var table []router.Service
 	for name, one := range s.list {
@@ -281,6 +281,7 @@ func (s *Services) route() {
 		}
 		table = append(table, to)
 	}
+	s.tally.follow(s.list)
 	s.router.Set(table)
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"slipway/backend/agent/accounts"
 	"slipway/backend/agent/host"
 	"slipway/backend/router"
 	"slipway/backend/serving"
@@ -20,12 +21,18 @@ import (
 type Config struct {
 	host.Host
 	Sessions Sessions
+	Accounts Accounts
 	// Dial connects to a port of a replica.
 	Dial func(ctx context.Context, id session.ID, port int) (net.Conn, error)
 	// DeviceMemory returns the memory of the largest device; 0: there is none.
 	DeviceMemory func() gpu.Bytes
 	// LastLines returns the end of a replica's log, for the reason of a failure.
 	LastLines func(ctx context.Context, id session.ID) []string
+}
+
+// Accounts count requests that have ended.
+type Accounts interface {
+	Count(wall time.Time, of accounts.Asked, token string, d session.Requests)
 }
 
 // Sessions launches and ends replicas.
@@ -52,6 +59,7 @@ type Services struct {
 	pipe   *pipe // connections of DialService to the router
 	wake   chan struct{}
 	checks sync.WaitGroup // of health, and the router
+	tally  tally
 
 	mu       sync.Mutex // guards the rest
 	list     map[string]*service
@@ -81,7 +89,6 @@ type service struct {
 	kept
 	state session.ServiceState
 	why   string
-	count counts
 }
 
 // Open returns the services that are stored. They are served once Run runs.
