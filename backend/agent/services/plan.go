@@ -264,11 +264,10 @@ func (s *Services) forget() {
 func (s *Services) route() {
 	var table []router.Service
 	for name, one := range s.list {
-		if one.Removed {
-			continue
-		}
-		to := router.Service{Name: name, Owner: one.Owner, Revision: one.Plan.Revision, Public: one.Wish.Public,
-			Asleep:       one.Plan.Sleeping.Asleep || one.state == session.ServiceDeploying && one.Wish.Sleep > 0,
+		asleep := one.Plan.Sleeping.Asleep || one.state == session.ServiceDeploying && one.Wish.Sleep > 0
+		// One that was removed answers what it was asked, and nobody may use it.
+		to := router.Service{Name: name, Owner: one.Owner, Revision: one.Plan.Revision,
+			Public: one.Wish.Public && !one.Removed, Asleep: asleep && !one.Removed,
 			IncludeUsage: true, RetryUnanswered: one.Wish.Retry, Tokens: s.tokens(one)}
 		if serves := one.spec(one.Plan.Revision).Serving; serves != nil {
 			to.Models = serves.Models

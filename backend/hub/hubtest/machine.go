@@ -68,7 +68,7 @@ func (a *machine) accounts(_ context.Context, span session.AccountSpan) ([]sessi
 
 func (a *machine) serviceAccounts(_ context.Context, span session.AccountSpan) ([]session.ServiceAccount, error) {
 	a.span = span
-	return a.served, nil
+	return slices.Clone(a.served), nil
 }
 
 // doctor finds no problems.
