@@ -9,7 +9,7 @@ import (
 )
 
 // ownService fails for services of others as it does for those that do not exist.
-func (v *view) ownService(ctx context.Context, name string) error {
+func ownService(ctx context.Context, v *view, name string) error {
 	if v.all {
 		return nil
 	}
@@ -83,7 +83,7 @@ func (v *view) DialService(ctx context.Context) (net.Conn, error) {
 
 // served makes a call on a service of the caller's, and logs it.
 func served[T any](ctx context.Context, v *view, method, name string, call func() (T, error)) (result T, err error) {
-	if err = v.ownService(ctx, name); err == nil {
+	if err = ownService(ctx, v, name); err == nil {
 		result, err = call()
 	}
 	v.note(method, "", ofService(name), err)

@@ -33,18 +33,18 @@ unknown, because replicas answer requests with different tokens at once.`,
 	cmd.Flags().StringVar(&opts.service, "service", "", "only services of this name")
 	return runs(cmd, p.command(func(ctx context.Context, c *caller, _ []string) error {
 		if opts.csv {
-			return p.copyCSV(ctx, c, opts, asked(p, opts, route.ServiceAccountsCSV))
+			return p.copyCSV(ctx, c, opts, asked(p, opts, route.ServiceAccountsCSV).With("service", opts.service))
 		}
-		report, err := asked(p, opts, route.ServiceAccounts).Ask(ctx, c)
+		report, err := asked(p, opts, route.ServiceAccounts).With("service", opts.service).Ask(ctx, c)
 		if err != nil {
 			return err
 		}
-		p.noticeMissing(report.Missing)
-		return p.print(report, func(w io.Writer) { p.serviceUsageTable(w, report) })
+		noticeMissing(p.program, report.Missing)
+		return p.print(report, func(w io.Writer) { serviceUsageTable(p, w, report) })
 	}))
 }
 
-func (p sessionCommands) serviceUsageTable(w io.Writer, report api.ServiceReport) {
+func serviceUsageTable(p sessionCommands, w io.Writer, report api.ServiceReport) {
 	fmt.Fprintf(w, "From %s to %s\n", p.day(report.From), p.day(report.To))
 	if len(report.Rows) == 0 {
 		fmt.Fprintln(w, "No service was used.")
@@ -62,7 +62,11 @@ func (p sessionCommands) serviceUsageTable(w io.Writer, report api.ServiceReport
 	rows := [][]string{slices.Concat(keys, []string{" REQUESTS", " FAILED", " TOKENS IN", " OUT", " FIRST WORD", " P99",
 		" GPU-HOURS", " KWH", " WH/1000"})}
 	for _, u := range report.Rows {
-		rows = append(rows, append(p.serviceUsageCells(keys, u), serviceFigures(u)...))
+		figures := serviceFigures(u)
+		if report.By == hub.ByToken || u.Kind == session.AccountRequests { // what replicas used is not divided
+			figures[len(figures)-3], figures[len(figures)-2] = "-", "-"
+		}
+		rows = append(rows, append(serviceUsageCells(p, keys, u), figures...))
 	}
 	if len(report.Rows) > 1 {
 		cells := make([]string, len(keys))
@@ -72,7 +76,7 @@ func (p sessionCommands) serviceUsageTable(w io.Writer, report api.ServiceReport
 	columns(w, rows)
 }
 
-func (p sessionCommands) serviceUsageCells(keys []string, u api.ServiceUsage) []string {
+func serviceUsageCells(p sessionCommands, keys []string, u api.ServiceUsage) []string {
 	token := cmp.Or(u.TokenName, u.Token, "(none)")
 	if u.Kind == session.AccountReplicas {
 		token = ""

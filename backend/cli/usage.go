@@ -54,18 +54,18 @@ MEASURED is the part of the time in which a device was actually measured.`,
 	cmd.AddCommand(p.serviceUsageCommand())
 	return runs(cmd, p.command(func(ctx context.Context, c *caller, _ []string) error {
 		if opts.csv {
-			return p.copyCSV(ctx, c, opts, asked(p, opts, route.AccountsCSV))
+			return p.copyCSV(ctx, c, opts, asked(p, opts, route.AccountsCSV).With("label", opts.label))
 		}
-		report, err := asked(p, opts, route.Accounts).Ask(ctx, c)
+		report, err := asked(p, opts, route.Accounts).With("label", opts.label).Ask(ctx, c)
 		if err != nil {
 			return err
 		}
-		p.noticeMissing(report.Missing)
+		noticeMissing(p.program, report.Missing)
 		return p.print(report, func(w io.Writer) { p.usageTable(w, report) })
 	}))
 }
 
-func (p sessionCommands) noticeMissing(agents []string) {
+func noticeMissing(p *program, agents []string) {
 	for _, agent := range agents {
 		p.notice("%s is not reached; its accounts are missing here.", agent)
 	}
@@ -75,7 +75,7 @@ func (p sessionCommands) noticeMissing(agents []string) {
 func asked[Out any](p sessionCommands, opts usageOptions,
 	at route.Route[route.None, Out]) route.Route[route.None, Out] {
 	return at.With("from", p.ago(opts.from)).With("to", p.ago(opts.to)).With("by", opts.by).
-		With("bucket", opts.bucket).With("label", opts.label).With("service", opts.service).With("agent", opts.agent)
+		With("bucket", opts.bucket).With("agent", opts.agent)
 }
 
 // ago converts a length of time such as 7d to the moment that long ago. It returns other texts unchanged, for the

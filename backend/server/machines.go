@@ -182,8 +182,8 @@ const perKWh = 3.6e9 // millijoules
 func hoursCell(ms int64) string { return decimal(float64(ms) / float64(time.Hour/time.Millisecond)) }
 
 func accountCells(a hub.Account, bucket time.Duration) []string {
-	return []string{startCell(a.Start, bucket), a.Kind, string(a.Session), plainCell(a.Name), plainCell(a.Owner), plainCell(a.Label),
-		plainCell(a.Agent), string(a.Device), plainCell(a.DeviceName),
+	return []string{startCell(a.Start, bucket), a.Kind, string(a.Session), plainCell(a.Name), plainCell(a.Owner),
+		plainCell(a.Label), plainCell(a.Agent), string(a.Device), plainCell(a.DeviceName),
 		hoursCell(a.CPUMs), hoursCell(a.AllocCPUMs), hoursCell(a.AllocGPUMs), hoursCell(a.BusyGPUMs),
 		decimal(float64(a.VRAMMiBMs) / float64(gpu.GiB/gpu.MiB) / float64(time.Hour/time.Millisecond)),
 		strconv.FormatInt(int64(a.VRAMPeak), 10),

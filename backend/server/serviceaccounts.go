@@ -11,7 +11,8 @@ import (
 
 // serviceAccounts answers a query of a report about services.
 func (s machineRoutes) serviceAccounts(r *http.Request) (query hub.ServiceQuery, report hub.ServiceReport, err error) {
-	query = hub.ServiceQuery{By: hub.By(r.FormValue("by")), Service: r.FormValue("service"), Agent: r.FormValue("agent")}
+	query = hub.ServiceQuery{By: hub.By(r.FormValue("by")), Service: r.FormValue("service"),
+		Agent: r.FormValue("agent")}
 	if query.AccountSpan, err = spanIn(r, s.clock.Now()); err != nil {
 		return query, report, err
 	}

@@ -245,7 +245,8 @@ func TestAccountsOfAServiceOutliveItsTokensItsRevisionsAndIt(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(list) == 0 && !slices.ContainsFunc(live, func(s session.Session) bool { return !s.Status.Terminal() }) {
+			runs := slices.ContainsFunc(live, func(s session.Session) bool { return !s.Status.Terminal() })
+			if len(list) == 0 && !runs {
 				break
 			}
 		}
