@@ -70,7 +70,7 @@ func launch(t *testing.T, a session.Agent, req session.LaunchRequest) session.Se
 // test or a rule of its own: what they return is made fit for who asks.
 var open = []string{
 	"Machine", "Preview", "Launch", "Accept",
-	"List", "Watch", "ListImages", "Devices", "DeviceHistory", "Accounts", "Doctor",
+	"List", "Watch", "ListImages", "Devices", "DeviceHistory", "Accounts", "ServiceAccounts", "Doctor",
 	"ListDirectories",
 	"ListFolders", "CreateFolder",
 	"DescribeImage", "SendImage", "ExpectImage", "ReceiveImage", "InstallImage", "ForgetImage",

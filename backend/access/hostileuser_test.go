@@ -51,7 +51,7 @@ var special = map[string]about{
 	"ListImages": ofMachine, "ImageDisk": ofMachine, "PullImage": ofMachine, "ExpectImage": ofMachine,
 	"Devices": ofMachine, "DeviceHistory": ofMachine, "Accounts": ofMachine, "Doctor": ofMachine,
 	"ListDirectories": ofMachine, "ListFolders": ofMachine, "CreateFolder": ofMachine,
-	"ListServices": ofMachine, "DeployService": ofMachine, "DialService": ofMachine,
+	"ListServices": ofMachine, "DeployService": ofMachine, "DialService": ofMachine, "ServiceAccounts": ofMachine,
 	"ChangeService": ofService, "RemoveService": ofService, "AddServiceToken": ofService,
 	"RevokeServiceToken": ofService,
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // ownService fails for services of others as it does for those that do not exist.
-func (v *view) ownService(ctx context.Context, name string) error {
+func ownService(ctx context.Context, v *view, name string) error {
 	if v.all {
 		return nil
 	}
@@ -27,6 +27,15 @@ func (v *view) ListServices(ctx context.Context) ([]session.Service, error) {
 		return list, err
 	}
 	return slices.DeleteFunc(list, func(s session.Service) bool { return s.Owner != v.who.Owner }), nil
+}
+
+// ServiceAccounts implements [session.Accelerators]. A user sees those of their own services.
+func (v *view) ServiceAccounts(ctx context.Context, span session.AccountSpan) ([]session.ServiceAccount, error) {
+	rows, err := v.agent.ServiceAccounts(ctx, span)
+	if err != nil || v.all {
+		return rows, err
+	}
+	return slices.DeleteFunc(rows, func(a session.ServiceAccount) bool { return a.Owner != v.who.Owner }), nil
 }
 
 // DeployService implements [session.Services] under the rules of a launch. An admin may deploy for another owner.
@@ -74,7 +83,7 @@ func (v *view) DialService(ctx context.Context) (net.Conn, error) {
 
 // served makes a call on a service of the caller's, and logs it.
 func served[T any](ctx context.Context, v *view, method, name string, call func() (T, error)) (result T, err error) {
-	if err = v.ownService(ctx, name); err == nil {
+	if err = ownService(ctx, v, name); err == nil {
 		result, err = call()
 	}
 	v.note(method, "", ofService(name), err)

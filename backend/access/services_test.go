@@ -2,7 +2,9 @@ package access
 
 import (
 	"testing"
+	"time"
 
+	"slipway/backend/hub/hubtest"
 	"slipway/backend/session"
 )
 
@@ -46,5 +48,31 @@ func TestServicesBelongToTheirOwners(t *testing.T) {
 	entries, err := audit.Read(session.AuditQuery{Limit: 100})
 	if err != nil || len(entries) < 8 {
 		t.Errorf("%d tries are written down, %v", len(entries), err)
+	}
+}
+
+func TestAccountsOfServicesAreShownToTheirOwners(t *testing.T) {
+	far := hubtest.New("far")
+	far.SetServiceAccounts(
+		session.ServiceAccount{Kind: session.AccountRequests, Service: "llama", Owner: "ann", Token: "t1"},
+		session.ServiceAccount{Kind: session.AccountReplicas, Service: "llama", Owner: "ann"},
+		session.ServiceAccount{Kind: session.AccountRequests, Service: "qwen", Owner: "bob"})
+	_, audit := opened(t)
+	gate := New(far.Agent(), inner{far, nil}, audit)
+	span := session.AccountSpan{From: time.Now().Add(-time.Hour)}
+	admin := Identity{Owner: "ruth", Role: session.RoleAdmin, Client: "key-of-ruth", From: "10.0.0.7"}
+	for _, c := range []struct {
+		who  Identity
+		want int
+	}{{user("ann"), 2}, {user("bob"), 1}, {user("eve"), 0}, {admin, 3}} {
+		rows, err := gate.As(c.who).ServiceAccounts(t.Context(), span)
+		if err != nil || len(rows) != c.want {
+			t.Errorf("%s sees %+v, %v", c.who.Owner, rows, err)
+		}
+		for _, row := range rows {
+			if c.who != admin && row.Owner != c.who.Owner {
+				t.Errorf("%s sees %+v", c.who.Owner, row)
+			}
+		}
 	}
 }

@@ -350,7 +350,7 @@ func (a *Agent) openServices(h host.Host) error {
 		return err
 	}
 	a.serves, err = services.Open(services.Config{Host: h, Sessions: a.Sessions, LastLines: a.lastLines,
-		Listeners: ports, DeviceMemory: a.largestDevice, Sample: a.meter.Newest,
+		Accounts: a.accounts, Listeners: ports, DeviceMemory: a.largestDevice, Sample: a.meter.Newest,
 		Dial: func(ctx context.Context, id session.ID, port int) (net.Conn, error) {
 			guest, err := a.guests.Guest(ctx, id, "")
 			if err != nil {
@@ -411,6 +411,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	<-ctx.Done()
 	a.tasks.Wait()
 	a.launch.Wait()
+	if a.accounts.Active() {
+		_ = a.accounts.Checkpoint(a.devices.Moment(), true) // it logs its failure
+	}
 	return context.Cause(ctx)
 }
 

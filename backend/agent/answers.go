@@ -129,6 +129,10 @@ func (a *Agent) Accounts(_ context.Context, span session.AccountSpan) ([]session
 	return a.accounts.Read(a.devices.Moment(), span)
 }
 
+func (a *Agent) ServiceAccounts(_ context.Context, span session.AccountSpan) ([]session.ServiceAccount, error) {
+	return a.accounts.ReadServices(a.devices.Moment(), span)
+}
+
 func (a *Agent) board(live []session.Session) session.DeviceBoard {
 	giving := a.config.Devices.Giving
 	l := ledger.New(a.devices.Now(), giving, live, a.others.List(), a.config.Clock.Now())

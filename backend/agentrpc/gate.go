@@ -38,6 +38,7 @@ var replies = vet.Tables{
 		reflect.TypeFor[[]session.App]():                vet.List(vet.MostSessions),
 		reflect.TypeFor[[]session.DevicePoint]():        vet.List(vet.MostRows),
 		reflect.TypeFor[[]session.Account]():            vet.List(vet.MostRows),
+		reflect.TypeFor[[]session.ServiceAccount]():     vet.List(vet.MostRows),
 		reflect.TypeFor[[]session.Check]():              vet.List(vet.MostSessions),
 		reflect.TypeFor[[]session.Service]():            vet.List(vet.MostSessions),
 		reflect.TypeFor[[]session.Folder]():             vet.List(vet.MostSessions),

@@ -633,6 +633,16 @@ func (c *Client) Accounts(ctx context.Context, span session.AccountSpan) ([]sess
 	return methodAccounts.call(ctx, c, span)
 }
 
+var methodServiceAccounts = plain[session.AccountSpan, []session.ServiceAccount]{
+	spec{"service.accounts", tunnel.Control, read, long},
+	func(ctx context.Context, a session.Agent, r session.AccountSpan) ([]session.ServiceAccount, error) {
+		return a.ServiceAccounts(ctx, r)
+	}}
+
+func (c *Client) ServiceAccounts(ctx context.Context, span session.AccountSpan) ([]session.ServiceAccount, error) {
+	return methodServiceAccounts.call(ctx, c, span)
+}
+
 type setPriorityArgs struct {
 	ID       session.ID `json:"id"`
 	Priority int        `json:"priority"`
@@ -1172,6 +1182,7 @@ var table = []served{
 	methodDevices,
 	methodDeviceHistory,
 	methodAccounts,
+	methodServiceAccounts,
 	methodSetPriority,
 	methodSetAccelerator,
 	methodKeep,

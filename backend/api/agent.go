@@ -77,6 +77,8 @@ type (
 	RecentUpdate    = hub.RecentUpdate
 	ResourceSummary = hub.Resources
 	Session         = hub.Session
+	ServiceReport   = hub.ServiceReport
+	ServiceUsage    = hub.ServiceUsage
 	Snapshot        = hub.Snapshot
 	UsageReport     = hub.Report
 	Version         = hub.Version

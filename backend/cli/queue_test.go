@@ -134,6 +134,7 @@ func (f *plane) serveSamples() {
 	}
 	give("GET /api/v1/devices", sampleBoards())
 	give("GET /api/v1/usage", sampleReport())
+	give("GET /api/v1/usage/services", sampleServiceReport())
 	give("GET /api/v1/queue", sampleQueue())
 	give("GET /api/v1/presets", []hub.Preset{{PresetContent: hub.PresetContent{Name: "Small",
 		Resources: session.Resources{CPU: 1, Memory: 2 << 30}}, ID: "small", Builtin: true},
@@ -167,6 +168,7 @@ func TestQueueTablesSayWhatAPersonNeeds(t *testing.T) {
 		"queue":    {"queue"},
 		"gpu":      {"gpu"},
 		"usage":    {"usage", "--from", "7d"},
+		"served":   {"usage", "services", "--from", "7d", "--by", "token"},
 		"points":   {"gpu", "history", "0"},
 		"presets":  {"preset", "ls"},
 		"show-gpu": {"show", "train-a"},
@@ -222,8 +224,11 @@ func TestQueueTablesSayWhatAPersonNeeds(t *testing.T) {
 			reply(w, 200, api.UsageReport{From: noon, To: noon,
 				Rows: []hub.Account{}, Missing: []string{"lab"}})
 		})
+		empty.handle("GET /api/v1/usage/services", func(w http.ResponseWriter, _ *http.Request) {
+			reply(w, 200, api.ServiceReport{From: noon, To: noon})
+		})
 		for want, args := range map[string][]string{"No session waits.": {"queue"}, "Nothing was used.": {"usage"},
-			"No idle check watches": {"idle", "train-a"}} {
+			"No service was used.": {"usage", "services"}, "No idle check watches": {"idle", "train-a"}} {
 			if got := empty.run(t, args...); got.code != ExitOK || !strings.Contains(got.stdout, want) {
 				t.Errorf("%v: %+v", args, got)
 			}
@@ -245,7 +250,8 @@ func TestQueueTablesSayWhatAPersonNeeds(t *testing.T) {
 		}
 	})
 	t.Run("and programs get the API's own", func(t *testing.T) {
-		for _, args := range [][]string{{"queue"}, {"gpu"}, {"usage"}, {"preset", "ls"}, {"idle", "train-a"}} {
+		for _, args := range [][]string{{"queue"}, {"gpu"}, {"usage"}, {"usage", "services"}, {"preset", "ls"},
+			{"idle", "train-a"}} {
 			got := f.run(t, append(args, "-o", "json")...)
 			var value any
 			if err := json.Unmarshal([]byte(got.stdout), &value); err != nil || got.code != ExitOK {
@@ -264,10 +270,16 @@ func TestUsageAsksForItsSpan(t *testing.T) {
 			_, _ = io.WriteString(w, "start,kind\n")
 			return
 		}
+		if strings.HasSuffix(r.URL.Path, "/services") {
+			reply(w, http.StatusOK, api.ServiceReport{})
+			return
+		}
 		reply(w, http.StatusOK, api.UsageReport{})
 	}
 	f.handle("GET /api/v1/usage", answer)
 	f.handle("GET /api/v1/usage.csv", answer)
+	f.handle("GET /api/v1/usage/services", answer)
+	f.handle("GET /api/v1/usage/services.csv", answer)
 	for want, args := range map[string][]string{
 		"/api/v1/usage?by=session": {"usage"},
 		"/api/v1/usage?by=session&from=2026-04-24T12%3A00%3A00Z": {"usage",
@@ -276,6 +288,9 @@ func TestUsageAsksForItsSpan(t *testing.T) {
 			"--from", "2026-05-01", "--to", "3h", "--by", "label", "--bucket", "hour", "--label", "vision"},
 		"/api/v1/usage.csv?by=day&from=later": {"usage", "--by",
 			"day", "--from", "later", "--csv"},
+		"/api/v1/usage/services?agent=lab&by=token&service=llama": {"usage", "services", "--by", "token",
+			"--service", "llama", "--on", "lab"},
+		"/api/v1/usage/services.csv?bucket=day&by=service": {"usage", "services", "--bucket", "day", "--csv"},
 	} {
 		got := f.run(t, args...)
 		if got.code != ExitOK || *query.Load() != want {

@@ -22,8 +22,21 @@ import (
 
 // usageOptions select accounts.
 type usageOptions struct {
-	from, to, by, bucket, label, agent string
-	csv                                bool
+	from, to, by, bucket, label, service, agent string
+	csv                                         bool
+}
+
+// flags adds those that all kinds of accounts have.
+func (o *usageOptions) flags(p sessionCommands, cmd *cobra.Command, by, help string) {
+	f := cmd.Flags()
+	f.StringVar(&o.from, "from", "",
+		"a day, a time, or how long ago, such as 2026-05-01 or 7d (default 30 days before --to)")
+	f.StringVar(&o.to, "to", "", "the last day, a time, or how long ago (default now)")
+	f.StringVar(&o.by, "by", by, help)
+	f.StringVar(&o.bucket, "bucket", "", "rows for each hour or day")
+	p.onFlag(cmd, &o.agent, "only usage on this machine")
+	usesMachine(cmd)
+	f.BoolVar(&o.csv, "csv", false, "print a CSV table with all counters")
 }
 
 func (p sessionCommands) usageCommand() *cobra.Command {
@@ -36,35 +49,33 @@ within what was allocated, and ABOVE is what came on top while others left the d
 MEASURED is the part of the time in which a device was actually measured.`,
 		Example: `  slipway usage --from 7d
   slipway usage --from 2026-05-01 --to 2026-05-31 --by label --csv > may.csv`}
-	cmd.Flags().StringVar(&opts.from, "from", "",
-		"a day, a time, or how long ago, such as 2026-05-01 or 7d (default 30 days before --to)")
-	cmd.Flags().StringVar(&opts.to, "to", "", "the last day, a time, or how long ago (default now)")
-	cmd.Flags().StringVar(&opts.by, "by", "session", "group by session, day, label, owner or device")
-	cmd.Flags().StringVar(&opts.bucket, "bucket", "", "rows for each hour or day")
+	opts.flags(p, cmd, "session", "group by session, day, label, owner or device")
 	cmd.Flags().StringVar(&opts.label, "label", "", "only this project")
-	p.onFlag(cmd, &opts.agent, "only usage on this machine")
-	usesMachine(cmd)
-	cmd.Flags().BoolVar(&opts.csv, "csv", false, "print a CSV table with all counters")
+	cmd.AddCommand(p.serviceUsageCommand())
 	return runs(cmd, p.command(func(ctx context.Context, c *caller, _ []string) error {
 		if opts.csv {
-			return p.copyCSV(ctx, c, opts)
+			return p.copyCSV(ctx, c, opts, asked(p, opts, route.AccountsCSV).With("label", opts.label))
 		}
-		report, err := asked(p, opts, route.Accounts).Ask(ctx, c)
+		report, err := asked(p, opts, route.Accounts).With("label", opts.label).Ask(ctx, c)
 		if err != nil {
 			return err
 		}
-		for _, agent := range report.Missing {
-			p.notice("%s is not reached; its accounts are missing here.", agent)
-		}
+		noticeMissing(p.program, report.Missing)
 		return p.print(report, func(w io.Writer) { p.usageTable(w, report) })
 	}))
+}
+
+func noticeMissing(p *program, agents []string) {
+	for _, agent := range agents {
+		p.notice("%s is not reached; its accounts are missing here.", agent)
+	}
 }
 
 // asked adds the options to a route to accounts.
 func asked[Out any](p sessionCommands, opts usageOptions,
 	at route.Route[route.None, Out]) route.Route[route.None, Out] {
 	return at.With("from", p.ago(opts.from)).With("to", p.ago(opts.to)).With("by", opts.by).
-		With("bucket", opts.bucket).With("label", opts.label).With("agent", opts.agent)
+		With("bucket", opts.bucket).With("agent", opts.agent)
 }
 
 // ago converts a length of time such as 7d to the moment that long ago. It returns other texts unchanged, for the
@@ -82,11 +93,11 @@ func (p sessionCommands) ago(text string) string {
 	return p.Now().Add(-time.Duration(n) * unit).UTC().Format(time.RFC3339)
 }
 
-func (p sessionCommands) copyCSV(ctx context.Context, c *caller, opts usageOptions) error {
+func (p sessionCommands) copyCSV(ctx context.Context, c *caller, opts usageOptions,
+	at route.Route[route.None, route.None]) error {
 	if p.output != outputTable {
 		return usagef("use either --csv or -o %s", p.output)
 	}
-	at := asked(p, opts, route.AccountsCSV)
 	response, err := c.Transfer(ctx, at.Method(), at.Target(), nil, nil)
 	if err != nil {
 		return err

@@ -61,13 +61,7 @@ func (ms *machines) Accounts(ctx context.Context, query AccountQuery) (Report, e
 	found, errs := askAll(ctx, members, func(ctx context.Context, m *member) ([]session.Account, error) {
 		return m.Agent.Accounts(ctx, query.AccountSpan)
 	})
-	report := Report{From: query.From, To: query.To, By: query.By}
-	switch query.Bucket {
-	case time.Hour:
-		report.Bucket = "hour"
-	case 24 * time.Hour:
-		report.Bucket = "day"
-	}
+	report := Report{From: query.From, To: query.To, By: query.By, Bucket: bucketName(query.Bucket)}
 	var rows []Account
 	for i, m := range members {
 		if errs[i] != nil {
@@ -92,6 +86,16 @@ func (ms *machines) Accounts(ctx context.Context, query AccountQuery) (Report, e
 	}
 	report.Rows, report.Totals = sumUp(rows, query.By), totals(rows, query.From)
 	return report, nil
+}
+
+func bucketName(bucket time.Duration) string {
+	switch bucket {
+	case time.Hour:
+		return "hour"
+	case 24 * time.Hour:
+		return "day"
+	}
+	return ""
 }
 
 // sumUp merges rows of the same kind and bucket that have the same key. Fields in which they differ are empty. It sorts

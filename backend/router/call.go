@@ -140,7 +140,7 @@ func (c *call) accept(v visitor, absent *problem, match func(*service) bool) *pr
 	if p != nil {
 		return p
 	}
-	c.record.Service, c.record.Revision = s.Name, s.Revision
+	c.record.Service, c.record.Owner, c.record.Revision = s.Name, s.Owner, s.Revision
 	if token != nil {
 		c.record.Token = token.ID
 	}

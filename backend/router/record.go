@@ -23,6 +23,7 @@ const (
 type Record struct {
 	At         time.Time  // when it arrived
 	Service    string     // empty: none was found
+	Owner      string     // of the service
 	Revision   int        // of the replica, else of the service
 	Token      string     // ID of its token; empty: none was needed
 	Replica    session.ID // to which it was sent last; empty: none

@@ -181,9 +181,9 @@ func TestTrafficCountsRequests(t *testing.T) {
 			t.Errorf("a minute later: %+v", traffic)
 		}
 		one := w.accounts(4)[0]
-		want := Record{At: began, Service: "chat", Revision: 3, Replica: "a", Outcome: OutcomeOK, Status: 200,
-			Prompt: 5, Completion: 8, FirstWord: time.Second, Whole: time.Second, BytesIn: int64(len(plain)),
-			BytesOut: one.BytesOut}
+		want := Record{At: began, Service: "chat", Owner: "ada", Revision: 3, Replica: "a", Outcome: OutcomeOK,
+			Status: 200, Prompt: 5, Completion: 8, FirstWord: time.Second, Whole: time.Second,
+			BytesIn: int64(len(plain)), BytesOut: one.BytesOut}
 		if one != want || one.BytesOut == 0 {
 			t.Errorf("the record is %+v", one)
 		}

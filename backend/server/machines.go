@@ -42,6 +42,11 @@ func (s machineRoutes) mount(m *mounts) {
 		return report, err
 	})
 	m.stream(route.AccountsCSV.Endpoint, s.accountsCSV)
+	answer(m, route.ServiceAccounts, func(r *http.Request) (hub.ServiceReport, error) {
+		_, report, err := s.serviceAccounts(r)
+		return report, err
+	})
+	m.stream(route.ServiceAccountsCSV.Endpoint, s.serviceAccountsCSV)
 	answer(m, route.Images, func(r *http.Request) ([]hub.Image, error) {
 		return eachAs(func(i hub.Image) hub.Image { return hub.Image{Image: imageOut(i.Image), Agent: i.Agent} })(
 			s.hub.Images(r.Context(), r.FormValue("agent")))
@@ -80,18 +85,9 @@ var buckets = map[string]time.Duration{"hour": time.Hour, "day": 24 * time.Hour}
 func accountsIn(r *http.Request, now time.Time) (hub.AccountQuery, error) {
 	query := hub.AccountQuery{By: hub.By(r.FormValue("by")), Label: r.FormValue("label"), Agent: r.FormValue("agent")}
 	var err error
-	if query.To, err = dayIn(r, "to", now, 1); err != nil {
+	if query.AccountSpan, err = spanIn(r, now); err != nil {
 		return query, err
 	}
-	if query.From, err = dayIn(r, "from", query.To.Add(-usualSpan), 0); err != nil {
-		return query, err
-	}
-	bucket := r.FormValue("bucket")
-	if bucket != "" && buckets[bucket] == 0 {
-		return query, badQuery("bucket", fmt.Sprintf("%q is not a length of a bucket.", clip(bucket)),
-			"Use hour or day, or omit it.")
-	}
-	query.Bucket = buckets[bucket]
 	switch query.By {
 	case hub.ByNothing, hub.BySession, hub.ByLabel, hub.ByOwner, hub.ByDevice:
 	case hub.ByDay:
@@ -103,14 +99,30 @@ func accountsIn(r *http.Request, now time.Time) (hub.AccountQuery, error) {
 		return query, badQuery("by", fmt.Sprintf("%q is nothing to sum up by.", clip(string(query.By))),
 			"Use session, day, label, owner or device, or omit it.")
 	}
+	return query, nil
+}
+
+// spanIn parses the part of a query that says which time accounts are of.
+func spanIn(r *http.Request, now time.Time) (span session.AccountSpan, err error) {
+	if span.To, err = dayIn(r, "to", now, 1); err != nil {
+		return span, err
+	}
+	if span.From, err = dayIn(r, "from", span.To.Add(-usualSpan), 0); err != nil {
+		return span, err
+	}
+	bucket := r.FormValue("bucket")
+	span.Bucket = buckets[bucket]
 	switch {
-	case !query.From.Before(query.To):
-		return query, badQuery("from", "The span ends before it begins.", "Choose an earlier from or a later to.")
-	case query.Bucket == time.Hour && query.To.Sub(query.From) > longestHourly:
-		return query, badQuery("bucket", "That is too long a span for rows by the hour.",
+	case bucket != "" && span.Bucket == 0:
+		return span, badQuery("bucket", fmt.Sprintf("%q is not a length of a bucket.", clip(bucket)),
+			"Use hour or day, or omit it.")
+	case !span.From.Before(span.To):
+		return span, badQuery("from", "The span ends before it begins.", "Choose an earlier from or a later to.")
+	case span.Bucket == time.Hour && span.To.Sub(span.From) > longestHourly:
+		return span, badQuery("bucket", "That is too long a span for rows by the hour.",
 			"Choose at most 93 days, or rows by the day.")
 	}
-	return query, nil
+	return span, nil
 }
 
 // dayIn parses a query parameter that is a time or a day. It adds more days to a day, to include the last day of a
@@ -140,30 +152,39 @@ func (s machineRoutes) accountsCSV(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	header := w.Header()
-	header.Set("Content-Type", "text/csv; charset=utf-8")
-	header.Set("Cache-Control", "no-store")
-	first, last := query.From.Format(time.DateOnly), query.To.Add(-time.Nanosecond).Format(time.DateOnly)
-	header.Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", "slipway-usage-"+first+"-"+last+".csv"))
-	out := csv.NewWriter(w)
-	_ = out.Write(accountColumns)
-	for _, row := range report.Rows {
-		_ = out.Write(accountCells(row, query.Bucket))
-	}
-	out.Flush()
+	writeCSV(w, "slipway-usage-", query.AccountSpan, accountColumns,
+		each(report.Rows, func(a hub.Account) []string { return accountCells(a, query.Bucket) }))
 	return nil
 }
 
-func accountCells(a hub.Account, bucket time.Duration) []string {
-	start := a.Start.Format(time.RFC3339)
+// writeCSV answers with a table of accounts, as a file whose name begins with name.
+func writeCSV(w http.ResponseWriter, name string, span session.AccountSpan, columns []string, rows [][]string) {
+	header := w.Header()
+	header.Set("Content-Type", "text/csv; charset=utf-8")
+	header.Set("Cache-Control", "no-store")
+	first, last := span.From.Format(time.DateOnly), span.To.Add(-time.Nanosecond).Format(time.DateOnly)
+	header.Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name+first+"-"+last+".csv"))
+	out := csv.NewWriter(w)
+	_ = out.Write(columns)
+	_ = out.WriteAll(rows) // a client that left needs nothing
+}
+
+// startCell is the start of a bucket: a day for days.
+func startCell(start time.Time, bucket time.Duration) string {
 	if bucket == 24*time.Hour {
-		start = a.Start.Format(time.DateOnly)
+		return start.Format(time.DateOnly)
 	}
-	hours := func(ms int64) string { return decimal(float64(ms) / float64(time.Hour/time.Millisecond)) }
-	const perKWh = 3.6e9 // millijoules
-	return []string{start, a.Kind, string(a.Session), plainCell(a.Name), plainCell(a.Owner), plainCell(a.Label),
-		plainCell(a.Agent), string(a.Device), plainCell(a.DeviceName),
-		hours(a.CPUMs), hours(a.AllocCPUMs), hours(a.AllocGPUMs), hours(a.BusyGPUMs),
+	return start.Format(time.RFC3339)
+}
+
+const perKWh = 3.6e9 // millijoules
+
+func hoursCell(ms int64) string { return decimal(float64(ms) / float64(time.Hour/time.Millisecond)) }
+
+func accountCells(a hub.Account, bucket time.Duration) []string {
+	return []string{startCell(a.Start, bucket), a.Kind, string(a.Session), plainCell(a.Name), plainCell(a.Owner),
+		plainCell(a.Label), plainCell(a.Agent), string(a.Device), plainCell(a.DeviceName),
+		hoursCell(a.CPUMs), hoursCell(a.AllocCPUMs), hoursCell(a.AllocGPUMs), hoursCell(a.BusyGPUMs),
 		decimal(float64(a.VRAMMiBMs) / float64(gpu.GiB/gpu.MiB) / float64(time.Hour/time.Millisecond)),
 		strconv.FormatInt(int64(a.VRAMPeak), 10),
 		decimal(float64(a.EnergyDynamic) / perKWh), decimal(float64(a.EnergyIdle) / perKWh),

@@ -22,6 +22,12 @@ type Accelerators interface {
 	//
 	//rpc:method name=accounts effect=read limit=long who=custom
 	Accounts(ctx context.Context, span AccountSpan) ([]Account, error)
+	// ServiceAccounts returns what was asked of services in a span of time and what their replicas used, one row for
+	// each revision, token and bucket; services of the caller, those of everybody for an admin. Services and tokens
+	// that were removed are included.
+	//
+	//rpc:method name=service.accounts effect=read limit=long who=custom
+	ServiceAccounts(ctx context.Context, span AccountSpan) ([]ServiceAccount, error)
 }
 
 // Queue changes what waits and what idles.

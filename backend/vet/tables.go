@@ -168,6 +168,19 @@ var devices = Tables{Fields: map[reflect.Type]Fields{
 		"Start": OrZero(Moment), "Session": Maybe(id), "Name": title, "Owner": title, "Label": title,
 		"Device": Maybe(uuid), "Kind": word, "CPUMs": Offset, "AllocCPUMs": Offset,
 	},
+	reflect.TypeFor[session.ServiceAccount](): {
+		"Start": OrZero(Moment), "Kind": word, "Service": name, "Owner": Maybe(Owner), "Revision": count,
+		"Token": Maybe(Mark), "TokenName": label,
+	},
+	reflect.TypeFor[session.ServiceUse]():   {},
+	reflect.TypeFor[session.Requests]():     {},
+	reflect.TypeFor[session.RequestTimes](): {},
+	reflect.TypeFor[session.ReplicaUse]():   {"CPUMs": Offset, "AllocCPUMs": Offset},
+	reflect.TypeFor[session.RequestCounts](): {
+		"Answered": Offset, "Failed": Offset, "Cut": Offset, "Left": Offset, "Refused": Offset, "Limited": Offset,
+		"Prompt": Offset, "Completion": Offset, "BytesIn": Offset, "BytesOut": Offset,
+	},
+	reflect.TypeFor[session.Latency](): {"SumUs": Offset, "Steps": List(session.MostLatencySteps, Offset)},
 	reflect.TypeFor[session.DeviceUse](): {
 		"AllocGPUMs": Offset, "BusyGPUMs": Offset, "VRAMMiBMs": Offset, "CoveredMs": Offset, "EstimatedMs": Offset,
 		"GapMs": Offset,

@@ -1,10 +1,11 @@
-// Package accounts counts what sessions had and used of devices and CPUs, and answers from that.
+// Package accounts counts what sessions had and used of devices and CPUs and what was asked of services, and answers
+// from that.
 //
 // Counters are whole numbers that only grow. Time comes from a clock that cannot be set and that stops while the
 // machine sleeps; the wall clock only names the buckets of minutes, hours and days. Counters, buckets and the cursors
 // up to which they count are stored in one transaction, every ten seconds and when a session starts or ends, so a
-// restart counts nothing twice. A crash loses at most the use of devices since then; energy and CPU time are counted
-// outside of this process and lose nothing.
+// restart counts nothing twice. A crash loses at most the use of devices and the requests since then; energy and CPU
+// time are counted outside of this process and lose nothing.
 package accounts
 
 import (
@@ -21,7 +22,7 @@ import (
 )
 
 const (
-	// CheckpointEvery is the most use of devices that a crash loses.
+	// CheckpointEvery is the most use of devices, and of requests to services that run, that a crash loses.
 	CheckpointEvery  = 10 * time.Second
 	checkpointSeldom = time.Minute            // between two checkpoints while no session runs
 	checkpointAfter  = 100 * time.Millisecond // between a session's start or end and its checkpoint
@@ -36,7 +37,8 @@ type Books struct {
 	store *store.Store
 	clock *pace.Clock
 
-	sources []Source
+	sources  []Source
+	requests *requestBook
 
 	mu      sync.Mutex // guards everything below
 	gpus    *gpu.Accounts
@@ -89,6 +91,17 @@ type accountName struct {
 	Name  string `json:"name"`
 	Owner string `json:"owner"`
 	Label string `json:"label,omitempty"`
+	// of a replica
+	Service  string `json:"service,omitempty"`
+	Revision int    `json:"revision,omitempty"`
+}
+
+func nameOf(s session.Session) accountName {
+	name := accountName{Name: s.Name, Owner: s.Owner, Label: s.Spec.Label}
+	if serving := s.Spec.Serving; serving != nil {
+		name.Service, name.Revision = serving.Service, serving.Revision
+	}
+	return name
 }
 
 // Open opens the books as they were stored.
@@ -101,11 +114,15 @@ func Open(s *store.Store, clock *pace.Clock, log *slog.Logger) (*Books, error) {
 	if _, err := s.Account(keyCPUState, &cpus); err != nil {
 		return nil, err
 	}
+	var requests requestState
+	if _, err := s.Account(keyRequestState, &requests); err != nil {
+		return nil, err
+	}
 	if cpus.Sessions == nil {
 		cpus.Sessions = map[session.ID]*cpuAccount{}
 	}
 	return &Books{
-		log: log, store: s, clock: clock, gpus: gpu.NewAccounts(gpus),
+		log: log, store: s, clock: clock, gpus: gpu.NewAccounts(gpus), requests: newRequestBook(requests),
 		cpus:  &cpuBook{state: cpus, ended: map[session.ID]cpuUse{}},
 		names: map[session.ID]accountName{}, fresh: map[session.ID]accountName{},
 		seals: seals{at: map[session.ID]time.Time{}},
@@ -161,7 +178,7 @@ func (b *Books) Begin(now gpu.Moment, s session.Session) {
 
 // start counts a session from a moment on. The caller holds b.mu.
 func (b *Books) start(since gpu.Moment, s session.Session) {
-	name := accountName{Name: s.Name, Owner: s.Owner, Label: s.Spec.Label}
+	name := nameOf(s)
 	if b.names[s.ID] != name {
 		b.names[s.ID], b.fresh[s.ID] = name, name
 	}
@@ -280,7 +297,7 @@ func (b *Books) Used(wall time.Time, id session.ID, container string, counter ti
 func (b *Books) Active() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.changed != nil || len(b.cpus.state.Sessions) > 0 || len(b.gpus.Devices()) > 0
+	return b.changed != nil || len(b.cpus.state.Sessions) > 0 || len(b.gpus.Devices()) > 0 || b.requests.pending()
 }
 
 // Due reports whether it is time for a checkpoint: regularly, and a moment after sessions started or ended.
@@ -371,6 +388,9 @@ func (b *Books) save(now gpu.Moment, extras []Extra) error {
 		b.cpus.accrue(now, id, account)
 	}
 	gpus := b.gpus.Checkpoint()
+	requests := map[string]any{}
+	stored := b.requests.put(requests)
+	extras = append(extras, Extra{Rows: requests})
 	err := b.store.Update(func(tx *store.Tx) error { return b.put(tx, gpus, now, extras) })
 	b.at = now
 	if err != nil {
@@ -380,6 +400,7 @@ func (b *Books) save(now gpu.Moment, extras []Extra) error {
 		b.failing = true
 		return err
 	}
+	stored()
 	b.gpus.Committed(gpus)
 	clear(b.cpus.ended)
 	b.cpus.closed = nil
@@ -409,7 +430,7 @@ func (b *Books) put(tx *store.Tx, gpus gpu.Checkpoint, now gpu.Moment, extras []
 		span   gpu.Span
 		before time.Time
 	}{{gpu.SpanMinute, gpus.PruneMinutes}, {gpu.SpanHour, gpus.PruneHours}} {
-		for _, prefix := range []string{keyGPUBucket, keyCPUBucket} {
+		for _, prefix := range []string{keyGPUBucket, keyCPUBucket, keyRequestBucket} {
 			if _, err := tx.PruneAccounts(prefix+string(old.span)+"/", bucketFrom(prefix, old.span, old.before),
 				pruneAtOnce); err != nil {
 				return err

@@ -71,7 +71,7 @@ func (k *bookkeeper) reopen() {
 	k.books = books
 }
 
-// work lets time pass in steps, in which one of two CPUs is busy for half of it.
+// work lets time pass in steps, in which one of two CPUs is busy for half of it and one request is answered.
 func (k *bookkeeper) work(length, step time.Duration) {
 	for at := time.Duration(0); at < length; at += step {
 		time.Sleep(step)
@@ -79,6 +79,7 @@ func (k *bookkeeper) work(length, step time.Duration) {
 		b := k.books
 		b.Follow(k.clock.now(), k.live)
 		b.Used(k.clock.now().Wall, "abcdefabcdef", "c1", k.used)
+		b.Count(k.clock.now().Wall, Asked{Service: "chat", Owner: "ada", Revision: 1}, "", answered(100, 7))
 		_ = k.books.Checkpoint(k.clock.now(), false) // a failure is looked at by who caused it
 	}
 }
@@ -187,14 +188,20 @@ func TestOldBucketsArePrunedAndDaysKept(t *testing.T) {
 			}
 			return n
 		}
-		if n := count(keyCPUBucket + string(gpu.SpanMinute)); n > 26*60 {
-			t.Errorf("%d minutes are kept", n)
+		for _, prefix := range []string{keyCPUBucket, keyRequestBucket} {
+			if n := count(prefix + string(gpu.SpanMinute)); n > 26*60 {
+				t.Errorf("%d minutes are kept of %s", n, prefix)
+			}
+			if n := count(prefix + string(gpu.SpanHour)); n > 91*24 || n < 4*89 {
+				t.Errorf("%d hours are kept of %s", n, prefix)
+			}
+			if n := count(prefix + string(gpu.SpanDay)); n < 120 {
+				t.Errorf("%d days are kept of %s", n, prefix)
+			}
 		}
-		if n := count(keyCPUBucket + string(gpu.SpanHour)); n > 91*24 || n < 4*89 {
-			t.Errorf("%d hours are kept", n)
-		}
-		if n := count(keyCPUBucket + string(gpu.SpanDay)); n < 120 {
-			t.Errorf("%d days are kept", n)
+		served, err := k.books.ReadServices(k.clock.now(), session.AccountSpan{From: from})
+		if err != nil || len(served) != 1 || served[0].Answered != 120*4+60 {
+			t.Errorf("in all %+v, %v", served, err)
 		}
 		if rows, sum := k.ask(session.AccountSpan{From: from}); len(rows) != 1 || sum.AllocCPUMs < 2*120*24*3600_000 ||
 			rows[0].Name != "one" {

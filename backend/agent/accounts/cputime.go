@@ -157,6 +157,10 @@ const (
 	keyCPUBucket  = "cpu/bucket/"
 	keyName       = "name/"
 	keyCheckpoint = "checkpoint" // when all of this was stored
+
+	keyRequestState  = "requests/state"
+	keyRequestBucket = "requests/bucket/"
+	keyToken         = "requests/token/" // owner/service/ID: its name
 )
 
 func bucketKey(prefix string, span gpu.Span, start time.Time, part int64) string {

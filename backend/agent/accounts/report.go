@@ -23,28 +23,57 @@ type accountKey struct {
 	kind    string
 }
 
+// namedAccount is a row of accounts with what is kept of its session.
+type namedAccount struct {
+	session.Account
+	name accountName
+}
+
 // Read sums the accounts of a span. Buckets of minutes are kept for a day, of hours for three months, of days for ever.
 // A span that reaches further back is answered in whole buckets of the next length.
 func (b *Books) Read(now gpu.Moment, span session.AccountSpan) ([]session.Account, error) {
+	span, err := b.prepare(now, span)
+	if err != nil {
+		return nil, err
+	}
+	named, err := b.sumSessions(span, now.Wall)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]session.Account, 0, len(named))
+	for _, row := range named {
+		row.Name, row.Owner, row.Label = row.name.Name, row.name.Owner, row.name.Label
+		rows = append(rows, row.Account)
+	}
+	slices.SortFunc(rows, func(x, y session.Account) int {
+		return cmp.Or(x.Start.Compare(y.Start), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Session, y.Session),
+			cmp.Compare(x.Device, y.Device))
+	})
+	return rows, nil
+}
+
+// prepare checks a span, and stores what happened since the last checkpoint, which belongs to the answer.
+func (b *Books) prepare(now gpu.Moment, span session.AccountSpan) (session.AccountSpan, error) {
 	if span.To.IsZero() {
 		span.To = now.Wall
 	}
 	if !span.From.Before(span.To) || span.Bucket < 0 {
-		return nil, session.NewError(session.CodeAgentInvalid, "The span of time ends before it begins.",
+		return span, session.NewError(session.CodeAgentInvalid, "The span of time ends before it begins.",
 			"Give a from that is before to.")
 	}
-	// What happened since the last checkpoint belongs to the answer.
-	if err := b.Checkpoint(now, false); err != nil {
-		return nil, err
-	}
+	return span, b.Checkpoint(now, false)
+}
+
+// sumSessions sums what sessions, and what is no session, used of devices and CPUs.
+func (b *Books) sumSessions(span session.AccountSpan, now time.Time) ([]namedAccount, error) {
 	sums := map[accountKey]*session.Account{}
-	if err := b.sumDevices(span, now.Wall, sums); err != nil {
+	if err := b.sumDevices(span, now, sums); err != nil {
 		return nil, err
 	}
-	if err := b.sumCPUs(span, now.Wall, sums); err != nil {
+	if err := b.sumCPUs(span, now, sums); err != nil {
 		return nil, err
 	}
-	rows := make([]session.Account, 0, len(sums))
+	rows := make([]namedAccount, 0, len(sums))
 	names := map[session.ID]accountName{}
 	for _, row := range sums {
 		name, known := names[row.Session]
@@ -54,13 +83,8 @@ func (b *Books) Read(now gpu.Moment, span session.AccountSpan) ([]session.Accoun
 			}
 			names[row.Session] = name
 		}
-		row.Name, row.Owner, row.Label = name.Name, name.Owner, name.Label
-		rows = append(rows, *row)
+		rows = append(rows, namedAccount{*row, name})
 	}
-	slices.SortFunc(rows, func(x, y session.Account) int {
-		return cmp.Or(x.Start.Compare(y.Start), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Session, y.Session),
-			cmp.Compare(x.Device, y.Device))
-	})
 	return rows, nil
 }
 

@@ -53,16 +53,13 @@ func NewSampler(devices *Devices, config Config) *Sampler {
 
 func (s *Sampler) Wake() { pace.Signal(s.wake) }
 
-// Run finds the devices, samples them and keeps the accounts until ctx ends, with a last checkpoint.
+// Run finds the devices, samples them and keeps the accounts until ctx ends.
 func (s *Sampler) Run(ctx context.Context) {
 	if live, err := s.config.Records.LiveSessions(); err == nil { // else Collect logs it
 		s.recallAlarms(live)
 	}
 	for ctx.Err() == nil {
 		host.Wait(ctx, s.config.Clock.Often(s.Collect(ctx)), s.wake)
-	}
-	if s.config.Books.Active() {
-		_ = s.config.Books.Checkpoint(s.devices.Moment(), true) // it logs its failure
 	}
 }
 

@@ -279,15 +279,14 @@ func (s *Services) forget() {
 	}
 }
 
-// route tells the router where to send requests. The caller holds mu.
+// route tells the router where to send requests, and the tally whose they are. The caller holds mu.
 func (s *Services) route() {
 	var table []router.Service
 	for name, one := range s.list {
-		if one.Removed {
-			continue
-		}
-		to := router.Service{Name: name, Owner: one.Owner, Revision: one.Plan.Revision, Public: one.Wish.Public,
-			Asleep:       one.Plan.Sleeping.Asleep || one.state == session.ServiceDeploying && one.Wish.Sleep > 0,
+		asleep := one.Plan.Sleeping.Asleep || one.state == session.ServiceDeploying && one.Wish.Sleep > 0
+		// One that was removed answers what it was asked, and nobody may use it.
+		to := router.Service{Name: name, Owner: one.Owner, Revision: one.Plan.Revision,
+			Public: one.Wish.Public && !one.Removed, Asleep: asleep && !one.Removed,
 			IncludeUsage: true, RetryUnanswered: one.Wish.Retry, Tokens: s.tokens(one)}
 		if serves := one.spec(one.Plan.Revision).Serving; serves != nil {
 			to.Models = serves.Models
@@ -300,6 +299,7 @@ func (s *Services) route() {
 		}
 		table = append(table, to)
 	}
+	s.tally.follow(s.list)
 	s.router.Set(table)
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"slipway/backend/agent/accounts"
 	"slipway/backend/agent/host"
 	"slipway/backend/agent/listeners"
 	"slipway/backend/agent/scrape"
@@ -22,6 +23,7 @@ import (
 type Config struct {
 	host.Host
 	Sessions Sessions
+	Accounts Accounts
 	// Dial connects to a port of a replica.
 	Dial func(ctx context.Context, id session.ID, port int) (net.Conn, error)
 	// Listeners are where clients on the machine and on other computers reach services.
@@ -32,6 +34,11 @@ type Config struct {
 	Sample func(id session.ID) (sample session.Usage, known bool)
 	// LastLines returns the end of a replica's log, for the reason of a failure.
 	LastLines func(ctx context.Context, id session.ID) []string
+}
+
+// Accounts count requests that have ended.
+type Accounts interface {
+	Count(wall time.Time, of accounts.Asked, token string, d session.Requests)
 }
 
 // Sessions launches and ends replicas.
@@ -59,6 +66,7 @@ type Services struct {
 	pipe    *pipe // connections of DialService to the router
 	wake    chan struct{}
 	checks  sync.WaitGroup // of health, and the router
+	tally   tally
 
 	mu       sync.Mutex // guards the rest
 	list     map[string]*service
@@ -89,7 +97,6 @@ type service struct {
 	state session.ServiceState
 	why   string
 	rules []session.RuleState
-	count counts
 }
 
 // Open returns the services that are stored. They are served once Run runs.

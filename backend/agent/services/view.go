@@ -4,51 +4,21 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"time"
 
-	"slipway/backend/router"
 	"slipway/backend/serving"
 	"slipway/backend/session"
 )
 
-// counts are the requests of a service since the agent started.
-type counts struct {
-	requests, failed, prompt, completion int64
-	first                                []time.Duration // of the last streams
-}
-
-const keptFirst = 100
-
-// account counts a request that has ended.
-func (s *Services) account(record router.Record) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	one := s.list[record.Service]
-	if one == nil || record.Outcome == router.OutcomeRefused {
-		return
-	}
-	c := &one.count
-	c.requests++
-	if record.Outcome == router.OutcomeFailed || record.Outcome == router.OutcomeCut {
-		c.failed++
-	}
-	c.prompt += int64(record.Prompt)
-	c.completion += int64(record.Completion)
-	if record.Stream && record.FirstWord > 0 {
-		c.first = append(c.first[max(0, len(c.first)-keptFirst+1):], record.FirstWord)
-	}
-}
-
 // describe returns a service as people see it. The caller holds mu.
 func (s *Services) describe(one *service) session.Service {
-	traffic := s.router.Traffic(one.Name)
+	traffic, count := s.router.Traffic(one.Name), s.tally.read(one.Name)
 	v := session.Service{Name: one.Name, Owner: one.Owner, Agent: s.config.Agent, ServiceWish: one.Wish,
 		Revision: one.Plan.Wanted(), State: one.state, Why: one.why, Revisions: slices.Clone(one.Revisions),
 		Addresses: s.config.Listeners.Addresses(),
 		Live:      []session.Replica{}, Tokens: []session.ServiceToken{}, CreatedAt: one.CreatedAt,
 		Traffic: session.ServiceTraffic{Waiting: traffic.Waiting, Last: s.shown(traffic.Last),
-			Requests: one.count.requests, Failed: one.count.failed, Prompt: one.count.prompt,
-			Completion: one.count.completion}}
+			Requests: count.Total(), Failed: count.Failed + count.Cut, Prompt: count.Prompt,
+			Completion: count.Completion, FirstWordMs: count.median().Milliseconds()}}
 	v.Scaling = session.ServiceScaling{Target: cmp.Or(one.Plan.Scaling.Target, one.Wish.Replicas),
 		ChangedAt: one.Plan.Scaling.At, Rules: slices.Clone(one.rules)}
 	if one.Plan.Stopping {
@@ -66,9 +36,6 @@ func (s *Services) describe(one *service) session.Service {
 		v.Traffic.Outstanding += load.Outstanding
 		v.Live = append(v.Live, session.Replica{Session: r.ID, Revision: r.Revision,
 			State: session.ReplicaState(r.Phase), Why: r.why, Since: r.Since, Outstanding: load.Outstanding})
-	}
-	if sorted := slices.Sorted(slices.Values(one.count.first)); len(sorted) > 0 {
-		v.Traffic.FirstWordMs = sorted[len(sorted)/2].Milliseconds()
 	}
 	return v
 }

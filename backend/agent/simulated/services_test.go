@@ -2,9 +2,11 @@ package simulated_test
 
 import (
 	"context"
+	"io"
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -137,4 +139,41 @@ func TestAServiceThatNeverAnswersGivesUpAndSaysWhy(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.await("broken", is(session.ServiceDeploying))
+}
+
+func TestAServiceIsRemovedOnceItHasAnswered(t *testing.T) {
+	t.Parallel()
+	m := open(t)
+	m.model("llama", "any")
+	token := m.token("llama", "editor")
+	m.await("llama", is(session.ServiceReady))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/v1/chat/completions",
+		strings.NewReader(`{"model": "llama", "stream": true, "messages": [{"role": "user", "content": "Hello"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+token.Text)
+	req.Header.Set("Content-Type", "application/json")
+	answer, err := m.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if err := m.RemoveService(t.Context(), "llama"); err != nil { // the answer has begun
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || !strings.HasSuffix(string(text), "data: [DONE]\n\n") {
+		t.Errorf("it answers %q, %v", text, err)
+	}
+	// Not only after the grace for requests under way, which is 20 s at this speed.
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		live, err := m.List(t.Context(), session.Filter{})
+		if err != nil || time.Now().After(end) {
+			t.Fatalf("%+v, %v", live, err)
+		}
+		if !slices.ContainsFunc(live, func(s session.Session) bool { return !s.Status.Terminal() }) {
+			break
+		}
+	}
 }

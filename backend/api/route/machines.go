@@ -40,7 +40,19 @@ var (
 		accountQuery...)
 	AccountsCSV = at[None, None]("accounts-csv", "GET /usage.csv",
 		"Read the usage in a period as a CSV table.", accountQuery...).streams(Text)
+	ServiceAccounts = at[None, hub.ServiceReport]("service-accounts", "GET /usage/services",
+		"Read what was asked of services in a period, and what their replicas used.", serviceAccountQuery...)
+	ServiceAccountsCSV = at[None, None]("service-accounts-csv", "GET /usage/services.csv",
+		"Read the accounts of services in a period as a CSV table.", serviceAccountQuery...).streams(Text)
 )
+
+// serviceAccountQuery has the parameters of the accounts of services.
+var serviceAccountQuery = []Param{
+	accountQuery[0], accountQuery[1], accountQuery[2],
+	{"by", "service, revision, token or owner: group rows; empty: each revision and token, and replicas, separately"},
+	{"service", "only services of this name"},
+	agentQuery[0],
+}
 
 // accountQuery has the parameters of accounts.
 var accountQuery = []Param{

@@ -17,6 +17,7 @@ type machine struct {
 
 	board  *session.DeviceBoard // guarded by mu, like the fields below
 	rows   []session.Account
+	served []session.ServiceAccount
 	span   session.AccountSpan
 	images []session.Image
 	works  []session.ImageWork
@@ -33,7 +34,12 @@ func (a *machine) SetBoard(board session.DeviceBoard) {
 // SetAccounts sets what Accounts returns for every span.
 func (a *machine) SetAccounts(rows ...session.Account) { a.do(func() { a.rows = rows }) }
 
-// Span returns the last span passed to Accounts.
+// SetServiceAccounts sets what ServiceAccounts returns for every span.
+func (a *machine) SetServiceAccounts(rows ...session.ServiceAccount) {
+	a.do(func() { a.served = rows })
+}
+
+// Span returns the last span passed to Accounts or ServiceAccounts.
 func (a *machine) Span() session.AccountSpan { return read(a.base, &a.span) }
 
 func (a *machine) devices(context.Context) (session.DeviceBoard, error) {
@@ -58,6 +64,11 @@ func (a *machine) deviceHistory(ctx context.Context, device gpu.UUID, since time
 func (a *machine) accounts(_ context.Context, span session.AccountSpan) ([]session.Account, error) {
 	a.span = span
 	return a.rows, nil
+}
+
+func (a *machine) serviceAccounts(_ context.Context, span session.AccountSpan) ([]session.ServiceAccount, error) {
+	a.span = span
+	return slices.Clone(a.served), nil
 }
 
 // doctor finds no problems.

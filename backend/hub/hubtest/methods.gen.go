@@ -373,6 +373,14 @@ func (a *Agent) Accounts(ctx context.Context, span session.AccountSpan) (result 
 	return
 }
 
+func (a *Agent) ServiceAccounts(ctx context.Context, span session.AccountSpan) (result []session.ServiceAccount, err error) {
+	if err = a.enter(ctx); err == nil {
+		defer a.mu.Unlock()
+		result, err = a.serviceAccounts(ctx, span)
+	}
+	return
+}
+
 func (a *Agent) SetPriority(ctx context.Context,
 	id session.ID, priority int) (result session.Session, err error) {
 	if err = a.enter(ctx); err == nil {

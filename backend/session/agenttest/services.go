@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"time"
 
 	"slipway/backend/session"
 )
@@ -79,6 +80,30 @@ func caseService(s *suite) {
 	})
 	if session.CodeOf(err) != session.CodeServiceNotFound {
 		s.Errorf("a removed one is changed: %v", err)
+	}
+	s.checkAccounts(name, deployed.Owner, token.ServiceToken)
+}
+
+// checkAccounts checks what is kept of a service that was removed, to which one request was sent with a token that was
+// revoked. A request that was refused for its token is nobody's.
+func (s *suite) checkAccounts(name, owner string, token session.ServiceToken) {
+	span := session.AccountSpan{From: time.Now().Add(-time.Hour), To: time.Now().Add(time.Hour)}
+	var requests, cpu int64
+	for _, row := range must(s, with(s.agent.ServiceAccounts, span)) {
+		switch {
+		case row.Service != name:
+			continue
+		case row.Owner != owner || row.Revision != 1:
+			s.Errorf("an account is %+v", row)
+		case row.Kind == session.AccountReplicas:
+			cpu += row.AllocCPUMs
+		case row.Token != token.ID || row.TokenName != token.Name:
+			s.Errorf("requests with another token: %+v", row)
+		}
+		requests += row.Answered
+	}
+	if requests < 1 || requests > 1 && !s.Mortal || cpu <= 0 {
+		s.Errorf("%d requests and %d ms of CPUs are counted", requests, cpu)
 	}
 }
 

@@ -40,6 +40,7 @@ export const keys = {
   deviceHistory: (agent: string, device: string, span: string) => ['device-history', agent, device, span] as const,
   resources: ['resources'] as const, // asked for again every few seconds and when a session changes
   accounts: (query: unknown) => ['accounts', query] as const,
+  serviceAccounts: (query: unknown) => ['service-accounts', query] as const,
   previews: ['preview'] as const,
   preview: (spec: string, owner: string, count: number) => ['preview', spec, owner, count] as const,
   directory: (agent: string, path: string) => ['directory', agent, path] as const,

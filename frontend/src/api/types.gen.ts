@@ -1786,6 +1786,12 @@ export interface PassRequest {
   url: string;
 }
 
+/** Percentiles are times in milliseconds that half of all, and 99 of 100, do not exceed, to a fifth; 0: there are none. */
+export interface Percentiles {
+  p50Ms: number;
+  p99Ms: number;
+}
+
 /** Allowance limits what the sessions of one person hold at a time on one agent. A zero amount is no limit. */
 export interface PersonLimit {
   /** That hold resources. */
@@ -2285,6 +2291,21 @@ export interface ServiceChange {
   tryAgain?: boolean;
 }
 
+/** ServiceReport is what was asked of services in a span of time. */
+export interface ServiceReport {
+  from: Time;
+  to: Time;
+  /** Service, revision, token, owner, or empty: each one separately. */
+  by: string;
+  /** Hour or day, or empty: the whole span. */
+  bucket: string;
+  /** By time, most requests first. */
+  rows: ServiceUsage[];
+  total: ServiceUsage;
+  /** Agents that were not reached, whose accounts are not included. */
+  missing: string[];
+}
+
 /** ServiceScaling is how many replicas a service wants, and what its rules do. */
 export interface ServiceScaling {
   /** Replicas that are wanted now, while it is awake. */
@@ -2323,6 +2344,68 @@ export interface ServiceTraffic {
   firstWordMs: number;
   /** When the last request began; zero: never. */
   last?: Time;
+}
+
+/** ServiceUsage is what was asked of a service in one bucket of time, and what its replicas had and used for that. A field that rows were added up over is empty. */
+export interface ServiceUsage {
+  start: Time;
+  /** Requests or replicas; empty: both. */
+  kind?: string;
+  agent?: string;
+  service?: string;
+  owner?: string;
+  revision?: number;
+  /** ID; empty where the name is enough, or none was needed. */
+  token?: string;
+  tokenName?: string;
+  /** However they ended. */
+  requests: number;
+  /** The whole answer of a replica, with a status below 500, was passed on. */
+  answered: number;
+  /** No replica answered in time, or one answered with a status from 500 on. */
+  failed: number;
+  /** The answer broke off after it had begun. */
+  cut: number;
+  /** The client closed its connection before the end. */
+  left: number;
+  /** The router did not accept it, for example for its size. */
+  refused: number;
+  /** Beyond a limit of the token, or too many waited. */
+  limited: number;
+  promptTokens: number;
+  completionTokens: number;
+  /** Of the bodies of requests. */
+  bytesIn: number;
+  /** Of the bodies of answers. */
+  bytesOut: number;
+  /** Of streams: until the first byte of the answer. */
+  firstWord: Percentiles;
+  /** Of answered requests. */
+  whole: Percentiles;
+  /** Busy CPU time. */
+  cpuMs: number;
+  /** Time × CPUs granted. */
+  allocCpuMs: number;
+  /** Time × share granted, of whole devices. */
+  allocGpuMs: number;
+  /** Time with its work on a device. */
+  busyGpuMs: number;
+  /** MiB × milliseconds: bytes would fill 64 bits in 30 hours of 80 GiB. */
+  vramMiBMs: number;
+  /** Most bytes at one time, on one device. */
+  vramPeak: Bytes;
+  /** Millijoules of work. */
+  energyDynamic: number;
+  /** Millijoules of devices kept ready. */
+  energyIdle: number;
+  /** Measured device time. */
+  coveredMs: number;
+  /** Estimated device time. */
+  estimatedMs: number;
+  /** Missed device time. */
+  gapMs: number;
+  /** Energy of the replicas, of work and of being kept ready, for each thousand tokens that they generated, in watt hours; absent where no energy was measured, no token was generated, or rows are of tokens. */
+  whPerThousandTokens?: number;
 }
 
 /** Serving is how the server of an inference session is started, reached and judged. It is one revision of a service. */
@@ -2897,6 +2980,10 @@ export const routes = {
   "accounts": { method: "GET", path: "/api/v1/usage", query: ["from", "to", "bucket", "by", "label", "agent"] },
   /** Read the usage in a period as a CSV table. */
   "accounts-csv": { method: "GET", path: "/api/v1/usage.csv", query: ["from", "to", "bucket", "by", "label", "agent"] },
+  /** Read what was asked of services in a period, and what their replicas used. */
+  "service-accounts": { method: "GET", path: "/api/v1/usage/services", query: ["from", "to", "bucket", "by", "service", "agent"] },
+  /** Read the accounts of services in a period as a CSV table. */
+  "service-accounts-csv": { method: "GET", path: "/api/v1/usage/services.csv", query: ["from", "to", "bucket", "by", "service", "agent"] },
   /** List waiting sessions by agent, in queue order. */
   "queue": { method: "GET", path: "/api/v1/queue", query: ["agent"] },
   /** List sessions, newest first. */
@@ -3146,6 +3233,8 @@ export interface RouteTypes {
   "resources": { request: undefined; response: ResourceSummary[] };
   "accounts": { request: undefined; response: UsageReport };
   "accounts-csv": { request: undefined; response: undefined };
+  "service-accounts": { request: undefined; response: ServiceReport };
+  "service-accounts-csv": { request: undefined; response: undefined };
   "queue": { request: undefined; response: Session[] };
   "sessions": { request: undefined; response: Session[] };
   "launch": { request: LaunchRequest; response: Session };

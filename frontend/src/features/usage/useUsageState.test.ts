@@ -6,6 +6,7 @@ const read = (query: string) => readUsageState(new URLSearchParams(query), '2026
 describe('the address of the usage page', () => {
   it('means the last thirty days by session when it says nothing', () => {
     expect(read('')).toEqual({
+      view: 'sessions',
       span: '30d',
       from: '2026-03-02',
       to: '2026-03-31',

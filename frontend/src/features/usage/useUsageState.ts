@@ -6,8 +6,13 @@ import { groupings, metrics, type Grouping, type Metric } from './accounts'
 export const spans = ['7d', '30d', '90d'] as const
 export type Span = (typeof spans)[number] | 'custom'
 
+/** What the accounts are of. */
+export const views = ['sessions', 'services'] as const
+export type View = (typeof views)[number]
+
 /** What the page shows, as it stands in the address. Days are YYYY-MM-DD, both counted. */
 export interface UsageState {
+  view: View
   span: Span
   from: string
   to: string
@@ -27,6 +32,7 @@ export function readUsageState(params: URLSearchParams, today: string): UsageSta
   const custom = isDay(from) && isDay(to) && from <= to
   const span = custom ? 'custom' : among(spans, params.get('span'), '30d')
   return {
+    view: among(views, params.get('view'), 'sessions'),
     span,
     from: custom
       ? from
@@ -41,11 +47,17 @@ export function readUsageState(params: URLSearchParams, today: string): UsageSta
 }
 
 export type UsageChange =
+  | { view: View }
   | { span: Exclude<Span, 'custom'> }
   | { from: string; to: string }
   | { by: Grouping }
   | { metric: Metric }
   | { label: string }
+
+export interface UsageProps {
+  state: UsageState
+  change: (change: UsageChange) => void
+}
 
 export function writeUsageState(params: URLSearchParams, change: UsageChange): URLSearchParams {
   const next = new URLSearchParams(params)

@@ -1,0 +1,82 @@
+import { BrainCircuit } from 'lucide-react'
+import { useTranslation } from 'react-i18next'
+
+import { asProblem, target } from '@/api/client'
+import type { ServiceUsage } from '@/api/types.gen'
+import { formatCount, formatFirstWord } from '@/lib/counts'
+import { saveUrl } from '@/lib/save'
+import { digits, formatEnergy, toHours } from '@/lib/share'
+import { EmptyState } from '@/ui/EmptyState'
+import { ErrorState } from '@/ui/ErrorState'
+import { Head, Missing, Tile, Waiting } from './Frame'
+import { ServiceTable } from './ServiceTable'
+import { energyOf, failedOf, formatWh } from './services'
+import css from './usage.module.css'
+import { useServiceReport } from './useServiceReport'
+import type { UsageProps } from './useUsageState'
+
+function Totals({ total }: { total: ServiceUsage }) {
+  const { t } = useTranslation('usage')
+  const failed = failedOf(total)
+  return (
+    <section className={css.tiles} aria-label={t('services.totals')}>
+      <Tile
+        name={t('services.requests')}
+        main={formatCount(total.requests)}
+        foot={t('services.failedOf', { count: failed })}
+      />
+      <Tile
+        name={t('services.generated')}
+        main={formatCount(total.completionTokens)}
+        foot={t('services.readTokens', { tokens: formatCount(total.promptTokens) })}
+      />
+      <Tile
+        name={t('services.firstWord')}
+        main={formatFirstWord(total.firstWord.p50Ms)}
+        foot={t('services.p99', { time: formatFirstWord(total.firstWord.p99Ms) })}
+      />
+      <Tile
+        name={t('services.wh')}
+        main={formatWh(total.whPerThousandTokens)}
+        foot={t('services.energyOf', {
+          energy: formatEnergy(energyOf(total)),
+          hours: digits(toHours(total.allocGpuMs)),
+        })}
+      />
+    </section>
+  )
+}
+
+/** What was asked of services, and what their replicas used for that. */
+export function ServicesUsage({ state, change }: UsageProps) {
+  const { t } = useTranslation('usage')
+  const { from, to } = state
+  const report = useServiceReport({ from, to, by: 'service' })
+  const { data } = report
+  const download = () =>
+    saveUrl(
+      `slipway-services-${from}-${to}.csv`,
+      target('service-accounts-csv', { query: { from, to, bucket: 'day' } }),
+    )
+  return (
+    <div className={css.page}>
+      <Head state={state} change={change} download={data && data.rows.length > 0 ? download : undefined} />
+      {report.error && !data ? (
+        <ErrorState problem={asProblem(report.error)} onRetry={() => void report.refetch()} />
+      ) : null}
+      {!data && !report.error ? <Waiting /> : null}
+      <Missing agents={data?.missing ?? []} />
+      {data && data.rows.length === 0 ? (
+        <EmptyState icon={BrainCircuit} title={t('services.emptyTitle')} text={t('services.emptyText')} />
+      ) : null}
+      {data && data.rows.length > 0 ? (
+        <div className={`${css.body} ${report.isPlaceholderData ? css.old : ''}`}>
+          <Totals total={data.total} />
+          <section className={css.card}>
+            <ServiceTable rows={data.rows} from={from} to={to} />
+          </section>
+        </div>
+      ) : null}
+    </div>
+  )
+}
