@@ -2295,11 +2295,13 @@ export interface Serving {
   service?: string;
   /** Of the service, from 1. */
   revision?: number;
-  /** Program and arguments, started without a shell; empty: what the image starts by itself. */
+  /** Program and arguments, started without a shell; empty: what the image starts by itself. See GPUMemoryShare. */
   command?: string[];
+  /** Done before it starts, in this order; if one fails, so does it. */
+  preStart?: StartAction[];
   /** On which the server listens. */
   port: number;
-  /** Names under which clients ask for it; empty: that of the service. */
+  /** Under which clients ask for it; empty: that of the service. */
   models?: string[];
   health?: Health;
 }
@@ -2551,6 +2553,24 @@ export interface Spec {
   keepHome?: string;
   /** Project, for the accounts. */
   label?: string;
+}
+
+/** StartAction is done in the container before its server starts, as the person and without a shell. What it does and which of its fields count depends on Action. A path that is relative begins at the home. */
+export interface StartAction {
+  /** Write_file, write_tempfile, mkdir, run_command or log. */
+  action: string;
+  /** Of write_file and mkdir. */
+  path?: string;
+  /** Of write_file and write_tempfile. */
+  body?: string;
+  /** Permissions of the file, in octal; empty: 644. */
+  mode?: string;
+  /** Write_file adds to a file that exists. */
+  append?: boolean;
+  /** Of run_command. */
+  command?: string[];
+  /** Of log. */
+  message?: string;
 }
 
 /** Step is one sub-step of a phase, of the newest attempt. */
