@@ -43,8 +43,8 @@ var sessions = Tables{Fields: map[reflect.Type]Fields{
 		"Models": List(session.MaxModels, title), "PreStart": List(session.MaxStartActions),
 	},
 	reflect.TypeFor[session.StartAction](): {
-		"Action": word, "Path": Bytes(mostPath), "Body": Bytes(128 << 10), "Mode": Line(8),
-		"Command": List(session.MaxArguments, Bytes(128<<10)), "Message": Bytes(128 << 10),
+		"Action": word, "Path": Line(mostPath), "Body": Bytes(128 << 10), "Mode": Line(8),
+		"Command": List(session.MaxArguments, Bytes(128<<10)), "Message": Message,
 	},
 	reflect.TypeFor[session.Service](): {
 		"Name": name, "Owner": Maybe(Owner), "Agent": Line(64), "Revision": count, "Why": Message,

@@ -2,11 +2,11 @@ import { Input, Segmented, Select } from 'antd'
 import { useTranslation } from 'react-i18next'
 import { Link } from 'react-router'
 import { useFolders } from '@/api/folders'
+import { MODEL_TARGET, runtimes } from '@/api/runtimes.gen'
 import { FormCard } from './FormCard'
 import { FormField } from './FormField'
 import css from './form.module.css'
 import type { CardProps } from './ServiceForm'
-import { MODEL_TARGET, runtimes } from './runtimes'
 
 const none: never[] = []
 
@@ -69,7 +69,7 @@ function FolderFields({ draft, faults, change }: Omit<CardProps, 'deviceMemory'>
     // Folders for models come first.
     .toSorted((a, b) => Number(b.mode === 'model') - Number(a.mode === 'model') || a.name.localeCompare(b.name))
   const empty = query.data && folders.length === 0
-  const file = runtime.file !== ''
+  const file = runtime.path
   return (
     <div className={file ? css.two : undefined}>
       <FormField

@@ -5,6 +5,7 @@ import { useTranslation } from 'react-i18next'
 import { useNavigate, useSearchParams } from 'react-router'
 import { asProblem } from '@/api/client'
 import { useAgents, useDevices } from '@/api/hooks'
+import { runtimeIds } from '@/api/runtimes.gen'
 import { useDeployService, useServices } from '@/api/services'
 import type { Service } from '@/api/types.gen'
 import { messageText } from '@/lib/phrases'
@@ -18,7 +19,6 @@ import { ModelCard } from './ModelCard'
 import { Preview } from './Preview'
 import { draftOf, requestFor } from './request'
 import { ResourcesCard } from './ResourcesCard'
-import { runtimeIds } from './runtimes'
 import { RuntimeCard } from './RuntimeCard'
 import { ServerCard } from './ServerCard'
 import { addressOf, currentRevision } from './states'
@@ -77,7 +77,7 @@ export function ServiceForm({ of }: ServiceFormProps) {
   const go = () => {
     setTried(true)
     if (Object.keys(own).length > 0) return
-    deploy.mutate(requestFor(draft, { deviceMemory, existing, base }), {
+    deploy.mutate(requestFor(draft, { existing, base }), {
       onSuccess: (service) => void navigate(addressOf(service)),
       onError: (error) => setRefused(refusedFields(asProblem(error)).faults),
     })
