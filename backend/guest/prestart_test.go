@@ -21,7 +21,8 @@ func TestActionsBeforeTheStartOfAServer(t *testing.T) {
 	isExit := func(e link.Event) bool { return e.Exit != nil }
 
 	t.Run("are done in order, as the person", func(t *testing.T) {
-		b := serving(t, []string{"sh", "-c", "cat made/deep/config /tmp/slipway-*.py; stat -c '%a %u' made/deep/config"},
+		const show = "cat made/deep/config /tmp/slipway-*.py; stat -c '%a %u' made/deep/config"
+		b := serving(t, []string{"sh", "-c", show},
 			session.StartAction{Action: "mkdir", Path: "made/deep"},
 			session.StartAction{Action: "write_file", Path: "made/deep/config", Body: "one\n"},
 			session.StartAction{Action: "write_file", Path: "/home/work/made/deep/config", Body: "two\n", Append: true,

@@ -112,7 +112,7 @@ func Find(id string) (Runtime, bool) {
 // Model is what a server serves.
 type Model struct {
 	Source Source `json:"source"`
-	Name   string `json:"name"`   // under which the server downloads it, or its path in the folder; empty: the usual one
+	Name   string `json:"name"`   // under which the server downloads it, or a path in the folder; empty: the usual one
 	Served string `json:"served"` // under which clients ask for it
 }
 
@@ -178,9 +178,9 @@ func (r Runtime) Fill(spec *session.Spec, service string, m Model) {
 	spec.Serving = &serving
 }
 
-// mount mounts the first folder of a spec where the command expects it, and adds the variables of the runtime.
+// mount mounts the first folder or directory without a target where the command expects it, and adds the variables of the runtime.
 func (r Runtime) mount(spec *session.Spec) {
-	i := slices.IndexFunc(spec.Mounts, func(m session.Mount) bool { return m.Folder != "" && m.Target == "" })
+	i := slices.IndexFunc(spec.Mounts, func(m session.Mount) bool { return m.Target == "" })
 	if i < 0 {
 		return
 	}

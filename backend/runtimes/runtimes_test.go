@@ -33,8 +33,9 @@ func TestEveryCommand(t *testing.T) {
 		models := []runtimes.Model{{}}
 		for _, source := range r.Sources {
 			models = append(models, map[runtimes.Source][]runtimes.Model{
-				runtimes.ByName:   {{Source: source, Name: "org/name-7B", Served: "chat"}},
-				runtimes.InFolder: {{Source: source, Served: "chat"}, {Source: source, Name: "/a b/x.gguf/", Served: "chat"}},
+				runtimes.ByName: {{Source: source, Name: "org/name-7B", Served: "chat"}},
+				runtimes.InFolder: {{Source: source, Served: "chat"},
+					{Source: source, Name: "/a b/x.gguf/", Served: "chat"}},
 			}[source]...)
 		}
 		if len(r.Sources) > 0 {
@@ -82,9 +83,9 @@ func TestEveryRuntimeMakesAValidSpec(t *testing.T) {
 
 func TestWhatIsSaidStays(t *testing.T) {
 	r, _ := runtimes.Find("ollama")
-	spec := session.Spec{Image: "mine:1", Mounts: []session.Mount{{Folder: "a", Target: "here"}, {Folder: "b", ReadOnly: true}},
-		Env: []session.EnvVar{{Name: "OLLAMA_MODELS", Value: "/here"}}, Access: session.Access{Serving: &session.Serving{
-			Command: []string{"own"}, Port: 9000, Models: []string{"m"},
+	spec := session.Spec{Image: "mine:1", Env: []session.EnvVar{{Name: "OLLAMA_MODELS", Value: "/here"}},
+		Mounts: []session.Mount{{Folder: "a", Target: "here"}, {Folder: "b", ReadOnly: true}},
+		Access: session.Access{Serving: &session.Serving{Command: []string{"own"}, Port: 9000, Models: []string{"m"},
 			Health: session.Health{Path: "/up", InitialDelay: session.Duration(time.Hour)}}}}
 	before := *spec.Serving
 	r.Fill(&spec, "chat", runtimes.Model{Source: runtimes.InFolder})

@@ -62,13 +62,14 @@ func (a StartAction) Check() *FieldError {
 		"write_file and mkdir need a path of at most 4096 printable characters, and no other action has one.",
 		"Write for example /tmp/config.json.")
 	f.refuse(!mode || !files && (a.Mode != "" || a.Body != "" || a.Append), "", KindInvalid,
-		fmt.Sprintf("%q are not the permissions of a file.", Clip(a.Mode)), "Write for example \"755\", or leave it out.")
+		fmt.Sprintf("%q are not the permissions of a file.", Clip(a.Mode)),
+		"Write for example \"755\", or leave it out.")
 	f.refuse((a.Action == ActionRun) != (len(a.Command) > 0 && a.Command[0] != "") || len(a.Command) > MaxArguments ||
 		strings.ContainsRune(strings.Join(a.Command, ""), 0), "", KindInvalid,
 		"run_command needs a command, which is a list of a program and its arguments.",
 		`Write for example ["pip", "install", "tiktoken"].`)
-	f.refuse((a.Action == ActionLog) != (a.Message != "") || len(a.Message) > longestPath || !IsPrintable(a.Message), "",
-		KindInvalid, "log needs a message of one line, of at most 4096 characters, and no other action has one.",
+	f.refuse((a.Action == ActionLog) != (a.Message != "") || len(a.Message) > longestPath || !IsPrintable(a.Message),
+		"", KindInvalid, "log needs a message of one line, of at most 4096 characters, and no other action has one.",
 		"Write for example Loading the model.")
 	f.refuse(size > maxText, "", KindTooMany, "The action is longer than 128 KiB.",
 		"Put what it writes or runs into a file in the mounted folder.")

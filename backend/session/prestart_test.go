@@ -11,7 +11,8 @@ import (
 
 func TestActionsBeforeAStartAreChecked(t *testing.T) {
 	for _, good := range []session.StartAction{
-		{Action: "write_file", Path: "a", Body: "x", Mode: "0755", Append: true}, {Action: "write_file", Path: "/tmp/empty"},
+		{Action: "write_file", Path: "a", Body: "x", Mode: "0755", Append: true},
+		{Action: "write_file", Path: "/tmp/empty"},
 		{Action: "write_tempfile", Body: "x"}, {Action: "mkdir", Path: "a/b"},
 		{Action: "run_command", Command: []string{"true", ""}}, {Action: "log", Message: "x"},
 	} {

@@ -1618,6 +1618,15 @@ export interface Machine {
   warnings: Warning[];
 }
 
+/** Definition is what a model-definition.yaml says. */
+export interface ModelDefinition {
+  /** Its path in the folder. */
+  file: string;
+  /** Of the model in the container. */
+  modelPath: string;
+  serving: Serving;
+}
+
 /** Mount shows a directory of the agent's machine, or a folder, in the session. Either Source or Folder is set. */
 export interface Mount {
   /** Absolute path on the agent's machine. */
@@ -2941,6 +2950,8 @@ export const routes = {
   "app-stop": { method: "POST", path: "/api/v1/sessions/{id}/apps/{app}/stop" },
   /** List the inference services, with their replicas and where they are reached. */
   "services": { method: "GET", path: "/api/v1/services", query: ["agent"] },
+  /** Read how a folder's model is served, from its model-definition.yaml. Faults have the line in their fields. */
+  "service-definition": { method: "GET", path: "/api/v1/services/definition", query: ["folder", "path", "agent"] },
   /** Create a service, or give it another revision. The agent is that of the spec; empty: this computer. */
   "service-deploy": { method: "POST", path: "/api/v1/services" },
   /** Change the replicas or rules of a service, or return to an earlier revision. */
@@ -3160,6 +3171,7 @@ export interface RouteTypes {
   "app-door-close": { request: undefined; response: undefined };
   "app-stop": { request: undefined; response: undefined };
   "services": { request: undefined; response: Service[] };
+  "service-definition": { request: undefined; response: ModelDefinition };
   "service-deploy": { request: DeployRequest; response: Service };
   "service-change": { request: ServiceChange; response: Service };
   "service-remove": { request: undefined; response: undefined };
