@@ -38,7 +38,8 @@ func (s serviceRoutes) readDefinition(r *http.Request) (runtimes.Definition, err
 		}
 		definition, wrong := runtimes.ParseDefinition(strings.TrimPrefix(name, "/"), data)
 		if len(wrong) > 0 {
-			err = session.Invalid(wrong)
+			err = &session.Error{Code: session.CodeInvalid, Fields: wrong,
+				Message: path.Base(name) + " cannot be used."}
 		}
 		return definition, err
 	}
