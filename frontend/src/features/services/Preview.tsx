@@ -4,7 +4,7 @@ import { CopyButton } from '@/ui/CopyButton'
 import { type Draft, fill, shareOf } from './draft'
 import css from './form.module.css'
 import { requestFor } from './request'
-import { grouped, joinWords, quoteWord } from './words'
+import { actionText, grouped, joinWords, quoteWord } from './words'
 
 /** What each replica will run, argument by argument, as it is entered. */
 export function Preview({ draft, deviceMemory }: { draft: Draft; deviceMemory: number }) {
@@ -36,6 +36,18 @@ export function Preview({ draft, deviceMemory }: { draft: Draft; deviceMemory: n
         </ol>
       )}
       <dl className={css.previewFacts}>
+        {draft.rest.preStart ? (
+          <>
+            <dt>{t('preview.before')}</dt>
+            <dd>
+              {draft.rest.preStart.map((action, i) => (
+                <code key={i} className={css.whole}>
+                  {actionText(action)}
+                </code>
+              ))}
+            </dd>
+          </>
+        ) : null}
         {argv?.some((word) => word.includes(GPU_MEMORY_SHARE)) ? (
           <>
             <dt>

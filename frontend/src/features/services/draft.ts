@@ -1,4 +1,4 @@
-import type { EnvVar } from '@/api/types.gen'
+import type { EnvVar, Serving } from '@/api/types.gen'
 import { type ModelSource, type Runtime, type RuntimeId, runtimes } from '@/api/runtimes.gen'
 import { argvOf } from './runtimes'
 import { parseSpan, type Span } from './span'
@@ -36,6 +36,8 @@ export interface Draft {
   gpu: GpuMode
   /** Devices, percent of one, or GiB on one. */
   amount: number | null
+  /** What the form has no field for: the actions before the start, and the rest of the health check. */
+  rest: Pick<Serving, 'preStart' | 'health'>
   sleeps: boolean
   sleep: Span
   public: boolean
@@ -61,6 +63,7 @@ export const EMPTY: Draft = {
   memory: 4,
   gpu: 'none',
   amount: 1,
+  rest: {},
   sleeps: false,
   sleep: { value: 30, unit: 'm' },
   public: false,
@@ -79,6 +82,7 @@ export function withRuntime(draft: Draft, runtime: RuntimeId): Draft {
     port: null,
     health: null,
     delay: null,
+    rest: {},
   }
 }
 

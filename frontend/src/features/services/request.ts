@@ -79,7 +79,8 @@ export function requestFor(draft: Draft, { existing, base }: Given = {}): Deploy
         port: filled.port,
         ...(filled.argv && filled.argv.length > 0 ? { command: filled.argv } : {}),
         ...(filled.served.length > 0 ? { models: filled.served } : {}),
-        health: { ...base?.serving?.health, path: filled.health.trim(), ...(delay ? { initialDelay: delay } : {}) },
+        ...(draft.rest.preStart ? { preStart: draft.rest.preStart } : {}),
+        health: { ...draft.rest.health, path: filled.health.trim(), ...(delay ? { initialDelay: delay } : {}) },
       },
     },
   }
@@ -111,6 +112,7 @@ export function draftOf(service: Service): Draft {
     health: health?.path ?? '/health',
     delay: parseSpan(health?.initialDelay ?? '1m') ?? null,
     env: (spec?.env ?? []).map(({ name, value }) => `${name}=${value === HIDDEN ? '' : value}`).join('\n'),
+    rest: { ...(serving?.preStart ? { preStart: serving.preStart } : {}), ...(health ? { health } : {}) },
     agent: service.agent,
     replicas: service.replicas,
     cpu: spec?.resources.cpu ?? null,
