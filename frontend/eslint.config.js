@@ -23,6 +23,7 @@ export default tseslint.config(
       'e2e/results',
       'src/api/types.gen.ts',
       'src/api/rules.gen.ts',
+      'src/api/runtimes.gen.ts',
     ],
   },
   ...tseslint.configs.strict,

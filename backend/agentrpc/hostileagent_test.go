@@ -304,10 +304,10 @@ func mustJSON(t testing.TB, v any) []byte {
 
 // lines are the fields whose texts may have several lines: sentences for people.
 // bytesOf are those that are handed on as they are: a command, a value of a
-// variable, names of files.
+// variable, the content of a file.
 var (
 	lines   = []string{"Message", "Hint", "Text", "Why", "Remedy", "Problem"}
-	bytesOf = []string{"Command", "Value"}
+	bytesOf = []string{"Command", "Value", "Body"}
 )
 
 // nastiness says where in a value something dangerous is. It knows nothing of

@@ -42,6 +42,7 @@ var typeNames = map[string]string{
 	"session.Error":        "Problem",
 	"session.FieldError":   "FieldProblem",
 	"recipe.Field":         "RecipeField",
+	"runtimes.Definition":  "ModelDefinition",
 	"gpu.Instance":         "DeviceInstance",
 	"gpu.Request":          "Accelerator",
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -28,69 +27,6 @@ continues to run on its machine when this computer is off.`}
 	parent.AddCommand(p.createCommand(), p.listCommand(), p.scaleCommand(), p.rollbackCommand(), p.tokenCommand(),
 		p.chatCommand(), p.certificateCommand(), p.removeCommand())
 	return parent
-}
-
-// createFlags are those flags of run that replicas of a service have, too.
-var createFlags = strings.Fields("image on cpu mem shm gpu uncooperative threads env secret volume label")
-
-func (p serviceCommands) createCommand() *cobra.Command {
-	flags := slices.DeleteFunc(runCommands(p).runFlags(),
-		func(f *specFlag) bool { return !slices.Contains(createFlags, f.name) })
-	req := session.DeployRequest{Spec: session.Spec{Type: session.Inference}}
-	var serving session.Serving
-	var sleep, delay string
-	var scaling scalingFlags
-	cmd := &cobra.Command{Use: "create NAME --image IMAGE [-- COMMAND…]",
-		Short: "Create a service, or deploy a new revision of it",
-		Long: `Starts the program in the image without a shell, or what the image starts by itself. The
-service answers as soon as its health check succeeds. If a service of this name exists, it
-changes to the new revision without losing a request, or keeps the old one if the new one
-does not become healthy. For --rule see slipway service scale --help.`,
-		Example: `  slipway service create llama --image llama-server --port 8000 -v models \
-    -- /app/llama-server --model models/tiny.gguf --port 8000`,
-	}
-	flags.add(cmd)
-	f := cmd.Flags()
-	f.IntVar(&serving.Port, "port", 8000, "port on which the server listens")
-	f.StringSliceVar(&serving.Models, "model", nil, "name under which clients ask for it (default: NAME); repeatable")
-	f.StringVar(&serving.Health.Path, "health", "", "path of the health check (default /health)")
-	f.StringVar(&delay, "initial-delay", "", "time until the first healthy answer, such as 30m (default 1m)")
-	f.IntVar(&req.Replicas, "replicas", 1, "number of sessions that serve it")
-	f.StringVar(&sleep, "sleep", "", "end the replicas after this long without a request; the next request starts one")
-	f.BoolVar(&req.Public, "public", false, "answer without a token")
-	f.BoolVar(&req.Retry, "retry", false, "repeat a request that is no stream when its replica ends without an answer")
-	scaling.add(cmd)
-	asInDocker(cmd)
-	return runs(cmd, p.command(func(ctx context.Context, c *caller, args []string) (err error) {
-		req.Name, serving.Command = args[0], args[1:]
-		if err = scaling.set(cmd, &req.ServiceWish); err != nil {
-			return err
-		}
-		if req.Sleep, err = durationOf("--sleep", sleep); err != nil {
-			return err
-		}
-		if serving.Health.InitialDelay, err = durationOf("--initial-delay", delay); err != nil {
-			return err
-		}
-		wrong, err := flags.set(&req.Spec)
-		if err == nil {
-			err = invalid(session.CodeInvalid, wrong)
-		}
-		if err == nil && !cmd.Flags().Changed("on") {
-			err = runCommands(p).onDefaultMachine(&req.Spec)
-		}
-		if err != nil {
-			return err
-		}
-		req.Spec.Serving = &serving
-		made, err := route.ServiceDeploy.Body(req).Ask(ctx, c)
-		if err != nil {
-			return err
-		}
-		return p.print(made, func(w io.Writer) {
-			fmt.Fprintf(w, "%s is on %s, revision %d.\n", made.Name, made.Agent, made.Revision)
-		})
-	}))
 }
 
 // durationOf reads the length of time in a flag; 0: not set.

@@ -247,8 +247,9 @@ type GuestConfig struct {
 // Server is a program that the guest runs without a shell, and with which the container ends. Without Argv, the engine
 // fills in the ENTRYPOINT, CMD and WORKDIR of the image.
 type Server struct {
-	Argv []string `json:"argv"`
-	Dir  string   `json:"dir,omitempty"` // empty: the home
+	Argv    []string              `json:"argv"`
+	Dir     string                `json:"dir,omitempty"`     // empty: the home
+	Actions []session.StartAction `json:"actions,omitempty"` // before it starts
 }
 
 // Pin identifies the source of a mount. The guest compares it before it starts anything, because the path may have

@@ -47,6 +47,12 @@ type Command struct {
 	Stdin bool
 }
 
+// Exit codes of programs that cannot be started, as shells have them.
+const (
+	codeForbidden = 126
+	codeNotFound  = 127
+)
+
 func hasShell(p Processes) bool { return len(p.Script("")) > 0 }
 
 const requestTimeout = 30 * time.Second
@@ -117,6 +123,9 @@ func New(cfg Config) *Guest {
 	g.setup = sync.OnceFunc(func() { close(g.ready) })
 	return g
 }
+
+// Processes returns what starts programs in the container.
+func (g *Guest) Processes() Processes { return g.cfg.Processes }
 
 // Watched is closed when an events stream first reports that the container is ready.
 func (g *Guest) Watched() <-chan struct{} { return g.watched }

@@ -22,12 +22,6 @@ const statusFD = 3
 // childScore is added to oom_score_adj, so that the kernel kills programs rather than the guest when memory runs out.
 const childScore = 300
 
-// Exit codes of spawn, as shells have them.
-const (
-	codeForbidden = 126
-	codeNotFound  = 127
-)
-
 // adminCapabilities are those of programs in an administrator session: what package managers need, and a part of what
 // Docker leaves to root. SETPCAP is not among them, by which the agent tells the guest from such a program.
 const adminCapabilities uint32 = 1<<unix.CAP_CHOWN | 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_FOWNER |

@@ -220,6 +220,14 @@ func (c *container) runBatch(g *Guest, settings engine.GuestConfig, ending <-cha
 	var cmd Command
 	switch {
 	case settings.Server != nil:
+		code, err := c.prepareServer(settings.Server.Actions, ending)
+		if err != nil {
+			g.Trouble(err)
+			fmt.Fprintln(os.Stderr, "slipway:", err.Message)
+		}
+		if code != 0 {
+			return code
+		}
 		cmd = Command{Argv: settings.Server.Argv, Dir: settings.Server.Dir}
 	case hasShell(c):
 		cmd = Command{Argv: c.shell.run(settings.Command)}
@@ -243,6 +251,30 @@ func (c *container) runBatch(g *Guest, settings engine.GuestConfig, ending <-cha
 				signalSession(started.pid, number, unix.SIGCONT)
 			}
 		}
+	}
+}
+
+// prepareServer does what comes before the start of a server, until a signal to end comes. It returns 0 if all is done,
+// else the exit code for the container.
+func (c *container) prepareServer(actions []session.StartAction, ending <-chan os.Signal) (int, *session.Error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	type result struct {
+		code int
+		err  *session.Error
+	}
+	done := make(chan result, 1)
+	go func() {
+		code, err := Prepare(ctx, c, actions, os.Stdout)
+		done <- result{code, err}
+	}()
+	select {
+	case r := <-done:
+		return r.code, r.err
+	case <-ending:
+		cancel()
+		<-done
+		return 128 + int(syscall.SIGTERM), nil
 	}
 }
 

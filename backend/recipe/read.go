@@ -55,24 +55,34 @@ func (f *Fault) Error() string {
 // It fails with a *Fault.
 func Parse(data []byte) (session.Spec, error) {
 	var spec session.Spec
+	document, err := Document(data, "Write at least image: and a name of an image.")
+	if err != nil {
+		return spec, err
+	}
+	err = decode(document, reflect.ValueOf(&spec).Elem(), "")
+	return spec, err
+}
+
+// Document returns the only document of a YAML file of at most 1 MiB. It fails with a *Fault, which has a hint for an
+// empty file.
+func Document(data []byte, empty string) (*yaml.Node, error) {
 	if len(data) > maxSize {
-		return spec, &Fault{Message: "it holds more than 1 MiB.",
-			Hint: "A spec takes a few lines; is this the right file?"}
+		return nil, &Fault{Message: "it holds more than 1 MiB.",
+			Hint: "Such a file has a few lines; is it the right one?"}
 	}
 	var document yaml.Node
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	if err := decoder.Decode(&document); err != nil {
 		if errors.Is(err, io.EOF) {
-			return spec, &Fault{Message: "it is empty.", Hint: "Write at least image: and a name of an image."}
+			return nil, &Fault{Message: "it is empty.", Hint: empty}
 		}
-		return spec, syntaxError(err)
+		return nil, syntaxError(err)
 	}
 	if err := decoder.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
-		return spec, &Fault{Message: "it holds more than one document.",
+		return nil, &Fault{Message: "it holds more than one document.",
 			Hint: "Keep only the part before the second ---."}
 	}
-	err := decode(document.Content[0], reflect.ValueOf(&spec).Elem(), "")
-	return spec, err
+	return document.Content[0], nil
 }
 
 // Set sets the field of spec with a path such as resources.cpu to a text, as [Parse] reads it. An empty text clears a
@@ -170,7 +180,7 @@ func decodeStruct(node *yaml.Node, into reflect.Value, path string) error {
 		key, value := node.Content[i], node.Content[i+1]
 		at, known := members[key.Value]
 		if !known || key.Kind != yaml.ScalarNode {
-			return wrong(key, strconv.Quote(key.Value), "is not a field here", nearest(key.Value, names))
+			return wrong(key, strconv.Quote(key.Value), "is not a field here", Nearest(key.Value, names))
 		}
 		if seen[key.Value] {
 			return wrong(key, key.Value, "is there twice", "Keep one of them.")
@@ -276,8 +286,8 @@ func decodePorts(node *yaml.Node, into *[]int, path string) error {
 	return nil
 }
 
-// nearest suggests the name that is most similar to what was written.
-func nearest(written string, names []string) string {
+// Nearest suggests the name that is most similar to what was written.
+func Nearest(written string, names []string) string {
 	best, least := "", 3
 	for _, name := range names {
 		if d := distance(strings.ToLower(written), strings.ToLower(name)); d < least && 2*d <= len(written) {

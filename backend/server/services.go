@@ -33,6 +33,7 @@ func (s serviceRoutes) mount(m *mounts) {
 		}
 		return services, err
 	})
+	answer(m, route.ServiceDefinition, s.readDefinition)
 	take(m, route.ServiceDeploy, func(r *http.Request, req session.DeployRequest) (api.Service, error) {
 		if wrong := checkHidden(req.Spec.Env); len(wrong) > 0 {
 			return api.Service{}, session.Invalid(wrong)

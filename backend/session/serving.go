@@ -11,11 +11,12 @@ import (
 type Serving struct {
 	Service  string `json:"service,omitempty"`  // its name; the agent sets it and Revision
 	Revision int    `json:"revision,omitempty"` // of the service, from 1
-	// program and arguments, started without a shell; empty: what the image starts by itself
-	Command []string `json:"command,omitempty"`
-	Port    int      `json:"port"`             // on which the server listens
-	Models  []string `json:"models,omitempty"` // names under which clients ask for it; empty: that of the service
-	Health  Health   `json:"health,omitzero"`
+	// program and arguments, started without a shell; empty: what the image starts by itself. See [GPUMemoryShare]
+	Command  []string      `json:"command,omitempty"`
+	PreStart []StartAction `json:"preStart,omitempty"` // done before it starts, in this order; if one fails, so does it
+	Port     int           `json:"port"`               // on which the server listens
+	Models   []string      `json:"models,omitempty"`   // under which clients ask for it; empty: that of the service
+	Health   Health        `json:"health,omitzero"`
 }
 
 // Health is how a server is asked whether it answers. Zero fields have the defaults of [Health.WithDefaults].
@@ -81,6 +82,7 @@ func (s Spec) validateServing(f *findings) {
 		return
 	}
 	s.Serving.validate(f)
+	s.Serving.validateStart(f, s)
 }
 
 func (s Serving) validate(f *findings) {

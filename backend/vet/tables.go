@@ -40,7 +40,11 @@ var sessions = Tables{Fields: map[reflect.Type]Fields{
 	reflect.TypeFor[session.Access](): {"Ports": List(session.MaxPorts, port)},
 	reflect.TypeFor[session.Serving](): {
 		"Service": Maybe(name), "Revision": count, "Command": List(session.MaxArguments, Bytes(128<<10)), "Port": port,
-		"Models": List(session.MaxModels, title),
+		"Models": List(session.MaxModels, title), "PreStart": List(session.MaxStartActions),
+	},
+	reflect.TypeFor[session.StartAction](): {
+		"Action": word, "Path": Line(mostPath), "Body": Bytes(128 << 10), "Mode": Line(8),
+		"Command": List(session.MaxArguments, Bytes(128<<10)), "Message": Message,
 	},
 	reflect.TypeFor[session.Service](): {
 		"Name": name, "Owner": Maybe(Owner), "Agent": Line(64), "Revision": count, "Why": Message,

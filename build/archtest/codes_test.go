@@ -22,6 +22,8 @@ var noCodes = []string{
 	"alloc_cpu_hours", "alloc_gpu_hours", "busy_gpu_hours", "vram_gib_hours", "vram_peak_bytes",
 	"energy_dynamic_kwh", "energy_idle_kwh", "drm_render_minor", "gpu_busy_percent", "lmem_total_bytes",
 	"total_inactive_file", "tcp_congestion_control", "not_found_error", "not_supported_error",
+	"prompt_tokens_total", "tokens_predicted_total",
+	"pre_start_actions", "max_wait_time", "expected_status_code", // fields of a model-definition.yaml
 	"invalid_request_error", "invalid_api_key", "model_not_found", "rate_limit_exceeded", // OpenAI's, not Slipway's
 }
 

@@ -1,6 +1,7 @@
 // Command tsgen derives files from the wire types of backend/api: the types and the rules of entered fields for the
-// user interface (frontend/src/api/types.gen.ts and rules.gen.ts), the OpenAPI document (backend/api/openapi.json), and
-// a copy of the agent's English phrases (frontend/src/i18n/en/phrases.json). Run it in the module with
+// user interface (frontend/src/api/types.gen.ts and rules.gen.ts), the table of model servers (runtimes.gen.ts there),
+// the OpenAPI document (backend/api/openapi.json), and a copy of the agent's English phrases
+// (frontend/src/i18n/en/phrases.json). Run it in the module with
 //
 //	go run ./build/tsgen          write all
 //	go run ./build/tsgen -check   exit with 1 when one of them is out of date
@@ -12,6 +13,7 @@ package main
 import (
 	"bytes"
 	_ "embed"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -20,6 +22,7 @@ import (
 	"text/template"
 
 	"slipway/backend/hub"
+	"slipway/backend/runtimes"
 	"slipway/backend/session"
 	"slipway/build/generated"
 )
@@ -43,6 +46,11 @@ func generate(root string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	servers, err := typeScript("runtimes", map[string]any{"All": runtimes.All(), "Target": runtimes.ModelTarget,
+		"Share": session.GPUMemoryShare})
+	if err != nil {
+		return nil, err
+	}
 	phrases, err := os.ReadFile(filepath.Join(root, "backend/session/phrases.json"))
 	if err != nil {
 		return nil, err
@@ -50,6 +58,7 @@ func generate(root string) (map[string][]byte, error) {
 	return map[string][]byte{
 		"frontend/src/api/types.gen.ts":     types,
 		"frontend/src/api/rules.gen.ts":     bounds,
+		"frontend/src/api/runtimes.gen.ts":  servers,
 		"frontend/src/i18n/en/phrases.json": phrases,
 		"backend/api/openapi.json":          document,
 	}, nil
@@ -58,12 +67,17 @@ func generate(root string) (map[string][]byte, error) {
 //go:embed typescript.tmpl
 var templateText string
 
-var templates = template.Must(template.New("").Funcs(template.FuncMap{"sentence": sentence}).Parse(templateText))
+var templates = template.Must(template.New("").Funcs(template.FuncMap{"sentence": sentence, "json": asJSON}).Parse(templateText))
 
 func typeScript(name string, from any) ([]byte, error) {
 	var out bytes.Buffer
 	err := templates.ExecuteTemplate(&out, name, from)
 	return out.Bytes(), err
+}
+
+func asJSON(value any) (string, error) {
+	text, err := json.Marshal(value)
+	return string(text), err
 }
 
 // Body is the type of a body, given by its zero value.

@@ -40,7 +40,8 @@ func (r *Runner) container(s session.Session, number int) engine.Container {
 		guest.Command = s.Spec.Command
 	}
 	if s.Spec.Serving != nil {
-		guest.Server = &engine.Server{Argv: s.Spec.Serving.Command}
+		guest.Server = &engine.Server{Actions: s.Spec.Serving.PreStart,
+			Argv: withShare(s.Spec.Serving.Command, memoryShare(r.devicesOf(k.Grants.GPUs), k.Grants.GPUs))}
 	}
 	return engine.Container{
 		Name:      fmt.Sprintf("slipway-%s-%s-%d", s.ID, k.Name, s.Attempt),
@@ -161,23 +162,14 @@ func deviceEnv(s session.Session, devices []gpu.Device, grants []gpu.Grant) []se
 	if len(grants) == 0 {
 		return nil
 	}
-	least, fraction, shared := grants[0].Memory, 1.0, false
+	least, shared := grants[0].Memory, false
 	var share gpu.Share
 	for _, g := range grants {
 		share += g.Share
 		least = min(least, g.Memory)
-		own := g.Memory
-		if !g.Whole && g.Instance == "" {
-			shared = true
-			own -= min(contextRoom, g.Memory/contextMost)
-		}
-		for _, d := range devices {
-			if d.UUID == g.Device && d.Memory > 0 && g.Instance == "" {
-				fraction = min(fraction, float64(own)/float64(d.Memory))
-			}
-		}
+		shared = shared || partOf(g)
 	}
-	text := strconv.FormatFloat(float64(int(fraction*1000))/1000, 'f', 3, 64) // rounded down
+	text := memoryShare(devices, grants)
 	env := []session.EnvVar{
 		{Name: "SLIPWAY_GPUS", Value: strconv.Itoa(len(grants))},
 		{Name: "SLIPWAY_GPU_SHARE", Value: share.String()},
@@ -194,6 +186,35 @@ func deviceEnv(s session.Session, devices []gpu.Device, grants []gpu.Grant) []se
 	return append(env, session.EnvVar{Name: "SLIPWAY_GPU_COOPERATIVE", Value: "1"},
 		session.EnvVar{Name: "XLA_PYTHON_CLIENT_MEM_FRACTION", Value: text},
 		session.EnvVar{Name: "TF_FORCE_GPU_ALLOW_GROWTH", Value: "true"})
+}
+
+// partOf reports whether a grant is a part of a device that only programs themselves limit.
+func partOf(g gpu.Grant) bool { return !g.Whole && g.Instance == "" }
+
+// memoryShare is the part of a device's memory that a framework should allocate, the least of all granted devices.
+func memoryShare(devices []gpu.Device, grants []gpu.Grant) string {
+	fraction := 1.0
+	for _, g := range grants {
+		own := g.Memory
+		if partOf(g) {
+			own -= min(contextRoom, g.Memory/contextMost)
+		}
+		for _, d := range devices {
+			if d.UUID == g.Device && d.Memory > 0 && g.Instance == "" {
+				fraction = min(fraction, float64(own)/float64(d.Memory))
+			}
+		}
+	}
+	return strconv.FormatFloat(float64(int(fraction*1000))/1000, 'f', 3, 64) // rounded down
+}
+
+// withShare returns the command of a server with the part of a device's memory that it should allocate.
+func withShare(command []string, share string) []string {
+	command = slices.Clone(command)
+	for i := range command {
+		command[i] = strings.ReplaceAll(command[i], session.GPUMemoryShare, share)
+	}
+	return command
 }
 
 // clusterOf lets kernels reach each other by ssh. Keys derive from the agent's secret, to be the same after a crash.

@@ -35,7 +35,7 @@ func (r *Runner) takenAway(c *course, s session.Session, number int, state *engi
 
 func neverBegan(trouble *session.Cause) bool {
 	return trouble != nil && slices.Contains([]session.Code{session.CodeNoShell, session.CodeProcessNotFound,
-		session.CodeProcessForbidden, session.CodeGuestInternal}, trouble.Code)
+		session.CodeProcessForbidden, session.CodeGuestInternal, session.CodeAppExited}, trouble.Code)
 }
 
 // ended stores that a container of a RUNNING session has ended, or vanished if state is nil.

@@ -201,8 +201,8 @@ func All() []Description {
 		Loss, Terminate, TerminateUndo,
 		History, Logs, Usage, LastSuccess, Terminals, TerminalOpen, TerminalClose, TerminalSearch, TerminalOutput,
 		TerminalAttach, Exec, Apps, AppOpen,
-		AppDoorClose, AppStop, Services, ServiceDeploy, ServiceChange, ServiceRemove, ServiceToken, ServiceRevoke,
-		ServiceChat,
+		AppDoorClose, AppStop, Services, ServiceDefinition, ServiceDeploy, ServiceChange, ServiceRemove, ServiceToken,
+		ServiceRevoke, ServiceChat,
 		SSHSetup, SSHUpdate, SSHAccess, SSHTest, SSHStream,
 	}, SessionFiles().all(), []described{
 		FileCopy, Folders, FolderCreate, Folder, FolderUpdate, FolderTrash, FolderRestore, FolderDelete,

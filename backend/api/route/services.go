@@ -2,6 +2,7 @@ package route
 
 import (
 	"slipway/backend/api"
+	"slipway/backend/runtimes"
 	"slipway/backend/session"
 )
 
@@ -9,6 +10,10 @@ import (
 var (
 	Services = at[None, []api.Service]("services", "GET /services",
 		"List the inference services, with their replicas and where they are reached.", agentQuery...)
+	ServiceDefinition = at[None, runtimes.Definition]("service-definition", "GET /services/definition",
+		"Read how a folder's model is served, from its model-definition.yaml. Faults have the line in their fields.",
+		Param{"folder", "ID or name of the folder"},
+		Param{"path", "path of the file or its directory in the folder; empty: the folder itself"}, agentQuery[0])
 	ServiceDeploy = at[session.DeployRequest, api.Service]("service-deploy", "POST /services",
 		"Create a service, or give it another revision. The agent is that of the spec; empty: this computer.")
 	ServiceChange = at[session.ServiceChange, api.Service]("service-change", "PATCH /services/{service}",

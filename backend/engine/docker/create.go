@@ -176,7 +176,7 @@ func (e *Engine) ownCommand(ctx context.Context, c *engine.Container, image stri
 		return daemon.Failure(ctx, err)
 	}
 	if said.Config != nil {
-		c.Guest.Server = &engine.Server{Dir: said.Config.WorkingDir,
+		c.Guest.Server = &engine.Server{Dir: said.Config.WorkingDir, Actions: c.Guest.Server.Actions,
 			Argv: slices.Concat(said.Config.Entrypoint, said.Config.Cmd)}
 	}
 	if len(c.Guest.Server.Argv) == 0 {

@@ -159,6 +159,12 @@ func (s *containers) live(id string, c *container, l *life) {
 	l.guest.Ready()
 	config := shell.JobConfig{Script: c.Spec.Guest.Command, Env: environment(c.Spec), Output: c.log}
 	if server := c.Spec.Guest.Server; server != nil {
+		if code, err := guest.Prepare(l.ctx, l.guest.Processes(), server.Actions, c.log); err != nil {
+			l.guest.Trouble(err)
+			c.log.line(err.Message)
+			s.ended(id, l, code)
+			return
+		}
 		config.Argv = server.Argv
 	} else if config.Script == "" {
 		<-l.ctx.Done()
@@ -172,7 +178,11 @@ func (s *containers) live(id string, c *container, l *life) {
 	}
 	stop := context.AfterFunc(l.ctx, job.Kill)
 	defer stop()
-	code := job.Wait()
+	s.ended(id, l, job.Wait())
+}
+
+// ended ends a container with the code of its program, unless it is stopped.
+func (s *containers) ended(id string, l *life, code int) {
 	if l.ctx.Err() != nil {
 		return
 	}

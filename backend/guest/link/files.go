@@ -120,6 +120,35 @@ func (p *PieceReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// CallFiles makes a call over a connection for files of the guest itself. It sends content, if it is not nil, as that of
+// an upload, and reads the last answer into value, which may be nil. The caller closes the connection, which ends
+// whatever is still under way.
+func CallFiles(conn net.Conn, call FileCall, content io.Reader, value any) error {
+	if err := WriteMessage(conn, call); err != nil {
+		return err
+	}
+	if content != nil {
+		if err := readReply(conn, nil); err != nil {
+			return err
+		}
+		go func() {
+			pieces := NewPieceWriter(conn)
+			if _, err := pieces.ReadFrom(content); err == nil {
+				_ = pieces.End()
+			}
+		}()
+	}
+	return readReply(conn, value)
+}
+
+// ReadFile reads a file over such a connection, which closes with it.
+func ReadFile(conn net.Conn, req session.ReadRequest) (io.ReadCloser, error) {
+	if err := CallFiles(conn, FileCall{Op: FileRead, Read: &req}, nil, nil); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return &content{stream: conn, pieces: NewPieceReader(conn)}, nil
+}
+
 func onFiles(call FileCall) Request { return Request{Op: OpFile, File: &call} }
 
 // ReadFile reads a file. ctx applies to the opening only.

@@ -7,7 +7,7 @@ import {
 } from '@tanstack/react-query'
 import { call } from './client'
 import { keys } from './keys'
-import type { DeployRequest, NewToken, Service, ServiceChange, TokenRequest } from './types.gen'
+import type { DeployRequest, ModelDefinition, NewToken, Service, ServiceChange, TokenRequest } from './types.gen'
 
 /** How often services are asked for again, in ms: their numbers change with every request. */
 const often = 2000
@@ -44,6 +44,17 @@ function useAnswer<In>(send: (input: In) => Promise<Service>): UseMutationResult
     onSettled: () => client.invalidateQueries({ queryKey: keys.services }),
   })
 }
+
+/** Where a model-definition.yaml is: its path in a folder, or that of its directory. */
+export interface DefinitionPlace {
+  agent: string
+  folder: string
+  path: string
+}
+
+/** Reads how the model of a folder is served, when a person asks for it. */
+export const useReadDefinition = (): UseMutationResult<ModelDefinition, Error, DefinitionPlace> =>
+  useMutation({ mutationFn: (query: DefinitionPlace) => call('service-definition', { query: { ...query } }) })
 
 export const useDeployService = (): UseMutationResult<Service, Error, DeployRequest> =>
   useAnswer((body: DeployRequest) => call('service-deploy', { body }))

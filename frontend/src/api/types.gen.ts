@@ -1618,6 +1618,15 @@ export interface Machine {
   warnings: Warning[];
 }
 
+/** Definition is what a model-definition.yaml says. */
+export interface ModelDefinition {
+  /** Its path in the folder. */
+  file: string;
+  /** Of the model in the container. */
+  modelPath: string;
+  serving: Serving;
+}
+
 /** Mount shows a directory of the agent's machine, or a folder, in the session. Either Source or Folder is set. */
 export interface Mount {
   /** Absolute path on the agent's machine. */
@@ -2414,11 +2423,13 @@ export interface Serving {
   service?: string;
   /** Of the service, from 1. */
   revision?: number;
-  /** Program and arguments, started without a shell; empty: what the image starts by itself. */
+  /** Program and arguments, started without a shell; empty: what the image starts by itself. See GPUMemoryShare. */
   command?: string[];
+  /** Done before it starts, in this order; if one fails, so does it. */
+  preStart?: StartAction[];
   /** On which the server listens. */
   port: number;
-  /** Names under which clients ask for it; empty: that of the service. */
+  /** Under which clients ask for it; empty: that of the service. */
   models?: string[];
   health?: Health;
 }
@@ -2670,6 +2681,24 @@ export interface Spec {
   keepHome?: string;
   /** Project, for the accounts. */
   label?: string;
+}
+
+/** StartAction is done in the container before its server starts, as the person and without a shell. What it does and which of its fields count depends on Action. A path that is relative begins at the home. */
+export interface StartAction {
+  /** Write_file, write_tempfile, mkdir, run_command or log. */
+  action: string;
+  /** Of write_file and mkdir. */
+  path?: string;
+  /** Of write_file and write_tempfile. */
+  body?: string;
+  /** Permissions of the file, in octal; empty: 644. */
+  mode?: string;
+  /** Write_file adds to a file that exists. */
+  append?: boolean;
+  /** Of run_command. */
+  command?: string[];
+  /** Of log. */
+  message?: string;
 }
 
 /** Step is one sub-step of a phase, of the newest attempt. */
@@ -3044,6 +3073,8 @@ export const routes = {
   "app-stop": { method: "POST", path: "/api/v1/sessions/{id}/apps/{app}/stop" },
   /** List the inference services, with their replicas and where they are reached. */
   "services": { method: "GET", path: "/api/v1/services", query: ["agent"] },
+  /** Read how a folder's model is served, from its model-definition.yaml. Faults have the line in their fields. */
+  "service-definition": { method: "GET", path: "/api/v1/services/definition", query: ["folder", "path", "agent"] },
   /** Create a service, or give it another revision. The agent is that of the spec; empty: this computer. */
   "service-deploy": { method: "POST", path: "/api/v1/services" },
   /** Change the replicas or rules of a service, or return to an earlier revision. */
@@ -3265,6 +3296,7 @@ export interface RouteTypes {
   "app-door-close": { request: undefined; response: undefined };
   "app-stop": { request: undefined; response: undefined };
   "services": { request: undefined; response: Service[] };
+  "service-definition": { request: undefined; response: ModelDefinition };
   "service-deploy": { request: DeployRequest; response: Service };
   "service-change": { request: ServiceChange; response: Service };
   "service-remove": { request: undefined; response: undefined };

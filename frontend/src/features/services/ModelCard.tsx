@@ -2,11 +2,12 @@ import { Input, Segmented, Select } from 'antd'
 import { useTranslation } from 'react-i18next'
 import { Link } from 'react-router'
 import { useFolders } from '@/api/folders'
+import { MODEL_TARGET, runtimes } from '@/api/runtimes.gen'
+import { DefinitionField } from './DefinitionField'
 import { FormCard } from './FormCard'
 import { FormField } from './FormField'
 import css from './form.module.css'
 import type { CardProps } from './ServiceForm'
-import { MODEL_TARGET, runtimes } from './runtimes'
 
 const none: never[] = []
 
@@ -30,6 +31,7 @@ export function ModelCard({ draft, faults, change }: CardProps) {
       {sources.includes('folder') && draft.source === 'folder' ? (
         <FolderFields draft={draft} faults={faults} change={change} />
       ) : null}
+      {draft.runtime === 'custom' ? <DefinitionField draft={draft} change={change} /> : null}
       {sources.includes('name') && draft.source === 'name' ? (
         <FormField label={t('form.modelName')} hint={t('form.modelNameHint')} fault={faults.model}>
           {(control) => (
@@ -69,12 +71,13 @@ function FolderFields({ draft, faults, change }: Omit<CardProps, 'deviceMemory'>
     // Folders for models come first.
     .toSorted((a, b) => Number(b.mode === 'model') - Number(a.mode === 'model') || a.name.localeCompare(b.name))
   const empty = query.data && folders.length === 0
-  const file = runtime.file !== ''
+  const custom = draft.runtime === 'custom'
+  const file = runtime.path ?? custom
   return (
     <div className={file ? css.two : undefined}>
       <FormField
         label={t('form.folder')}
-        note={draft.runtime === 'custom' ? t('form.optional') : undefined}
+        note={custom ? t('form.optional') : undefined}
         hint={
           empty ? (
             <>
@@ -103,7 +106,7 @@ function FolderFields({ draft, faults, change }: Omit<CardProps, 'deviceMemory'>
         <FormField
           label={t(runtime.file ? 'form.file' : 'form.path')}
           note={runtime.file ? undefined : t('form.optional')}
-          hint={t(runtime.file ? 'form.fileHint' : 'form.pathHint')}
+          hint={t(runtime.file ? 'form.fileHint' : custom ? 'definition.pathHint' : 'form.pathHint')}
         >
           {(control) => (
             <Input

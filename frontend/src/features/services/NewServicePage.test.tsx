@@ -96,6 +96,60 @@ describe('the form', () => {
     })
   })
 
+  describe('of a custom server', () => {
+    const folder = { name: 'models', agent: 'local', state: 'ready', mode: 'model' }
+    const at = 'GET /api/v1/services/definition'
+    const form = async (answers: Parameters<typeof serve>[0]) => {
+      const shown = show('/services/new?runtime=custom', { 'GET /api/v1/folders': [folder], ...answers })
+      await userEvent.type(screen.getByRole('textbox', { name: 'Name' }), 'chat')
+      await userEvent.type(screen.getByRole('textbox', { name: 'Image' }), 'mine:1')
+      const read = screen.getByRole('button', { name: 'Read model-definition.yaml' })
+      expect(read).toBeDisabled()
+      await userEvent.click(screen.getByRole('combobox', { name: 'Folder' }))
+      await userEvent.click(await screen.findByTitle('models'))
+      await userEvent.click(read)
+      return shown
+    }
+
+    it('is filled in from the definition in its folder', async () => {
+      const health = { path: '/up', interval: '5s', initialDelay: '20m' }
+      const preStart = [{ action: 'mkdir', path: '/tmp/a b' }]
+      const serving = { command: ['serve', '--model', '/models/a b'], preStart, port: 9000, models: ['tiny'], health }
+      const { sent } = await form({
+        [at]: { file: 'model-definition.yaml', modelPath: '/models', serving },
+        [post]: makeService({ name: 'chat' }),
+      })
+      await screen.findByText('Filled in from model-definition.yaml.')
+      screen.getByText('1 action before the start')
+      preview().getByText("mkdir '/tmp/a b'")
+      preview().getByText(':9000/up')
+      await create()
+      await waitFor(() =>
+        expect(sent.find((s) => s.method === 'POST')?.body).toMatchObject({
+          spec: { image: 'mine:1', mounts: [{ folder: 'models', target: '/models', readOnly: true }], serving },
+        }),
+      )
+    })
+
+    it('tells what is wrong in which line of the definition', async () => {
+      const fields = [
+        { field: 'model-definition.yaml:5', kind: 'required', message: 'port is missing.', hint: 'Add it here.' },
+        { field: 'model-definition.yaml:7', kind: 'unknown', message: '"prot" is not a field here.' },
+      ]
+      const body = JSON.stringify({ code: 'session_create_invalid', message: 'It cannot be used.', fields })
+      await form({ [at]: () => new Response(body, { status: 422 }) })
+      const mistakes = within(await screen.findByRole('alert'))
+      mistakes.getByText('It cannot be used.')
+      mistakes.getByText('model-definition.yaml:5')
+      mistakes.getByText('port is missing. Add it here.')
+      mistakes.getByText('model-definition.yaml:7')
+      expect(screen.getByRole('textbox', { name: 'Command' })).toHaveValue('')
+      // It says nothing about another path.
+      await userEvent.type(screen.getByRole('textbox', { name: 'Path in the folder' }), 'chat')
+      expect(screen.queryByRole('alert')).toBeNull()
+    })
+  })
+
   it('says that a name is taken by another service of the machine', async () => {
     show('/services/new?runtime=nim', {}, [makeService()])
     await userEvent.type(screen.getByRole('textbox', { name: 'Name' }), 'llama-chat')

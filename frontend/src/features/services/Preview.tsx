@@ -1,17 +1,18 @@
 import { useTranslation } from 'react-i18next'
+import { GPU_MEMORY_SHARE, MODEL_TARGET } from '@/api/runtimes.gen'
 import { CopyButton } from '@/ui/CopyButton'
-import { type Draft, fill } from './draft'
+import { type Draft, fill, shareOf } from './draft'
 import css from './form.module.css'
 import { requestFor } from './request'
-import { MODEL_TARGET } from './runtimes'
-import { grouped, joinWords, quoteWord } from './words'
+import { actionText, grouped, joinWords, quoteWord } from './words'
 
 /** What each replica will run, argument by argument, as it is entered. */
 export function Preview({ draft, deviceMemory }: { draft: Draft; deviceMemory: number }) {
   const { t } = useTranslation('services')
-  const filled = fill(draft, deviceMemory)
-  const { spec } = requestFor(draft, { deviceMemory })
+  const filled = fill(draft)
+  const { spec } = requestFor(draft)
   const { argv } = filled
+  const share = shareOf(draft, deviceMemory)
   return (
     <section className={css.preview} aria-label={t('preview.title')}>
       <div className={css.previewHead}>
@@ -35,6 +36,26 @@ export function Preview({ draft, deviceMemory }: { draft: Draft; deviceMemory: n
         </ol>
       )}
       <dl className={css.previewFacts}>
+        {draft.rest.preStart ? (
+          <>
+            <dt>{t('preview.before')}</dt>
+            <dd>
+              {draft.rest.preStart.map((action, i) => (
+                <code key={i} className={css.whole}>
+                  {actionText(action)}
+                </code>
+              ))}
+            </dd>
+          </>
+        ) : null}
+        {argv?.some((word) => word.includes(GPU_MEMORY_SHARE)) ? (
+          <>
+            <dt>
+              <code>{GPU_MEMORY_SHARE}</code>
+            </dt>
+            <dd>{share ? t('preview.share', { share }) : t('preview.shareLater')}</dd>
+          </>
+        ) : null}
         <dt>{t('preview.asked')}</dt>
         <dd>
           <code>

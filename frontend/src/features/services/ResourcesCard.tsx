@@ -1,6 +1,7 @@
 import { InputNumber, Segmented, Select } from 'antd'
 import { useTranslation } from 'react-i18next'
 import { useAgents, useDevices, useResources } from '@/api/hooks'
+import { runtimes } from '@/api/runtimes.gen'
 import { isReached } from '@/lib/connection'
 import { formatBytes } from '@/lib/bytes'
 import { firstAmount, type GpuMode, gpuModes, shareOf } from './draft'
@@ -8,7 +9,7 @@ import { FormCard } from './FormCard'
 import { FormField } from './FormField'
 import css from './form.module.css'
 import type { CardProps } from './ServiceForm'
-import { runtimes } from './runtimes'
+import { memoryFlag } from './runtimes'
 
 const none: never[] = []
 
@@ -24,7 +25,7 @@ export function ResourcesCard({ draft, faults, change, deviceMemory, fixed }: Ca
   // In percent of a device.
   const quantum = Math.max(1, (board?.quantum ?? 100) / 10)
   const share = shareOf(draft, deviceMemory)
-  const { vram } = runtimes[draft.runtime]
+  const vram = memoryFlag(runtimes[draft.runtime])
   return (
     <FormCard title={t('form.resources')} text={t('form.resourcesText')}>
       <div className={css.two}>

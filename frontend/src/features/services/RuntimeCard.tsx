@@ -1,15 +1,16 @@
 import { Input } from 'antd'
 import { useTranslation } from 'react-i18next'
+import { runtimeIds, runtimes } from '@/api/runtimes.gen'
 import { FormCard } from './FormCard'
 import { FormField } from './FormField'
 import css from './form.module.css'
 import type { CardProps } from './ServiceForm'
-import { runtimeIds, runtimes } from './runtimes'
+import { memoryFlag } from './runtimes'
 
 /** The name, which is fixed once there is a service, and the program that serves the model. */
 export function RuntimeCard({ draft, faults, change, fixed }: CardProps & { fixed: boolean }) {
   const { t } = useTranslation('services')
-  const { vram } = runtimes[draft.runtime]
+  const vram = memoryFlag(runtimes[draft.runtime])
   return (
     <FormCard title={t('form.service')}>
       <FormField label={t('form.name')} hint={fixed ? undefined : t('form.nameHint')} fault={faults.name}>

@@ -10,9 +10,9 @@ import type { CardProps } from './ServiceForm'
 import { SpanInput } from './SpanInput'
 
 /** How the server is started and asked whether it answers. */
-export function ServerCard({ draft, faults, change, deviceMemory }: CardProps) {
+export function ServerCard({ draft, faults, change }: CardProps) {
   const { t } = useTranslation('services')
-  const filled = fill(draft, deviceMemory)
+  const filled = fill(draft)
   const usesOwn = filled.runtime.sources.length === 0 || draft.runtime === 'custom'
   const own = draft.command !== null && draft.runtime !== 'custom'
   return (

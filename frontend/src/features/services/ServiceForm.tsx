@@ -5,6 +5,7 @@ import { useTranslation } from 'react-i18next'
 import { useNavigate, useSearchParams } from 'react-router'
 import { asProblem } from '@/api/client'
 import { useAgents, useDevices } from '@/api/hooks'
+import { runtimeIds } from '@/api/runtimes.gen'
 import { useDeployService, useServices } from '@/api/services'
 import type { Service } from '@/api/types.gen'
 import { messageText } from '@/lib/phrases'
@@ -19,7 +20,6 @@ import { ModelCard } from './ModelCard'
 import { Preview } from './Preview'
 import { draftOf, requestFor } from './request'
 import { ResourcesCard } from './ResourcesCard'
-import { runtimeIds } from './runtimes'
 import { RuntimeCard } from './RuntimeCard'
 import { ServerCard } from './ServerCard'
 import { addressOf, currentRevision } from './states'
@@ -70,7 +70,7 @@ export function ServiceForm({ of }: ServiceFormProps) {
   const { rest } = problem ? refusedFields(problem) : { rest: none }
   const elsewhere = problem && (problem.fields.length === 0 || rest.length > 0) && Object.keys(refused).length === 0
 
-  const request = requestFor(draft, { deviceMemory, existing, base })
+  const request = requestFor(draft, { existing, base })
 
   const change = (what: Partial<Draft>) => {
     setEntered((old) => (what.runtime ? withRuntime({ ...old, ...what }, what.runtime) : { ...old, ...what }))

@@ -1,19 +1,20 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { HIDDEN } from '@/api/rules.gen'
 import { makeService } from '@/api/testing/service'
+import { GPU_MEMORY_SHARE, type RuntimeId, runtimeIds, runtimes } from '@/api/runtimes.gen'
 import type { Spec } from '@/api/types.gen'
 import { type Draft, EMPTY, fill, parseEnv, shareOf, withRuntime } from './draft'
 import { draftOf, requestFor } from './request'
-import { runtimeIds, runtimes } from './runtimes'
+import { argvOf, memoryFlag, type Start } from './runtimes'
 import { parseSpan, writeSpan } from './span'
 
 const GIB = 1024 ** 3
-const unknown = { deviceMemory: 0 }
 const draft = (change: Partial<Draft>): Draft => ({ ...EMPTY, name: 'chat', ...change })
 
 describe('a runtime', () => {
   it('fills in image, command, port and health check', () => {
-    const request = requestFor(draft({ folder: 'models', path: '/llama.gguf' }), unknown)
+    const request = requestFor(draft({ folder: 'models', path: '/llama.gguf' }))
     expect(request).toEqual({
       name: 'chat',
       replicas: 1,
@@ -48,17 +49,37 @@ describe('a runtime', () => {
 
   it('takes no more memory of a device than is requested', () => {
     const half = withRuntime(draft({ gpu: 'share', amount: 50 }), 'vllm')
-    expect(fill({ ...half, model: 'Qwen/Q' }).argv?.slice(-2)).toEqual(['--gpu-memory-utilization', '0.50'])
-    const memory = withRuntime(draft({ gpu: 'memory', amount: 24 }), 'sglang')
-    expect(fill(memory, 80 * GIB).argv?.slice(-2)).toEqual(['--mem-fraction-static', '0.30'])
-    expect(fill(memory).argv).not.toContain('--mem-fraction-static')
+    expect(fill({ ...half, model: 'Qwen/Q' }).argv?.slice(-2)).toEqual(['--gpu-memory-utilization', GPU_MEMORY_SHARE])
+    const memory = draft({ gpu: 'memory', amount: 24 })
+    expect(fill(withRuntime(memory, 'sglang')).argv?.slice(-2)).toEqual(['--mem-fraction-static', GPU_MEMORY_SHARE])
+    expect(fill({ ...half, amount: 100 }).argv).not.toContain(GPU_MEMORY_SHARE)
+    expect(shareOf(half, 0)).toBe('0.50')
+    expect(shareOf(memory, 80 * GIB)).toBe('0.30')
+    expect(shareOf(memory, 0)).toBeUndefined()
     expect(shareOf(draft({ gpu: 'devices', amount: 2 }), 80 * GIB)).toBeUndefined()
     expect(shareOf(draft({ gpu: 'memory', amount: 80 }), 80 * GIB)).toBeUndefined()
   })
 
-  it.each(runtimeIds.filter((id) => runtimes[id].vram))('%s says the flag that it sets', (id) => {
+  it.each(runtimeIds.filter((id) => memoryFlag(runtimes[id])))('%s says the flag that it sets', (id) => {
     const set = fill(withRuntime(draft({ gpu: 'share', amount: 30 }), id)).argv ?? []
-    expect(set[set.indexOf(runtimes[id].vram ?? '') + 1]).toBe('0.30')
+    expect(set[set.indexOf(memoryFlag(runtimes[id]) ?? '') + 1]).toBe(GPU_MEMORY_SHARE)
+  })
+
+  it('has the command that the command line gives it', () => {
+    interface Line {
+      runtime: RuntimeId
+      model: { source: Start['source']; name: string; served: string }
+      gpu?: boolean
+      part?: boolean
+      argv: string[]
+    }
+    const lines = JSON.parse(readFileSync('../backend/runtimes/testdata/commands.json', 'utf8')) as Line[]
+    expect(lines.length).toBeGreaterThan(40)
+    for (const { runtime, model, gpu = false, part = false, argv } of lines) {
+      const { port } = runtimes[runtime]
+      const start = { source: model.source, model: model.name, served: model.served, port, gpu, part }
+      expect(argvOf(runtimes[runtime], start), `${runtime} ${JSON.stringify(start)}`).toEqual(argv)
+    }
   })
 
   it('replaces what was entered for another, but not the folder', () => {
@@ -68,13 +89,13 @@ describe('a runtime', () => {
   })
 
   it('may leave the command to the image', () => {
-    const { spec } = requestFor(withRuntime(draft({}), 'nim'), unknown)
+    const { spec } = requestFor(withRuntime(draft({}), 'nim'))
     expect(spec.serving).toEqual({ port: 8000, health: { path: '/v1/health/ready', initialDelay: '30m' } })
     expect(spec).not.toHaveProperty('mounts')
   })
 
   it('says to Ollama where its models are, which it may write', () => {
-    const { spec } = requestFor(withRuntime(draft({ folder: 'models' }), 'ollama'), unknown)
+    const { spec } = requestFor(withRuntime(draft({ folder: 'models' }), 'ollama'))
     expect(spec.env).toEqual([{ name: 'OLLAMA_MODELS', value: '/models' }])
     expect(spec.mounts).toEqual([{ folder: 'models', target: '/models' }])
   })
@@ -99,7 +120,6 @@ describe('a request', () => {
         public: true,
         replicas: 3,
       }),
-      unknown,
     )
     expect(request).toMatchObject({ replicas: 3, sleep: '30m', public: true })
     expect(request.spec).toMatchObject({
@@ -120,7 +140,7 @@ describe('a request', () => {
   })
 
   it('asks for devices in each way', () => {
-    const of = (gpu: Draft['gpu'], amount: number) => requestFor(draft({ gpu, amount }), unknown).spec.accelerator
+    const of = (gpu: Draft['gpu'], amount: number) => requestFor(draft({ gpu, amount })).spec.accelerator
     expect(of('none', 1)).toBeUndefined()
     expect(of('devices', 2)).toEqual({ devices: 2 })
     expect(of('share', 100)).toEqual({ devices: 1 })
@@ -130,7 +150,7 @@ describe('a request', () => {
   it('keeps what the form does not ask for of a service that exists', () => {
     const rules = [{ metricSource: 'router', metricName: 'waiting' }]
     const existing = makeService({ retry: true, maySleep: true, rules })
-    expect(requestFor(draft({}), { deviceMemory: 0, existing })).toMatchObject({ retry: true, maySleep: true, rules })
+    expect(requestFor(draft({}), { existing })).toMatchObject({ retry: true, maySleep: true, rules })
   })
 })
 
@@ -175,7 +195,7 @@ describe('another revision', () => {
 
   it('begins as the current one, without hidden values', () => {
     expect(draftOf(service)).toMatchObject({ folder: 'models', served: 'llama-3', env: 'SEED=7\nHF_TOKEN=' })
-    expect(requestFor(draftOf(service), { deviceMemory: 0, existing: service, base: spec })).toEqual({
+    expect(requestFor(draftOf(service), { existing: service, base: spec })).toEqual({
       name: 'llama-chat',
       replicas: 1,
       sleep: '2h',
@@ -194,6 +214,6 @@ describe('another revision', () => {
   it('keeps MIG instances, for which there is no field', () => {
     const base: Spec = { ...spec, accelerator: { profile: '1g.10gb', count: 2 } }
     const mig = makeService({ revisions: [{ ...first!, spec: base }] })
-    expect(requestFor(draftOf(mig), { deviceMemory: 0, base }).spec.accelerator).toEqual(base.accelerator)
+    expect(requestFor(draftOf(mig), { base }).spec.accelerator).toEqual(base.accelerator)
   })
 })

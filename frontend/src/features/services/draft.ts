@@ -1,5 +1,6 @@
-import type { EnvVar } from '@/api/types.gen'
-import { MODEL_TARGET, type ModelSource, type Runtime, type RuntimeId, runtimes } from './runtimes'
+import type { EnvVar, Serving } from '@/api/types.gen'
+import { type ModelSource, type Runtime, type RuntimeId, runtimes } from '@/api/runtimes.gen'
+import { argvOf } from './runtimes'
 import { parseSpan, type Span } from './span'
 import { joinWords, splitWords } from './words'
 
@@ -35,6 +36,8 @@ export interface Draft {
   gpu: GpuMode
   /** Devices, percent of one, or GiB on one. */
   amount: number | null
+  /** What the form has no field for: the actions before the start, and the rest of the health check. */
+  rest: Pick<Serving, 'preStart' | 'health'>
   sleeps: boolean
   sleep: Span
   public: boolean
@@ -60,6 +63,7 @@ export const EMPTY: Draft = {
   memory: 4,
   gpu: 'none',
   amount: 1,
+  rest: {},
   sleeps: false,
   sleep: { value: 30, unit: 'm' },
   public: false,
@@ -78,13 +82,14 @@ export function withRuntime(draft: Draft, runtime: RuntimeId): Draft {
     port: null,
     health: null,
     delay: null,
+    rest: {},
   }
 }
 
 /** What amounts a GPU request starts with, by its mode. */
 export const firstAmount: Record<GpuMode, number> = { none: 1, devices: 1, share: 50, memory: 8 }
 
-/** The part of a whole device that is requested; undefined: all of it, or the device is not known. */
+/** The part of a whole device that is requested; undefined: none, or the device is not known. */
 export function shareOf({ gpu, amount }: Draft, deviceMemory: number): string | undefined {
   const part =
     gpu === 'share'
@@ -110,20 +115,18 @@ export interface Filled {
   mounts: boolean
 }
 
-export function fill(draft: Draft, deviceMemory = 0): Filled {
+export function fill(draft: Draft): Filled {
   const runtime = runtimes[draft.runtime]
   const port = draft.port ?? runtime.port
   const served = draft.served.split(/[\s,]+/).filter(Boolean)
   const mounts = draft.source === 'folder' && runtime.sources.includes('folder') && draft.folder !== ''
-  const path = draft.path.trim().replace(/^\/+|\/+$/g, '') || (runtime.file ?? '')
-  const model = draft.source === 'folder' ? [MODEL_TARGET, path].filter(Boolean).join('/') : draft.model.trim()
-  const usual = runtime.argv({
-    model: model || 'MODEL',
+  const usual = argvOf(runtime, {
     source: draft.source,
-    port,
+    model: draft.source === 'folder' ? draft.path.trim() : draft.model.trim() || 'MODEL',
     served: served[0] ?? (draft.name || 'NAME'),
+    port,
     gpu: draft.gpu !== 'none',
-    share: shareOf(draft, deviceMemory),
+    part: draft.gpu === 'memory' || (draft.gpu === 'share' && (draft.amount ?? 0) % 100 !== 0),
   })
   const command = draft.command ?? joinWords(usual)
   return {

@@ -1,7 +1,7 @@
 import { HIDDEN } from '@/api/rules.gen'
 import type { Accelerator, DeployRequest, Mount, Service, Spec } from '@/api/types.gen'
 import { type Draft, EMPTY, fill, parseEnv } from './draft'
-import { MODEL_TARGET } from './runtimes'
+import { MODEL_TARGET } from '@/api/runtimes.gen'
 import { parseSpan, writeSpan } from './span'
 import { currentRevision } from './states'
 import { joinWords } from './words'
@@ -31,8 +31,6 @@ function mountsOf(draft: Draft, before: readonly Mount[]): Mount[] {
 
 /** What a form asks for besides its draft. */
 interface Given {
-  /** Of the smallest device of the machine, in bytes; 0: unknown. */
-  deviceMemory: number
   /** The service that has the name already. What the form has no field for stays as it is there. */
   existing?: Service | undefined
   /** What the form was filled in with; the rest of it stays. */
@@ -40,12 +38,11 @@ interface Given {
 }
 
 /** What is sent. */
-export function requestFor(draft: Draft, { deviceMemory, existing, base }: Given): DeployRequest {
-  const filled = fill(draft, deviceMemory)
+export function requestFor(draft: Draft, { existing, base }: Given = {}): DeployRequest {
+  const filled = fill(draft)
   const own = parseEnv(draft.env) ?? []
-  const given = Object.entries(filled.mounts ? (filled.runtime.env ?? {}) : {})
   const env = [
-    ...given.filter(([name]) => !own.some((v) => v.name === name)).map(([name, value]) => ({ name, value })),
+    ...(filled.mounts ? (filled.runtime.env ?? []) : []).filter(({ name }) => !own.some((v) => v.name === name)),
     ...own,
   ]
   // The form has no field for MIG instances.
@@ -82,7 +79,8 @@ export function requestFor(draft: Draft, { deviceMemory, existing, base }: Given
         port: filled.port,
         ...(filled.argv && filled.argv.length > 0 ? { command: filled.argv } : {}),
         ...(filled.served.length > 0 ? { models: filled.served } : {}),
-        health: { ...base?.serving?.health, path: filled.health.trim(), ...(delay ? { initialDelay: delay } : {}) },
+        ...(draft.rest.preStart ? { preStart: draft.rest.preStart } : {}),
+        health: { ...draft.rest.health, path: filled.health.trim(), ...(delay ? { initialDelay: delay } : {}) },
       },
     },
   }
@@ -114,6 +112,7 @@ export function draftOf(service: Service): Draft {
     health: health?.path ?? '/health',
     delay: parseSpan(health?.initialDelay ?? '1m') ?? null,
     env: (spec?.env ?? []).map(({ name, value }) => `${name}=${value === HIDDEN ? '' : value}`).join('\n'),
+    rest: { ...(serving?.preStart ? { preStart: serving.preStart } : {}), ...(health ? { health } : {}) },
     agent: service.agent,
     replicas: service.replicas,
     cpu: spec?.resources.cpu ?? null,

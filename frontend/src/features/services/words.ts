@@ -1,3 +1,5 @@
+import type { StartAction } from '@/api/types.gen'
+
 const plain = /^[A-Za-z0-9_@%+=:,./{}-]+$/
 
 /** Writes an argument so that splitWords reads it back as it is. */
@@ -56,3 +58,7 @@ export function grouped(argv: readonly string[]): string[][] {
   }
   return lines
 }
+
+/** An action before the start in one line, as a model-definition.yaml names it. */
+export const actionText = ({ action, path, command, message }: StartAction): string =>
+  [action, path ? quoteWord(path) : '', command ? joinWords(command) : '', message].filter(Boolean).join(' ')
