@@ -62,6 +62,7 @@ type Service struct {
 	Live      []Replica      `json:"live"`          // that have not ended, oldest first
 	Tokens    []ServiceToken `json:"tokens"`
 	Traffic   ServiceTraffic `json:"traffic"`
+	Events    []ServiceEvent `json:"events,omitempty"` // newest first
 	CreatedAt time.Time      `json:"createdAt"`
 }
 

@@ -44,6 +44,7 @@ func (s *Services) describe(one *service) session.Service {
 	v := session.Service{Name: one.Name, Owner: one.Owner, Agent: s.config.Agent, ServiceWish: one.Wish,
 		Revision: one.Plan.Wanted(), State: one.state, Why: one.why, Revisions: slices.Clone(one.Revisions),
 		Live: []session.Replica{}, Tokens: []session.ServiceToken{}, CreatedAt: one.CreatedAt,
+		Events: slices.Clone(one.Events),
 		Traffic: session.ServiceTraffic{Waiting: traffic.Waiting, Last: s.shown(traffic.Last),
 			Requests: one.count.requests, Failed: one.count.failed, Prompt: one.count.prompt,
 			Completion: one.count.completion}}

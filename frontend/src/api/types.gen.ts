@@ -2242,6 +2242,8 @@ export interface Service {
   live: Replica[];
   tokens: ServiceToken[];
   traffic: ServiceTraffic;
+  /** Newest first. */
+  events?: ServiceEvent[];
   createdAt: Time;
   /** Base of its OpenAI-compatible API, such as http://127.0.0.1:40001/v1. */
   address: string;
@@ -2257,6 +2259,22 @@ export interface ServiceChange {
   revision?: number;
   /** Forget failures, after it gave up. */
   tryAgain?: boolean;
+}
+
+/** ServiceEvent is something that happened to a service. */
+export interface ServiceEvent {
+  at: Time;
+  kind: string;
+  /** What happened, in a sentence. */
+  message: string;
+  /** Message for other languages. */
+  said?: Phrase[];
+  /** In sentences. */
+  why?: string;
+  /** Why for other languages; absent: only in English. */
+  because?: Phrase[];
+  /** The replica that it is about. */
+  session?: string;
 }
 
 /** ServiceToken is a token without its text. */
