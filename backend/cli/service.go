@@ -25,8 +25,8 @@ func (p serviceCommands) serviceCommand() *cobra.Command {
 		Long: `A service keeps replicas of a model server running: each is a session with its own
 resources. Clients use one address, which slipway service ls shows, and a token. A service
 continues to run on its machine when this computer is off.`}
-	parent.AddCommand(p.createCommand(), p.listCommand(), p.scaleCommand(), p.rollbackCommand(), p.tokenCommand(),
-		p.chatCommand(), p.removeCommand())
+	parent.AddCommand(p.createCommand(), p.listCommand(), p.showCommand(), p.logsCommand(), p.updateCommand(),
+		p.scaleCommand(), p.rollbackCommand(), p.tokenCommand(), p.chatCommand(), p.recipeCommand(), p.removeCommand())
 	return parent
 }
 
@@ -36,40 +36,43 @@ var createFlags = strings.Fields("image on cpu mem shm gpu uncooperative threads
 func (p serviceCommands) createCommand() *cobra.Command {
 	flags := slices.DeleteFunc(runCommands(p).runFlags(),
 		func(f *specFlag) bool { return !slices.Contains(createFlags, f.name) })
-	req := session.DeployRequest{Spec: session.Spec{Type: session.Inference}}
-	var serving session.Serving
-	var sleep, delay string
-	cmd := &cobra.Command{Use: "create NAME --image IMAGE [-- COMMAND…]",
+	var more serviceFlags
+	var file string
+	cmd := &cobra.Command{Use: "create [NAME] [--image IMAGE] [-f FILE] [-- COMMAND…]",
 		Short: "Create a service, or deploy a new revision of it",
 		Long: `Starts the program in the image without a shell, or what the image starts by itself. The
 service answers as soon as its health check succeeds. If a service of this name exists, it
 changes to the new revision without losing a request, or keeps the old one if the new one
-does not become healthy.`,
+does not become healthy. See slipway service update to change only some of it.`,
 		Example: `  slipway service create llama --image llama-server --port 8000 -v models \
-    -- /app/llama-server --model models/tiny.gguf --port 8000`,
+    -- /app/llama-server --model models/tiny.gguf --port 8000
+  slipway service create -f llama.yaml --replicas 2`,
 	}
 	flags.add(cmd)
-	f := cmd.Flags()
-	f.IntVar(&serving.Port, "port", 8000, "port on which the server listens")
-	f.StringSliceVar(&serving.Models, "model", nil, "name under which clients ask for it (default: NAME); repeatable")
-	f.StringVar(&serving.Health.Path, "health", "", "path of the health check (default /health)")
-	f.StringVar(&delay, "initial-delay", "", "time until the first healthy answer, such as 30m (default 1m)")
-	f.IntVar(&req.Replicas, "replicas", 1, "number of sessions that serve it")
-	f.StringVar(&sleep, "sleep", "", "end the replicas after this long without a request; the next request starts one")
-	f.BoolVar(&req.Public, "public", false, "answer without a token")
-	f.BoolVar(&req.Retry, "retry", false, "repeat a request that is no stream when its replica ends without an answer")
+	more.add(cmd)
+	cmd.Flags().StringVarP(&file, "file", "f", "", "read the service from a YAML file, - for stdin; flags override it")
 	asInDocker(cmd)
 	return runs(cmd, p.command(func(ctx context.Context, c *caller, args []string) (err error) {
-		req.Name, serving.Command = args[0], args[1:]
-		if req.Sleep, err = durationOf("--sleep", sleep); err != nil {
-			return err
+		req := session.DeployRequest{ServiceWish: session.ServiceWish{Replicas: 1},
+			Spec: session.Spec{Access: session.Access{Serving: &session.Serving{Port: 8000}}}}
+		if file != "" {
+			req, err = p.readService(file, flags)
 		}
-		if serving.Health.InitialDelay, err = durationOf("--initial-delay", delay); err != nil {
+		if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
+			req.Name, args = args[0], args[1:]
+		}
+		if err == nil && req.Name == "" {
+			err = usagef("missing argument: NAME")
+		}
+		if err != nil {
 			return err
 		}
 		wrong, err := flags.set(&req.Spec)
 		if err == nil {
 			err = invalid(session.CodeInvalid, wrong)
+		}
+		if err == nil {
+			err = more.set(cmd, &req)
 		}
 		if err == nil && !cmd.Flags().Changed("on") {
 			err = runCommands(p).onDefaultMachine(&req.Spec)
@@ -77,14 +80,10 @@ does not become healthy.`,
 		if err != nil {
 			return err
 		}
-		req.Spec.Serving = &serving
-		made, err := route.ServiceDeploy.Body(req).Ask(ctx, c)
-		if err != nil {
-			return err
+		if req.Spec.Type = session.Inference; len(args) > 0 {
+			req.Spec.Serving.Command = args
 		}
-		return p.print(made, func(w io.Writer) {
-			fmt.Fprintf(w, "%s is on %s, revision %d.\n", made.Name, made.Agent, made.Revision)
-		})
+		return p.deploy(ctx, c, req, more)
 	}))
 }
 
@@ -108,13 +107,7 @@ func (p serviceCommands) listCommand() *cobra.Command {
 func serviceTable(w io.Writer, services []api.Service) {
 	table(w, "NAME,STATE, HEALTHY, REVISION, REQUESTS, TOKENS,AGENT,ADDRESS,WHY", services,
 		func(s api.Service) []string {
-			healthy := 0
-			for _, replica := range s.Live {
-				if replica.State == session.ReplicaHealthy {
-					healthy++
-				}
-			}
-			return []string{s.Name, string(s.State), fmt.Sprintf("%d of %d", healthy, s.Replicas),
+			return []string{s.Name, string(s.State), fmt.Sprintf("%d of %d", healthyOf(s), s.Replicas),
 				strconv.Itoa(s.Revision), strconv.FormatInt(s.Traffic.Requests, 10),
 				strconv.FormatInt(s.Traffic.Completion, 10), s.Agent, s.Address, cmp.Or(s.Why, "-")}
 		})
@@ -124,7 +117,7 @@ func serviceTable(w io.Writer, services []api.Service) {
 func (p serviceCommands) changesService(cmd *cobra.Command,
 	change func(args []string) (session.ServiceChange, error)) *cobra.Command {
 	var on string
-	p.onFlag(cmd, &on, "agent of the machine, if several have a service of this name")
+	p.onFlag(cmd, &on, onService)
 	return runs(cmd, p.command(func(ctx context.Context, c *caller, args []string) error {
 		wish, err := change(args[1:])
 		if err != nil {
@@ -166,7 +159,7 @@ func (p serviceCommands) rollbackCommand() *cobra.Command {
 func (p serviceCommands) removeCommand() *cobra.Command {
 	var on string
 	cmd := &cobra.Command{Use: "rm SERVICE", Aliases: []string{"remove"}, Short: "Stop and forget a service"}
-	p.onFlag(cmd, &on, "agent of the machine, if several have a service of this name")
+	p.onFlag(cmd, &on, onService)
 	p.yesFlag(cmd)
 	return runs(cmd, p.command(func(ctx context.Context, c *caller, args []string) error {
 		if err := p.confirm(ctx, "Stop "+args[0]+" and forget its tokens?"); err != nil {
@@ -181,7 +174,7 @@ func (p serviceCommands) chatCommand() *cobra.Command {
 	var on, system string
 	req := api.Chat{}
 	cmd := &cobra.Command{Use: "chat SERVICE PROMPT…", Short: "Ask a model and print its answer as it comes"}
-	p.onFlag(cmd, &on, "agent of the machine, if several have a service of this name")
+	p.onFlag(cmd, &on, onService)
 	cmd.Flags().StringVar(&system, "system", "", "what the model is told first")
 	cmd.Flags().IntVar(&req.MaxTokens, "max-tokens", 0, "most tokens of the answer (default: the model decides)")
 	return runs(cmd, p.command(func(ctx context.Context, c *caller, args []string) error {
@@ -232,11 +225,11 @@ func printWords(w io.Writer, events io.Reader) error {
 }
 
 func (p serviceCommands) tokenCommand() *cobra.Command {
-	parent := &cobra.Command{Use: "token", Short: "Make and revoke tokens of a service"}
+	parent := &cobra.Command{Use: "token", Short: "Manage the tokens of a service"}
 	var on, lifetime string
 	var req session.TokenRequest
 	create := &cobra.Command{Use: "create SERVICE NAME", Short: "Make a token and print it once"}
-	p.onFlag(create, &on, "agent of the machine, if several have a service of this name")
+	p.onFlag(create, &on, onService)
 	create.Flags().StringVar(&lifetime, "lifetime", "", "time until it expires, such as 30d (default: never)")
 	create.Flags().IntVar(&req.PerMinute, "per-minute", 0, "most requests in a minute (default: no limit)")
 	create.Flags().IntVar(&req.Concurrent, "concurrent", 0, "most requests at a time (default: no limit)")
@@ -252,11 +245,11 @@ func (p serviceCommands) tokenCommand() *cobra.Command {
 		return p.print(token, func(w io.Writer) { fmt.Fprintln(w, token.Text) })
 	})
 	revoke := &cobra.Command{Use: "revoke SERVICE TOKEN", Short: "Make a token invalid, by its ID"}
-	p.onFlag(revoke, &on, "agent of the machine, if several have a service of this name")
+	p.onFlag(revoke, &on, onService)
 	revoke.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
 		_, err := route.ServiceRevoke.At(args[0], args[1]).With("agent", on).Ask(ctx, c)
 		return err
 	})
-	parent.AddCommand(create, revoke)
+	parent.AddCommand(p.tokenListCommand(), create, revoke)
 	return parent
 }

@@ -53,26 +53,27 @@ func (f *Fault) Error() string {
 
 // Parse parses a spec in YAML or JSON. The fields are those of the API; variables may also be a map, and ports ranges.
 // It fails with a *Fault.
-func Parse(data []byte) (session.Spec, error) {
-	var spec session.Spec
+func Parse(data []byte) (spec session.Spec, err error) {
+	return spec, parse(data, &spec)
+}
+
+// parse parses one document into a wire type.
+func parse[T any](data []byte, into *T) error {
 	if len(data) > maxSize {
-		return spec, &Fault{Message: "it holds more than 1 MiB.",
-			Hint: "A spec takes a few lines; is this the right file?"}
+		return &Fault{Message: "it holds more than 1 MiB.", Hint: "A spec takes a few lines; is this the right file?"}
 	}
 	var document yaml.Node
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	if err := decoder.Decode(&document); err != nil {
 		if errors.Is(err, io.EOF) {
-			return spec, &Fault{Message: "it is empty.", Hint: "Write at least image: and a name of an image."}
+			return &Fault{Message: "it is empty.", Hint: "Write at least image: and a name of an image."}
 		}
-		return spec, syntaxError(err)
+		return syntaxError(err)
 	}
 	if err := decoder.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
-		return spec, &Fault{Message: "it holds more than one document.",
-			Hint: "Keep only the part before the second ---."}
+		return &Fault{Message: "it holds more than one document.", Hint: "Keep only the part before the second ---."}
 	}
-	err := decode(document.Content[0], reflect.ValueOf(&spec).Elem(), "")
-	return spec, err
+	return decode(document.Content[0], reflect.ValueOf(into).Elem(), "")
 }
 
 // Set sets the field of spec with a path such as resources.cpu to a text, as [Parse] reads it. An empty text clears a

@@ -66,6 +66,17 @@ type Service struct {
 	CreatedAt time.Time      `json:"createdAt"`
 }
 
+// Current is the spec of the revision that the replicas of a service have or change to; that of the newest one if it is
+// not kept any more.
+func (s Service) Current() (spec Spec) {
+	for i, r := range slices.Backward(s.Revisions) {
+		if i == 0 || r.Number == s.Revision {
+			return r.Spec
+		}
+	}
+	return spec
+}
+
 // ServiceWish is what a person wants of a service besides its revision.
 type ServiceWish struct {
 	Replicas int `json:"replicas"` // sessions that serve it; 0: it is stopped

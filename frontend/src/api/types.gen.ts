@@ -2277,6 +2277,17 @@ export interface ServiceEvent {
   session?: string;
 }
 
+/** ServiceRecipe is a service to store, share and deploy again: without tokens and the values of secret-looking variables, its image pinned by digest if known. */
+export interface ServiceRecipe {
+  name: string;
+  fileName: string;
+  yaml: string;
+  /** The image is named by its digest. */
+  pinned: boolean;
+  /** Variables whose values are left out. */
+  secrets?: string[];
+}
+
 /** ServiceToken is a token without its text. */
 export interface ServiceToken {
   id: string;
@@ -2951,6 +2962,12 @@ export const routes = {
   "service-revoke": { method: "DELETE", path: "/api/v1/services/{service}/tokens/{token}", query: ["agent"] },
   /** Continue a conversation with a model. The answer is a stream of events in OpenAI's form. */
   "service-chat": { method: "POST", path: "/api/v1/services/{service}/chat", query: ["agent"] },
+  /** Show an inference service with its replicas, revisions, tokens and events. */
+  "service": { method: "GET", path: "/api/v1/services/{service}", query: ["agent"] },
+  /** Read a service as a recipe, without tokens and secrets. */
+  "service-recipe": { method: "GET", path: "/api/v1/services/{service}/recipe", query: ["agent"] },
+  /** Parse the recipe of a service. Nothing is deployed. */
+  "service-read": { method: "POST", path: "/api/v1/services/read" },
   /** Show how ssh on this computer reaches sessions. */
   "ssh-setup": { method: "GET", path: "/api/v1/ssh" },
   /** Include the ssh configuration of sessions in the user's own, or stop including it. */
@@ -3164,6 +3181,9 @@ export interface RouteTypes {
   "service-token": { request: TokenRequest; response: NewToken };
   "service-revoke": { request: undefined; response: undefined };
   "service-chat": { request: Chat; response: undefined };
+  "service": { request: undefined; response: Service };
+  "service-recipe": { request: undefined; response: ServiceRecipe };
+  "service-read": { request: RecipeText; response: DeployRequest };
   "ssh-setup": { request: undefined; response: SSHSetup };
   "ssh-update": { request: SSHUpdate; response: SSHSetup };
   "ssh-access": { request: undefined; response: SSHAccess };
