@@ -36,7 +36,7 @@ var createFlags = strings.Fields("image on cpu mem shm gpu uncooperative threads
 func (p serviceCommands) createCommand() *cobra.Command {
 	flags := slices.DeleteFunc(runCommands(p).runFlags(),
 		func(f *specFlag) bool { return !slices.Contains(createFlags, f.name) })
-	var more serviceFlags
+	var wait waitFlags
 	var file string
 	cmd := &cobra.Command{Use: "create [NAME] [--image IMAGE] [-f FILE] [-- COMMAND…]",
 		Short: "Create a service, or deploy a new revision of it",
@@ -49,7 +49,8 @@ does not become healthy. See slipway service update to change only some of it.`,
   slipway service create -f llama.yaml --replicas 2`,
 	}
 	flags.add(cmd)
-	more.add(cmd)
+	addServiceFlags(cmd)
+	wait.add(cmd)
 	cmd.Flags().StringVarP(&file, "file", "f", "", "read the service from a YAML file, - for stdin; flags override it")
 	asInDocker(cmd)
 	return runs(cmd, p.command(func(ctx context.Context, c *caller, args []string) (err error) {
@@ -72,7 +73,7 @@ does not become healthy. See slipway service update to change only some of it.`,
 			err = invalid(session.CodeInvalid, wrong)
 		}
 		if err == nil {
-			err = more.set(cmd, &req)
+			err = setServiceFlags(cmd, &req)
 		}
 		if err == nil && !cmd.Flags().Changed("on") {
 			err = runCommands(p).onDefaultMachine(&req.Spec)
@@ -83,7 +84,7 @@ does not become healthy. See slipway service update to change only some of it.`,
 		if req.Spec.Type = session.Inference; len(args) > 0 {
 			req.Spec.Serving.Command = args
 		}
-		return p.deploy(ctx, c, req, more)
+		return p.deploy(ctx, c, req, wait)
 	}))
 }
 

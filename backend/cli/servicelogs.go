@@ -96,7 +96,9 @@ func (p serviceCommands) followLogs(ctx context.Context, c *caller, s api.Servic
 	begun := map[session.ID]bool{}
 	for {
 		all, err := c.replicas(ctx, s)
-		if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		} else if err != nil {
 			return err
 		}
 		for _, r := range slices.Backward(all) {

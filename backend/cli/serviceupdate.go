@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"slipway/backend/api"
 	"slipway/backend/api/route"
@@ -17,57 +18,61 @@ import (
 	"slipway/backend/session"
 )
 
-// serviceFlags are the flags of create and update for what sessions lack.
-type serviceFlags struct {
-	serving      session.Serving
-	wish         session.ServiceWish
-	sleep, delay string
-	wait         bool
-	timeout      time.Duration
-}
-
-func (s *serviceFlags) add(cmd *cobra.Command) {
+// addServiceFlags adds the flags for what a service has and a session lacks.
+func addServiceFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.IntVar(&s.serving.Port, "port", 8000, "port on which the server listens")
-	f.StringSliceVar(&s.serving.Models, "model", nil,
-		"name under which clients ask for it (default: name of the service); repeatable")
-	f.StringVar(&s.serving.Health.Path, "health", "", "path of the health check (default /health)")
-	f.StringVar(&s.delay, "initial-delay", "", "time until the first healthy answer, such as 30m (default 1m)")
-	f.IntVar(&s.wish.Replicas, "replicas", 1, "number of sessions that serve it")
-	f.StringVar(&s.sleep, "sleep", "",
-		"end the replicas after this long without a request; the next request starts one; 0: never")
-	f.BoolVar(&s.wish.Public, "public", false, "answer without a token")
-	f.BoolVar(&s.wish.Retry, "retry", false,
-		"repeat a request that is no stream when its replica ends without an answer")
-	f.BoolVar(&s.wait, "wait", false, "wait until the service answers with this revision, or keeps another one")
-	f.DurationVar(&s.timeout, "wait-timeout", 0, "stop waiting after this long, such as 10m; the service continues")
+	f.Int("port", 8000, "port on which the server listens")
+	f.StringSlice("served-name", nil, "model name for clients (default: name of the service); repeatable")
+	f.String("health", "", "path of the health check (default /health)")
+	f.String("initial-delay", "", "time until the first healthy answer, such as 30m (default 1m)")
+	f.Int("replicas", 1, "number of sessions that serve it")
+	f.String("sleep", "", "end the replicas after this long without a request; the next request starts one; 0: never")
+	f.Bool("public", false, "answer without a token")
+	f.Bool("retry", false, "repeat a request that is no stream when its replica ends without an answer")
 }
 
-// set puts the flags that were given into a request, which has a Serving.
-func (s *serviceFlags) set(cmd *cobra.Command, req *session.DeployRequest) (err error) {
+// setServiceFlags puts those flags of a command that were given into a request, which has a Serving.
+func setServiceFlags(cmd *cobra.Command, req *session.DeployRequest) (err error) {
 	serving := *req.Spec.Serving
 	req.Spec.Serving = &serving
-	for name, put := range map[string]func(){
-		"port":     func() { serving.Port = s.serving.Port },
-		"model":    func() { serving.Models = s.serving.Models },
-		"health":   func() { serving.Health.Path = s.serving.Health.Path },
-		"replicas": func() { req.Replicas = s.wish.Replicas },
-		"public":   func() { req.Public = s.wish.Public },
-		"retry":    func() { req.Retry = s.wish.Retry },
-	} {
-		if cmd.Flags().Changed(name) {
-			put()
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		f := cmd.Flags()
+		switch flag.Name { // of their types, so that no value is missing
+		case "port":
+			serving.Port, _ = f.GetInt(flag.Name)
+		case "served-name":
+			serving.Models, _ = f.GetStringSlice(flag.Name)
+		case "health":
+			serving.Health.Path = flag.Value.String()
+		case "replicas":
+			req.Replicas, _ = f.GetInt(flag.Name)
+		case "public":
+			req.Public, _ = f.GetBool(flag.Name)
+		case "retry":
+			req.Retry, _ = f.GetBool(flag.Name)
+		case "sleep", "initial-delay":
+			text := flag.Value.String()
+			length, wrong := durationOf("--"+flag.Name, ifSo(text != "0", text))
+			if err = cmp.Or(err, wrong); flag.Name == "sleep" {
+				req.Sleep = length
+			} else {
+				serving.Health.InitialDelay = length
+			}
 		}
-	}
-	if cmd.Flags().Changed("sleep") {
-		if req.Sleep, err = durationOf("--sleep", ifSo(s.sleep != "0", s.sleep)); err != nil {
-			return err
-		}
-	}
-	if cmd.Flags().Changed("initial-delay") {
-		serving.Health.InitialDelay, err = durationOf("--initial-delay", s.delay)
-	}
+	})
 	return err
+}
+
+// waitFlags are the flags of commands that can wait for a service.
+type waitFlags struct {
+	wait    bool
+	timeout time.Duration
+}
+
+func (w *waitFlags) add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.BoolVar(&w.wait, "wait", false, "wait until the service answers with this revision, or keeps another one")
+	f.DurationVar(&w.timeout, "wait-timeout", 0, "stop waiting after this long, such as 10m; the service continues")
 }
 
 // readService reads the recipe of a service from a YAML file, or from stdin for "-".
@@ -88,7 +93,7 @@ func (p serviceCommands) updateCommand() *cobra.Command {
 		func(f *specFlag) bool { return !slices.Contains(createFlags, f.name) || f.name == "on" })
 	var on string
 	var from int
-	var more serviceFlags
+	var wait waitFlags
 	cmd := &cobra.Command{Use: "update SERVICE [-- COMMAND…]", Short: "Change some of what a service runs",
 		Long: `Update deploys a new revision that differs from the one that the service has only in the
 flags and the command that you give. Replicas change to it one after the other. If it does
@@ -98,7 +103,8 @@ not become healthy, the service keeps the old revision, and update --wait exits 
 		Example: `  slipway service update llama --image llama-server:b5200 --wait
   slipway service update llama -e LLAMA_ARG_CTX_SIZE=8192 --mem 16g`}
 	flags.add(cmd)
-	more.add(cmd)
+	addServiceFlags(cmd)
+	wait.add(cmd)
 	p.onFlag(cmd, &on, onService)
 	cmd.Flags().IntVar(&from, "from", 0, "revision that the new one starts from (default: the one that it has)")
 	asInDocker(cmd)
@@ -118,7 +124,7 @@ not become healthy, the service keeps the old revision, and update --wait exits 
 			err = invalid(session.CodeInvalid, wrong)
 		}
 		if err == nil {
-			err = more.set(cmd, &req)
+			err = setServiceFlags(cmd, &req)
 		}
 		if err != nil {
 			return err
@@ -127,7 +133,7 @@ not become healthy, the service keeps the old revision, and update --wait exits 
 			req.Spec.Serving.Command = args[1:]
 		}
 		p.sayChanges(ctx, c, s, base, req.Spec)
-		return p.deploy(ctx, c, req, more)
+		return p.deploy(ctx, c, req, wait)
 	}))
 }
 
@@ -181,7 +187,7 @@ func orNone(text string) string {
 }
 
 // deploy deploys a service, waits for it if the flags say so, and prints it.
-func (p serviceCommands) deploy(ctx context.Context, c *caller, req session.DeployRequest, flags serviceFlags) error {
+func (p serviceCommands) deploy(ctx context.Context, c *caller, req session.DeployRequest, flags waitFlags) error {
 	made, err := route.ServiceDeploy.Body(req).Ask(ctx, c)
 	if err != nil {
 		return err
@@ -218,7 +224,10 @@ func (p serviceCommands) awaitService(ctx context.Context, c *caller, s api.Serv
 			return s, context.Cause(ctx)
 		}
 		var err error
-		if s, err = askAgain(ctx, c, route.Service.At(s.Name).With("agent", s.Agent)); err != nil {
+		s, err = askAgain(ctx, c, route.Service.At(s.Name).With("agent", s.Agent))
+		if ctx.Err() != nil {
+			return s, context.Cause(ctx)
+		} else if err != nil {
 			return s, err
 		}
 	}
