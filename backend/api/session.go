@@ -54,6 +54,16 @@ type Recipe struct {
 	Passed  *time.Time   `json:"passed,omitempty"` // start time that is left out because it has passed
 }
 
+// ServiceRecipe is a service to store, share and deploy again: without tokens and the values of secret-looking
+// variables, its image pinned by digest if known.
+type ServiceRecipe struct {
+	Name     string   `json:"name"`
+	FileName string   `json:"fileName"`
+	YAML     string   `json:"yaml"`
+	Pinned   bool     `json:"pinned"`            // the image is named by its digest
+	Secrets  []string `json:"secrets,omitempty"` // variables whose values are left out
+}
+
 // RecipeText is the text of a recipe file.
 type RecipeText struct {
 	YAML string `json:"yaml"`

@@ -182,6 +182,9 @@ func (p *program) completeArgument(cmd *cobra.Command, args []string, word strin
 			}
 			return refs
 		}),
+		"SERVICE": offersEach(p, route.Services, func(s api.Service) string {
+			return s.Name + "\t" + strings.ToLower(string(s.State)) + ", on " + s.Agent
+		}),
 		"FOLDER": offersEach(p, route.Folders, func(f api.Folder) string { return f.Name + "\t" + string(f.State) }),
 	}[strings.Trim(name, "[…]")]
 	if complete == nil || len(args) >= len(names) && !strings.Contains(name, "…") {

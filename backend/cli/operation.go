@@ -417,7 +417,12 @@ func (g *progress) show(s api.Session) {
 	if detail := g.program.stateDetail(s); detail != "" && !ended(s) && (oneLine || s.Status == session.Pending) {
 		text += ", " + detail
 	}
-	if text = inLine(text); oneLine {
+	g.say(text)
+}
+
+// say shows one line.
+func (g *progress) say(text string) {
+	if text = inLine(text); g.terminal {
 		g.statusLine.show(text)
 	} else if text != g.last {
 		g.last = text

@@ -26,14 +26,23 @@ import (
 const maxRecipe = 1<<20 + 1
 
 // readSpec reads a spec from a YAML file, or from stdin for "-".
-func (p runCommands) readSpec(path string) (session.Spec, error) {
+func (p runCommands) readSpec(path string) (spec session.Spec, err error) {
+	err = p.readRecipe(path, func(data []byte) (err error) {
+		spec, err = recipe.Parse(data)
+		return err
+	})
+	return spec, err
+}
+
+// readRecipe parses a YAML file, or stdin for "-". The errors of parse get the name of the file.
+func (p runCommands) readRecipe(path string, parse func([]byte) error) error {
 	name, from := path, p.Stdin
 	if path == "-" {
 		name = "stdin"
 	} else {
 		file, err := os.Open(path)
 		if err != nil {
-			return session.Spec{}, failAs(ExitUsage, session.CodeRecipeNotFound, sentence(err.Error()),
+			return failAs(ExitUsage, session.CodeRecipeNotFound, sentence(err.Error()),
 				"-f takes the path of a YAML file.")
 		}
 		defer file.Close()
@@ -41,9 +50,9 @@ func (p runCommands) readSpec(path string) (session.Spec, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(from, maxRecipe))
 	if err != nil {
-		return session.Spec{}, err
+		return err
 	}
-	spec, err := recipe.Parse(data)
+	err = parse(data)
 	var fault *recipe.Fault
 	if errors.As(err, &fault) {
 		if fault.Line > 0 {
@@ -51,7 +60,7 @@ func (p runCommands) readSpec(path string) (session.Spec, error) {
 		}
 		err = fail(session.CodeRecipeInvalid, name+": "+fault.Message, fault.Hint)
 	}
-	return spec, err
+	return err
 }
 
 // addSecrets sets variables that a recipe does not contain from the environment, unless a flag sets them.

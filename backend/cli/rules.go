@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -188,16 +187,15 @@ func ruleText(r session.ScalingRule) string {
 
 func number(value float64) string { return strconv.FormatFloat(value, 'f', -1, 64) }
 
-// printRules prints the rules of a service, each with its value if that is known.
-func printRules(w io.Writer, s session.Service) {
-	for i, rule := range s.Rules {
-		now := ""
-		if i < len(s.Scaling.Rules) {
-			now = ": no value"
-			if value := s.Scaling.Rules[i].Value; value != nil {
-				now = ": " + number(*value)
-			}
+// rulesText has the rules of a service in lines, each with its value if that is known.
+func rulesText(s session.Service) string {
+	lines := each(s.Rules, ruleText)
+	for i := range min(len(lines), len(s.Scaling.Rules)) {
+		if value := s.Scaling.Rules[i].Value; value != nil {
+			lines[i] += ": " + number(*value)
+		} else {
+			lines[i] += ": no value"
 		}
-		fmt.Fprintf(w, "  %s%s\n", ruleText(rule), now)
 	}
+	return strings.Join(lines, "\n")
 }

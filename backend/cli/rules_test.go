@@ -79,7 +79,7 @@ func TestScaleChangesRules(t *testing.T) {
 	})
 	got := f.run(t, "service", "scale", "llama", "--rule", "outstanding>4,<1", "--rule", "framework/queue>1",
 		"--may-sleep=false")
-	want := "llama: READY, 1 wanted, revision 1.\n  outstanding>4,<1: 2.5\n  framework/queue>1: no value\n"
+	want := "llama: READY, 1 wanted, revision 1.\noutstanding>4,<1: 2.5\nframework/queue>1: no value\n"
 	if got.code != ExitOK || got.stdout != want {
 		t.Errorf("%+v", got)
 	}

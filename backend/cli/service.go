@@ -24,8 +24,9 @@ func (p serviceCommands) serviceCommand() *cobra.Command {
 		Long: `A service keeps replicas of a model server running: each is a session with its own
 resources. Clients use one address, which slipway service ls shows, and a token. A service
 continues to run on its machine when this computer is off.`}
-	parent.AddCommand(p.createCommand(), p.listCommand(), p.scaleCommand(), p.rollbackCommand(), p.tokenCommand(),
-		p.chatCommand(), p.certificateCommand(), p.removeCommand())
+	parent.AddCommand(p.createCommand(), p.listCommand(), p.showCommand(), p.logsCommand(), p.updateCommand(),
+		p.scaleCommand(), p.rollbackCommand(), p.tokenCommand(), p.chatCommand(), p.recipeCommand(),
+		p.certificateCommand(), p.removeCommand())
 	return parent
 }
 
@@ -49,13 +50,7 @@ func (p serviceCommands) listCommand() *cobra.Command {
 func serviceTable(w io.Writer, services []api.Service) {
 	table(w, "NAME,STATE, HEALTHY, REVISION, REQUESTS, TOKENS,AGENT,ADDRESS,WHY", services,
 		func(s api.Service) []string {
-			healthy := 0
-			for _, replica := range s.Live {
-				if replica.State == session.ReplicaHealthy {
-					healthy++
-				}
-			}
-			return []string{s.Name, string(s.State), fmt.Sprintf("%d of %d", healthy, s.Replicas),
+			return []string{s.Name, string(s.State), fmt.Sprintf("%d of %d", healthyOf(s), s.Replicas),
 				strconv.Itoa(s.Revision), strconv.FormatInt(s.Traffic.Requests, 10),
 				strconv.FormatInt(s.Traffic.Completion, 10), s.Agent, s.Address, cmp.Or(s.Why, "-")}
 		})
@@ -65,7 +60,7 @@ func serviceTable(w io.Writer, services []api.Service) {
 func (p serviceCommands) changesService(cmd *cobra.Command,
 	change func(args []string) (session.ServiceChange, error)) *cobra.Command {
 	var on string
-	p.onFlag(cmd, &on, "agent of the machine, if several have a service of this name")
+	p.onFlag(cmd, &on, onService)
 	return runs(cmd, p.command(func(ctx context.Context, c *caller, args []string) error {
 		wish, err := change(args[1:])
 		if err != nil {
@@ -77,7 +72,9 @@ func (p serviceCommands) changesService(cmd *cobra.Command,
 		}
 		return p.print(s, func(w io.Writer) {
 			fmt.Fprintf(w, "%s: %s, %d wanted, revision %d.\n", s.Name, s.State, s.Replicas, s.Revision)
-			printRules(w, s.Service)
+			if rules := rulesText(s.Service); rules != "" {
+				fmt.Fprintln(w, rules)
+			}
 		})
 	}))
 }
@@ -127,7 +124,7 @@ func (p serviceCommands) rollbackCommand() *cobra.Command {
 func (p serviceCommands) removeCommand() *cobra.Command {
 	var on string
 	cmd := &cobra.Command{Use: "rm SERVICE", Aliases: []string{"remove"}, Short: "Stop and forget a service"}
-	p.onFlag(cmd, &on, "agent of the machine, if several have a service of this name")
+	p.onFlag(cmd, &on, onService)
 	p.yesFlag(cmd)
 	return runs(cmd, p.command(func(ctx context.Context, c *caller, args []string) error {
 		if err := p.confirm(ctx, "Stop "+args[0]+" and forget its tokens?"); err != nil {
@@ -142,7 +139,7 @@ func (p serviceCommands) chatCommand() *cobra.Command {
 	var on, system string
 	req := api.Chat{}
 	cmd := &cobra.Command{Use: "chat SERVICE PROMPT…", Short: "Ask a model and print its answer as it comes"}
-	p.onFlag(cmd, &on, "agent of the machine, if several have a service of this name")
+	p.onFlag(cmd, &on, onService)
 	cmd.Flags().StringVar(&system, "system", "", "what the model is told first")
 	cmd.Flags().IntVar(&req.MaxTokens, "max-tokens", 0, "most tokens of the answer (default: the model decides)")
 	return runs(cmd, p.command(func(ctx context.Context, c *caller, args []string) error {
@@ -193,11 +190,11 @@ func printWords(w io.Writer, events io.Reader) error {
 }
 
 func (p serviceCommands) tokenCommand() *cobra.Command {
-	parent := &cobra.Command{Use: "token", Short: "Make and revoke tokens of a service"}
+	parent := &cobra.Command{Use: "token", Short: "Manage the tokens of a service"}
 	var on, lifetime string
 	var req session.TokenRequest
 	create := &cobra.Command{Use: "create SERVICE NAME", Short: "Make a token and print it once"}
-	p.onFlag(create, &on, "agent of the machine, if several have a service of this name")
+	p.onFlag(create, &on, onService)
 	create.Flags().StringVar(&lifetime, "lifetime", "", "time until it expires, such as 30d (default: never)")
 	create.Flags().IntVar(&req.PerMinute, "per-minute", 0, "most requests in a minute (default: no limit)")
 	create.Flags().IntVar(&req.Concurrent, "concurrent", 0, "most requests at a time (default: no limit)")
@@ -213,11 +210,11 @@ func (p serviceCommands) tokenCommand() *cobra.Command {
 		return p.print(token, func(w io.Writer) { fmt.Fprintln(w, token.Text) })
 	})
 	revoke := &cobra.Command{Use: "revoke SERVICE TOKEN", Short: "Make a token invalid, by its ID"}
-	p.onFlag(revoke, &on, "agent of the machine, if several have a service of this name")
+	p.onFlag(revoke, &on, onService)
 	revoke.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
 		_, err := route.ServiceRevoke.At(args[0], args[1]).With("agent", on).Ask(ctx, c)
 		return err
 	})
-	parent.AddCommand(create, revoke)
+	parent.AddCommand(p.tokenListCommand(), create, revoke)
 	return parent
 }

@@ -1,9 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -17,60 +17,72 @@ import (
 // createFlags are those flags of run that replicas of a service have, too.
 var createFlags = strings.Fields("image on cpu mem shm gpu uncooperative threads env secret volume label")
 
-// served is what the flags of create say about the server.
-type served struct {
-	session.Serving
-	runtime, definition string
-	model, file         string
-	delay               string
-}
+// served is what the flags of create say about where the server comes from.
+type served struct{ runtime, definition, model, file string }
 
 func (p serviceCommands) createCommand() *cobra.Command {
 	flags := slices.DeleteFunc(runCommands(p).runFlags(),
 		func(f *specFlag) bool { return !slices.Contains(createFlags, f.name) })
-	req := session.DeployRequest{Spec: session.Spec{Type: session.Inference}}
 	var server served
-	var sleep string
 	var scaling scalingFlags
-	cmd := &cobra.Command{Use: "create NAME [-- COMMAND…]", Short: "Create a service, or deploy a new revision of it",
+	var wait waitFlags
+	var file string
+	cmd := &cobra.Command{Use: "create [NAME] [-f FILE] [-- COMMAND…]",
+		Short: "Create a service, or deploy a new revision of it",
 		Long: `Starts a program without a shell: that of a model server (--runtime), what a folder's
 model-definition.yaml says (--definition), the command after --, or else what the image starts
 by itself. The service answers as soon as its health check succeeds. If a service of this name
 exists, it changes to the new revision without losing a request, or keeps the old one if the
-new one does not become healthy. For --rule see slipway service scale --help.
+new one does not become healthy. See slipway service update to change only some of it, and
+slipway service scale --help for --rule.
+
+Unless a runtime or a definition says so, the server listens on port 8000, its health check is
+/health, and it has 1m until its first healthy answer.
 
 ` + runtimeHelp(),
 		Example: `  slipway service create llama --runtime llamacpp -v models --model-file tiny.gguf
   slipway service create qwen --runtime vllm --model Qwen/Qwen2.5-7B-Instruct --gpu vram:20g
   slipway service create chat --image my-server:1 --definition models/chat
-  slipway service create own --image my-server:1 --port 9000 -- /app/serve --port 9000`,
+  slipway service create own --image my-server:1 --port 9000 -- /app/serve --port 9000
+  slipway service create -f llama.yaml --replicas 2`,
 	}
 	flags.add(cmd)
 	server.flags(cmd)
-	f := cmd.Flags()
-	f.IntVar(&req.Replicas, "replicas", 1, "number of sessions that serve it")
-	f.StringVar(&sleep, "sleep", "", "end the replicas after this long without a request; the next request starts one")
-	f.BoolVar(&req.Public, "public", false, "answer without a token")
-	f.BoolVar(&req.Retry, "retry", false, "repeat a request that is no stream when its replica ends without an answer")
+	addServiceFlags(cmd)
 	scaling.add(cmd)
+	wait.add(cmd)
+	cmd.Flags().StringVarP(&file, "file", "f", "", "read the service from a YAML file, - for stdin; flags override it")
 	asInDocker(cmd)
 	return runs(cmd, p.command(func(ctx context.Context, c *caller, args []string) (err error) {
-		req.Name, server.Command = args[0], args[1:]
-		if err = scaling.set(cmd, &req.ServiceWish); err != nil {
-			return err
+		req := session.DeployRequest{ServiceWish: session.ServiceWish{Replicas: 1},
+			Spec: session.Spec{Access: session.Access{Serving: &session.Serving{}}}}
+		if file != "" {
+			req, err = p.readService(file, flags)
 		}
-		if req.Sleep, err = durationOf("--sleep", sleep); err != nil {
-			return err
+		if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
+			req.Name, args = args[0], args[1:]
 		}
-		if server.Health.InitialDelay, err = durationOf("--initial-delay", server.delay); err != nil {
+		if err == nil && req.Name == "" {
+			err = usagef("missing argument: NAME")
+		}
+		if err != nil {
 			return err
 		}
 		wrong, err := flags.set(&req.Spec)
 		if err == nil {
 			err = invalid(session.CodeInvalid, wrong)
 		}
+		if err == nil {
+			err = setServiceFlags(cmd, &req)
+		}
+		if err == nil {
+			err = scaling.set(cmd, &req.ServiceWish)
+		}
 		if err == nil && !cmd.Flags().Changed("on") {
 			err = runCommands(p).onDefaultMachine(&req.Spec)
+		}
+		if req.Spec.Type = session.Inference; len(args) > 0 {
+			req.Spec.Serving.Command = args
 		}
 		if err == nil {
 			err = server.fill(ctx, c, &req.Spec, req.Name)
@@ -78,13 +90,7 @@ new one does not become healthy. For --rule see slipway service scale --help.
 		if err != nil {
 			return err
 		}
-		made, err := route.ServiceDeploy.Body(req).Ask(ctx, c)
-		if err != nil {
-			return err
-		}
-		return p.print(made, func(w io.Writer) {
-			fmt.Fprintf(w, "%s is on %s, revision %d.\n", made.Name, made.Agent, made.Revision)
-		})
+		return p.deploy(ctx, c, req, wait)
 	}))
 }
 
@@ -95,11 +101,6 @@ func (s *served) flags(cmd *cobra.Command) {
 	f.StringVar(&s.file, "model-file", "", "path of the model in the folder of the first -v (with --runtime)")
 	f.StringVar(&s.definition, "definition", "",
 		"FOLDER[/PATH] whose model-definition.yaml says how to serve it; mounted at "+runtimes.ModelTarget)
-	f.IntVar(&s.Port, "port", 0, "port on which the server listens (default: that of the runtime, else 8000)")
-	f.StringSliceVar(&s.Models, "served-name", nil, "model name for clients (default: NAME); repeatable")
-	f.StringVar(&s.Health.Path, "health", "", "path of the health check (default: that of the runtime, else /health)")
-	f.StringVar(&s.delay, "initial-delay", "",
-		"time until the first healthy answer, such as 30m (default: that of the runtime, else 1m)")
 }
 
 // runtimeHelp lists the runtimes, for the help.
@@ -123,7 +124,6 @@ func runtimeHelp() string {
 
 // fill fills in the server of a spec, and what its runtime or definition brings.
 func (s *served) fill(ctx context.Context, c *caller, spec *session.Spec, name string) error {
-	spec.Serving = &s.Serving
 	id := s.runtime
 	if s.definition != "" {
 		if s.runtime != "" {
@@ -138,8 +138,8 @@ func (s *served) fill(ctx context.Context, c *caller, spec *session.Spec, name s
 		if s.model != "" || s.file != "" {
 			return usagef("--model and --model-file need --runtime; --served-name sets the name for clients")
 		}
-		if s.Port == 0 {
-			s.Port = 8000
+		if spec.Serving.Port == 0 {
+			spec.Serving.Port = 8000
 		}
 		return nil
 	}
@@ -168,23 +168,18 @@ func (s *served) define(ctx context.Context, c *caller, spec *session.Spec) erro
 	if !slices.ContainsFunc(spec.Mounts, func(m session.Mount) bool { return m.Folder == folder }) {
 		spec.Mounts = append(spec.Mounts, session.Mount{Folder: folder, Target: runtimes.ModelTarget, ReadOnly: true})
 	}
-	own := s.Serving
-	s.Serving = d.Serving
+	own := *spec.Serving
+	serving := d.Serving
+	spec.Serving = &serving
 	if len(own.Command) > 0 {
-		s.Command = own.Command
+		serving.Command = own.Command
 	}
-	if own.Port != 0 {
-		s.Port = own.Port
-	}
+	serving.Port = cmp.Or(own.Port, serving.Port)
 	if len(own.Models) > 0 {
-		s.Models = own.Models
+		serving.Models = own.Models
 	}
-	if own.Health.Path != "" {
-		s.Health.Path = own.Health.Path
-	}
-	if own.Health.InitialDelay != 0 {
-		s.Health.InitialDelay = own.Health.InitialDelay
-	}
+	serving.Health.Path = cmp.Or(own.Health.Path, serving.Health.Path)
+	serving.Health.InitialDelay = cmp.Or(own.Health.InitialDelay, serving.Health.InitialDelay)
 	return nil
 }
 
@@ -200,7 +195,7 @@ func (s *served) source(r runtimes.Runtime, spec *session.Spec) (runtimes.Model,
 		return runtimes.Model{Source: runtimes.ByName, Name: s.model}, nil
 	case s.file != "" && !r.Path:
 		return runtimes.Model{}, usagef("--runtime %s does not take --model-file", r.ID)
-	case r.Path && !folder && len(s.Command) == 0 && slices.Contains(r.Sources, runtimes.ByName):
+	case r.Path && !folder && len(spec.Serving.Command) == 0 && slices.Contains(r.Sources, runtimes.ByName):
 		return runtimes.Model{}, usagef("--runtime %s needs --model NAME, or -v FOLDER without a path in the session",
 			r.ID)
 	}

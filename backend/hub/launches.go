@@ -262,6 +262,11 @@ func (l *launches) RecentRecipe(ctx context.Context, id string) (Recipe, error) 
 	return l.recipe(ctx, r.Name, r.Spec, pinned, agent), nil
 }
 
+// ServiceRecipe returns the recipe of what the replicas of a service run.
+func (l *launches) ServiceRecipe(ctx context.Context, s session.Service) Recipe {
+	return l.recipe(ctx, s.Name, s.Current(), "", s.Agent)
+}
+
 // recipe returns a recipe without a start time that has passed. Pinned is the image as it was used, if it was.
 func (l *launches) recipe(ctx context.Context, name string, spec session.Spec, pinned, agent string) Recipe {
 	spec = l.again(ctx, spec)

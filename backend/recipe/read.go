@@ -53,14 +53,17 @@ func (f *Fault) Error() string {
 
 // Parse parses a spec in YAML or JSON. The fields are those of the API; variables may also be a map, and ports ranges.
 // It fails with a *Fault.
-func Parse(data []byte) (session.Spec, error) {
-	var spec session.Spec
+func Parse(data []byte) (spec session.Spec, err error) {
+	return spec, parse(data, &spec)
+}
+
+// parse parses one document into a wire type.
+func parse[T any](data []byte, into *T) error {
 	document, err := Document(data, "Write at least image: and a name of an image.")
 	if err != nil {
-		return spec, err
+		return err
 	}
-	err = decode(document, reflect.ValueOf(&spec).Elem(), "")
-	return spec, err
+	return decode(document, reflect.ValueOf(into).Elem(), "")
 }
 
 // Document returns the only document of a YAML file of at most 1 MiB. It fails with a *Fault, which has a hint for an

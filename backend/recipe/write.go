@@ -21,14 +21,17 @@ import (
 // Write returns spec as a recipe that [Parse] reads as the same spec. It leaves out unset fields and the values of
 // secret-looking variables. Notes become comments, one line each.
 func Write(spec session.Spec, notes ...string) []byte {
+	return write(spec, append([]string{"A recipe of Slipway. Run it with: slipway run -f FILE"}, notes...))
+}
+
+func write(value any, notes []string) []byte {
 	var text bytes.Buffer
-	text.WriteString("# A recipe of Slipway. Run it with: slipway run -f FILE\n")
 	for _, note := range notes {
 		fmt.Fprintf(&text, "# %s\n", note)
 	}
 	encoder := yaml.NewEncoder(&text)
 	encoder.SetIndent(2)
-	_ = encoder.Encode(encode(reflect.ValueOf(spec))) // nodes made here are valid, and a buffer accepts everything
+	_ = encoder.Encode(encode(reflect.ValueOf(value))) // nodes made here are valid, and a buffer accepts everything
 	_ = encoder.Close()
 	return text.Bytes()
 }

@@ -41,6 +41,7 @@ func (s *Server) routes(config Config) []routes {
 		machineRoutes{hub: s.hub, clock: s.clock},
 		agentRoutes{hub: s.hub},
 		recipeRoutes{hub: s.hub},
+		serviceRecipes{hub: s.hub},
 		planeRoutes{hub: s.hub, shutdown: config.Shutdown, log: s.log, logFile: config.LogFile, redactor: redactor,
 			sockets: &s.sockets, demo: config.Demo, demoStarter: config.DemoStarter},
 	}

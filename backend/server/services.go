@@ -34,7 +34,15 @@ func (s serviceRoutes) mount(m *mounts) {
 		return services, err
 	})
 	answer(m, route.ServiceDefinition, s.readDefinition)
+	answer(m, route.Service, func(r *http.Request) (api.Service, error) {
+		_, service, err := s.hub.FindService(r.Context(), r.PathValue("service"), r.FormValue("agent"))
+		return s.withAddress(service, err)
+	})
 	take(m, route.ServiceDeploy, func(r *http.Request, req session.DeployRequest) (api.Service, error) {
+		if req.Spec.Agent != "" && len(checkHidden(req.Spec.Env)) > 0 {
+			_, has, _ := s.hub.FindService(r.Context(), req.Name, req.Spec.Agent) // without it, they are refused below
+			req.Spec.Env = revealed(req.Spec.Env, has)
+		}
 		if wrong := checkHidden(req.Spec.Env); len(wrong) > 0 {
 			return api.Service{}, session.Invalid(wrong)
 		}

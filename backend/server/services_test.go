@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bufio"
+	"encoding/json"
 	"io"
 	"net"
 	"net/http"
@@ -123,5 +124,55 @@ func TestTheServerChatsWithATokenOfItsOwn(t *testing.T) {
 	}
 	if got := chat(); !strings.HasPrefix(got, "/services/llama/v1/chat/completions Bearer sk-") {
 		t.Errorf("the router is asked for %q", got)
+	}
+}
+
+func TestAServiceIsShownAndReadAsARecipe(t *testing.T) {
+	w := start(t)
+	const deploy = `{"name":"llama","replicas":2,"spec":{"agent":"local","type":"inference","image":"llama-server",` +
+		`"resources":{"cpu":1},"env":[{"name":"HF_TOKEN","value":"%s"}],"serving":{"port":8000,"command":["serve"]}}}`
+	var made api.Service
+	w.call(t, "POST", "/api/v1/services", strings.Replace(deploy, "%s", "hush", 1), &made)
+	var shown api.Service
+	if status := w.call(t, "GET", "/api/v1/services/llama", "", &shown); status != http.StatusOK ||
+		shown.Name != "llama" || shown.Address == "" || shown.Revisions[0].Spec.Env[0].Value != session.Hidden {
+		t.Errorf("%d, it is shown as %+v", status, shown)
+	}
+	// What is hidden is sent back as it was shown, and means what it is.
+	w.call(t, "POST", "/api/v1/services", strings.Replace(deploy, "%s", session.Hidden, 1), &made)
+	list, err := w.agent.ListServices(t.Context())
+	if err != nil || list[len(list)-1].Revisions[0].Spec.Env[0].Value != "hush" {
+		t.Errorf("a hidden value is deployed as %+v, %v", list, err)
+	}
+	if status := w.call(t, "POST", "/api/v1/services", strings.NewReplacer("%s", session.Hidden, "llama", "other",
+		`"agent":"local",`, "").Replace(deploy), nil); status != http.StatusUnprocessableEntity {
+		t.Errorf("a hidden value of another service is answered with %d", status)
+	}
+	if err := w.agent.RemoveService(t.Context(), "llama"); err != nil {
+		t.Fatal(err)
+	}
+	w.call(t, "POST", "/api/v1/services", strings.Replace(deploy, "%s", "hush", 1), &made)
+	var recipe api.ServiceRecipe
+	w.call(t, "GET", "/api/v1/services/llama/recipe", "", &recipe)
+	if strings.Contains(recipe.YAML, "hush") || !strings.Contains(recipe.YAML, "\nreplicas: 2\n") ||
+		recipe.FileName != "llama.slipway.yaml" || len(recipe.Secrets) != 1 {
+		t.Errorf("the recipe is %+v", recipe)
+	}
+	body, err := json.Marshal(api.RecipeText{YAML: recipe.YAML})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read session.DeployRequest
+	if status := w.call(t, "POST", "/api/v1/services/read", string(body), &read); status != http.StatusOK ||
+		read.Name != "llama" || read.Replicas != 2 || read.Spec.Serving.Port != 8000 || read.Spec.Env[0].Value != "" {
+		t.Errorf("%d, it is read as %+v", status, read)
+	}
+	var problem session.Error
+	if status := w.call(t, "POST", "/api/v1/services/read", `{"yaml":"name: a\nowner: b"}`,
+		&problem); status != http.StatusUnprocessableEntity || !strings.HasPrefix(problem.Message, "Line 2:") {
+		t.Errorf("a wrong one is answered with %d, %+v", status, problem)
+	}
+	if status := w.call(t, "GET", "/api/v1/services/nobody", "", nil); status != http.StatusNotFound {
+		t.Errorf("an unknown one is answered with %d", status)
 	}
 }

@@ -65,7 +65,7 @@ func (p *plan) replace() {
 		if m.leaves() || r == nil {
 			continue
 		}
-		if r.Terminating || r.Phase == Draining { // by a person
+		if r.Terminating && !r.failing() || r.Phase == Draining { // by a person
 			p.leave(i, p.now.Add(p.service.grace()))
 			continue
 		}

@@ -89,7 +89,7 @@ func (p *plan) note(m *Member) bool {
 		}
 		return !m.Seen && !m.leaves()
 	case r.Phase == Ended:
-		if !m.leaves() && !r.End.asked() {
+		if !m.leaves() && !r.End.Asked() {
 			at, what := p.now, "It ended."
 			if r.End != nil {
 				at, what = r.End.At, r.End.Message

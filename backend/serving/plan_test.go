@@ -230,6 +230,18 @@ func TestReplicasAreReplaced(t *testing.T) {
 	})
 }
 
+func TestAReplicaThatEndsByItselfFails(t *testing.T) {
+	s := Service{Record: New("a", "alpha"), Settings: Settings{Replicas: 1}}
+	s.expect(t, at(0), Deploying, "launch 1 of 1", "")
+	s.Replicas[0] = s.Replicas[0].Run(at(1), at(1))
+	// Its session is seen as it ends, before it has ended.
+	s.Replicas[0].Terminating = true
+	s.Replicas[0].End = &End{Reason: session.ReasonTaskFailed, Message: "The process exited with code 1."}
+	s.expect(t, at(2), Deploying, "", "1 replica is loading.")
+	s.Replicas[0].Phase, s.Replicas[0].Terminating = Ended, false
+	s.expect(t, at(3), Deploying, "", "1 failure in a row, the last: The process exited with code 1.")
+}
+
 func TestScaleDownDrains(t *testing.T) {
 	s := serve(Healthy, Unhealthy, Healthy, Unhealthy, Healthy)
 	s.Replicas[0].Outstanding, s.Replicas[2].Outstanding, s.Replicas[4].Outstanding = 1, 0, 2

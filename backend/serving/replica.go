@@ -36,7 +36,7 @@ type Replica struct {
 	Memory      gpu.Bytes      // device memory that it is granted
 	Health      session.Health // of its revision
 	Checks      Checks
-	End         *End     // if it ended
+	End         *End     // if it ended, or is Terminating and this is known
 	Log         []string // the last lines, if it ended or fails
 }
 
@@ -47,11 +47,14 @@ type End struct {
 	Message string // in a sentence, for example "The process exited with code 1."
 }
 
-// asked reports whether a person or the queue ended the replica, which says nothing about its revision.
-func (e *End) asked() bool {
+// Asked reports whether a person or the queue ended the replica, which says nothing about its revision.
+func (e *End) Asked() bool {
 	return e != nil && (e.Reason == session.ReasonUser || e.Reason == session.ReasonForced ||
 		e.Reason == session.ReasonPendingTimeout)
 }
+
+// failing reports whether the replica is ending, though nobody asked it to.
+func (r *Replica) failing() bool { return r.Terminating && r.End != nil && !r.End.Asked() }
 
 // Checks are what is known of a replica's health.
 type Checks struct {

@@ -124,7 +124,7 @@ func (p scaler) scaleByRules() {
 		if target == scaling.Target {
 			continue
 		}
-		scaling.Target, scaling.At = target, p.now
+		scaling.Target, scaling.At, scaling.Metric, scaling.Value = target, p.now, rule.Metric, read.value
 		for i := range scaling.Low {
 			scaling.Low[i].Since = p.now
 		}

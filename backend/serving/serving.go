@@ -96,10 +96,12 @@ type Rejection struct {
 
 // Scaling is how many replicas a service wants.
 type Scaling struct {
-	Set    int       `json:"set"`           // [Settings].Replicas when Target was last set from it
-	Target int       `json:"target"`        // wanted while it is awake
-	At     time.Time `json:"at,omitzero"`   // when a rule changed Target last
-	Low    []Low     `json:"low,omitempty"` // the rules that would scale down
+	Set    int       `json:"set"`              // [Settings].Replicas when Target was last set from it
+	Target int       `json:"target"`           // wanted while it is awake
+	At     time.Time `json:"at,omitzero"`      // when a rule changed Target last
+	Metric string    `json:"metric,omitempty"` // of that rule
+	Value  float64   `json:"value,omitempty"`  // of the metric then
+	Low    []Low     `json:"low,omitempty"`    // the rules that would scale down
 }
 
 // Low is a rule whose value has been below its threshold since a time.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 )
 
@@ -62,8 +63,20 @@ type Service struct {
 	Tokens    []ServiceToken   `json:"tokens"`
 	Traffic   ServiceTraffic   `json:"traffic"`
 	Scaling   ServiceScaling   `json:"scaling"`
-	Addresses []ServiceAddress `json:"addresses"` // of the machine; that for programs on it first
+	Addresses []ServiceAddress `json:"addresses"`        // of the machine; that for programs on it first
+	Events    []ServiceEvent   `json:"events,omitempty"` // newest first
 	CreatedAt time.Time        `json:"createdAt"`
+}
+
+// Current is the spec of the revision that the replicas of a service have or change to; that of the newest one if it is
+// not kept any more.
+func (s Service) Current() (spec Spec) {
+	for i, r := range slices.Backward(s.Revisions) {
+		if i == 0 || r.Number == s.Revision {
+			return r.Spec
+		}
+	}
+	return spec
 }
 
 // ServiceWish is what a person wants of a service besides its revision.

@@ -48,10 +48,13 @@ var sessions = Tables{Fields: map[reflect.Type]Fields{
 	},
 	reflect.TypeFor[session.Service](): {
 		"Name": name, "Owner": Maybe(Owner), "Agent": Line(64), "Revision": count, "Why": Message,
-		"Revisions": List(1000), "Live": List(1000), "Tokens": List(1000), "Addresses": List(10),
+		"Revisions": List(1000), "Live": List(1000), "Tokens": List(1000), "Addresses": List(10), "Events": List(1000),
 	},
 	reflect.TypeFor[session.ServiceAddress](): {
 		"URL": Maybe(apiBase), "Fault": Message, "Certificate": Bytes(16 << 10),
+	},
+	reflect.TypeFor[session.ServiceEvent](): {
+		"Kind": word, "Message": Message, "Said": said, "Why": Message, "Because": said, "Session": Maybe(id),
 	},
 	reflect.TypeFor[session.ServiceWish](): {"Replicas": count, "Rules": List(session.MaxRules)},
 	reflect.TypeFor[session.ScalingRule](): {

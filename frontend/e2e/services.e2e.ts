@@ -31,6 +31,22 @@ describe('services', () => {
     await picture(page, 'services-drawer')
   })
 
+  it('tell what happened to them, and have a recipe', async () => {
+    await ready()
+    const page = await browser.page(program, '/services/assistant?view=events')
+    const drawer = page.getByRole('dialog', { name: 'assistant' })
+    const events = drawer.getByRole('list', { name: 'Events' })
+    await events.getByText('All replicas answer.').waitFor()
+    await events.getByText('It was created.').waitFor()
+    await picture(page, 'services-events')
+    await drawer.getByRole('button', { name: 'Recipe' }).click()
+    await page.getByText('name: assistant').waitFor()
+    await picture(page, 'services-recipe')
+    await page.keyboard.press('Escape')
+    await events.getByRole('link', { name: 'Log' }).first().click()
+    await page.waitForURL(/view=logs/)
+  })
+
   it('give out tokens, which are seen once and revoked at once', async () => {
     await ready()
     const page = await browser.page(program, '/services/assistant')

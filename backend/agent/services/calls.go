@@ -91,6 +91,7 @@ func sameSpec(a, b session.Spec) bool { return reflect.DeepEqual(a.WithDefaults(
 
 // change stores what a service is changed to. The caller holds mu.
 func (s *Services) change(one *service, to kept) (session.Service, error) {
+	to, _ = change{before: one.kept, after: to, person: true, now: s.config.Clock.Now()}.told()
 	err := s.config.Records.Update(func(tx *store.Tx) error { return tx.PutService(to.Name, to) })
 	if err != nil {
 		return session.Service{}, err

@@ -72,6 +72,8 @@ func (s *Services) pause() time.Duration {
 // launchKey is the idempotency key of a launch, by which its session is found again.
 func launchKey(id serving.ID, attempt int) string { return fmt.Sprintf("service/%s/%d", id, attempt) }
 
+func replicaName(service string, attempt int) string { return service + "-" + strconv.Itoa(attempt) }
+
 // plan decides what happens next, stores it and carries it out.
 func (s *Services) plan(ctx context.Context) {
 	s.mu.Lock()
@@ -193,9 +195,11 @@ func (s *Services) store(names []string, decision serving.Decision) error {
 	for i, outcome := range decision.Services {
 		one := s.list[names[i]]
 		one.state, one.why, one.rules = session.ServiceState(outcome.State), outcome.Reason, outcome.Rules
-		if outcome.Changed {
-			to := one.kept
-			to.Plan = outcome.Record
+		to := one.kept
+		to.Plan = outcome.Record
+		to, happened := change{before: one.kept, after: to, replicas: s.replicasOf(names[i]), state: one.state,
+			reason: one.why, now: s.config.Clock.Now()}.told()
+		if outcome.Changed || happened {
 			changed[names[i]] = to
 		}
 	}
@@ -241,7 +245,7 @@ func (s *Services) launches(decision serving.Decision) (requests []session.Launc
 			spec := one.spec(l.Revision)
 			serves := *spec.Serving
 			serves.Service, serves.Revision = one.Name, l.Revision
-			spec.Serving, spec.Name = &serves, one.Name+"-"+strconv.Itoa(l.Attempt)
+			spec.Serving, spec.Name = &serves, replicaName(one.Name, l.Attempt)
 			requests = append(requests, session.LaunchRequest{Key: launchKey(one.Plan.ID, l.Attempt), Owner: one.Owner,
 				Spec: spec, ByAdmin: one.ByAdmin})
 		}

@@ -15,8 +15,9 @@ type replica struct {
 	service string
 	port    int
 	grants  session.Grants
-	why     string // what its session waits for
-	asking  bool   // a check is under way
+	why     string           // what its session waits for
+	said    []session.Phrase // the message of its end, for other languages
+	asking  bool             // a check is under way
 }
 
 // follow updates what is known of the members of a service from their sessions. The caller holds mu.
@@ -47,6 +48,17 @@ func (s *Services) follow(ctx context.Context, one *service) error {
 	return nil
 }
 
+// replicasOf are the replicas of a service, by their attempts. The caller holds mu.
+func (s *Services) replicasOf(service string) map[int]*replica {
+	all := map[int]*replica{}
+	for _, r := range s.replicas {
+		if r.service == service {
+			all[r.Attempt] = r
+		}
+	}
+	return all
+}
+
 // see updates a replica from its session.
 func (s *Services) see(ctx context.Context, r *replica, of session.Session, now time.Time) {
 	r.Queued, r.Terminating, r.why = of.Status == session.Pending, of.Status == session.Terminating, ""
@@ -60,20 +72,30 @@ func (s *Services) see(ctx context.Context, r *replica, of session.Session, now 
 		r.Memory += g.Memory
 	}
 	switch {
+	case of.Status == session.Terminating:
+		r.end(of, of.Stopping, now)
+		if r.Phase == serving.Healthy { // it is out at once, not when a request is refused
+			r.Replica = r.Judge(serving.Probe{Asked: now, Refused: true}, now)
+		}
 	case of.Status.Terminal() && r.Phase != serving.Ended:
 		r.Phase, r.Since = serving.Ended, now
-		r.End = &serving.End{At: now, Reason: of.Reason, Message: "Its session has ended."}
-		if of.TerminatedAt != nil {
-			r.End.At = *of.TerminatedAt
-		}
-		if of.Error != nil {
-			r.End.Message = of.Error.Message
-		}
+		r.end(of, of.Reason, now)
 		brief, cancel := context.WithTimeout(ctx, planLimit)
 		defer cancel()
 		r.Log = s.config.LastLines(brief, of.ID)
 	case of.Status == session.Running && r.Phase == serving.Waiting && of.StartedAt != nil:
 		r.Replica = r.Run(*of.StartedAt, now)
+	}
+}
+
+// end notes how the session of a replica ends or has ended.
+func (r *replica) end(of session.Session, reason session.Reason, now time.Time) {
+	r.End = &serving.End{At: now, Reason: reason, Message: "Its session has ended."}
+	if of.TerminatedAt != nil {
+		r.End.At = *of.TerminatedAt
+	}
+	if of.Error != nil {
+		r.End.Message, r.said = of.Error.Message, of.Error.Said
 	}
 }
 

@@ -75,15 +75,16 @@ type Services struct {
 
 // kept is what is stored of a service.
 type kept struct {
-	Name      string              `json:"name"`
-	Owner     string              `json:"owner"`
-	ByAdmin   bool                `json:"byAdmin,omitempty"`
-	Wish      session.ServiceWish `json:"wish"`
-	Revisions []session.Revision  `json:"revisions"` // newest first
-	Tokens    []keptToken         `json:"tokens"`
-	Plan      serving.Record      `json:"plan"`
-	CreatedAt time.Time           `json:"createdAt"`
-	Removed   bool                `json:"removed,omitempty"` // forgotten once its replicas have ended
+	Name      string                 `json:"name"`
+	Owner     string                 `json:"owner"`
+	ByAdmin   bool                   `json:"byAdmin,omitempty"`
+	Wish      session.ServiceWish    `json:"wish"`
+	Revisions []session.Revision     `json:"revisions"` // newest first
+	Tokens    []keptToken            `json:"tokens"`
+	Plan      serving.Record         `json:"plan"`
+	Events    []session.ServiceEvent `json:"events,omitempty"` // newest first
+	CreatedAt time.Time              `json:"createdAt"`
+	Removed   bool                   `json:"removed,omitempty"` // forgotten once its replicas have ended
 }
 
 type keptToken struct {

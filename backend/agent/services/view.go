@@ -14,8 +14,8 @@ func (s *Services) describe(one *service) session.Service {
 	traffic, count := s.router.Traffic(one.Name), s.tally.read(one.Name)
 	v := session.Service{Name: one.Name, Owner: one.Owner, Agent: s.config.Agent, ServiceWish: one.Wish,
 		Revision: one.Plan.Wanted(), State: one.state, Why: one.why, Revisions: slices.Clone(one.Revisions),
-		Addresses: s.config.Listeners.Addresses(),
-		Live:      []session.Replica{}, Tokens: []session.ServiceToken{}, CreatedAt: one.CreatedAt,
+		Addresses: s.config.Listeners.Addresses(), Events: slices.Clone(one.Events),
+		Live: []session.Replica{}, Tokens: []session.ServiceToken{}, CreatedAt: one.CreatedAt,
 		Traffic: session.ServiceTraffic{Waiting: traffic.Waiting, Last: s.shown(traffic.Last),
 			Requests: count.Total(), Failed: count.Failed + count.Cut, Prompt: count.Prompt,
 			Completion: count.Completion, FirstWordMs: count.median().Milliseconds()}}

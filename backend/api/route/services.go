@@ -14,6 +14,12 @@ var (
 		"Read how a folder's model is served, from its model-definition.yaml. Faults have the line in their fields.",
 		Param{"folder", "ID or name of the folder"},
 		Param{"path", "path of the file or its directory in the folder; empty: the folder itself"}, agentQuery[0])
+	Service = at[None, api.Service]("service", "GET /services/{service}",
+		"Show an inference service with its replicas, revisions, tokens and events.", agentQuery...)
+	ServiceRecipe = at[None, api.ServiceRecipe]("service-recipe", "GET /services/{service}/recipe",
+		"Read a service as a recipe, without tokens and secrets.", agentQuery...)
+	ServiceRead = at[api.RecipeText, session.DeployRequest]("service-read", "POST /services/read",
+		"Parse the recipe of a service. Nothing is deployed.")
 	ServiceDeploy = at[session.DeployRequest, api.Service]("service-deploy", "POST /services",
 		"Create a service, or give it another revision. The agent is that of the spec; empty: this computer.")
 	ServiceChange = at[session.ServiceChange, api.Service]("service-change", "PATCH /services/{service}",

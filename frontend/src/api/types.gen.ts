@@ -2269,6 +2269,8 @@ export interface Service {
   scaling: ServiceScaling;
   /** Of the machine; that for programs on it first. */
   addresses: ServiceAddress[];
+  /** Newest first. */
+  events?: ServiceEvent[];
   createdAt: Time;
   /** Base of its OpenAI-compatible API, such as http://127.0.0.1:40001/v1. */
   address: string;
@@ -2298,6 +2300,33 @@ export interface ServiceChange {
   revision?: number;
   /** Forget failures, after it gave up. */
   tryAgain?: boolean;
+}
+
+/** ServiceEvent is something that happened to a service. */
+export interface ServiceEvent {
+  at: Time;
+  kind: string;
+  /** What happened, in a sentence. */
+  message: string;
+  /** Message for other languages. */
+  said?: Phrase[];
+  /** In sentences. */
+  why?: string;
+  /** Why for other languages; absent: only in English. */
+  because?: Phrase[];
+  /** The replica that it is about. */
+  session?: string;
+}
+
+/** ServiceRecipe is a service to store, share and deploy again: without tokens and the values of secret-looking variables, its image pinned by digest if known. */
+export interface ServiceRecipe {
+  name: string;
+  fileName: string;
+  yaml: string;
+  /** The image is named by its digest. */
+  pinned: boolean;
+  /** Variables whose values are left out. */
+  secrets?: string[];
 }
 
 /** ServiceReport is what was asked of services in a span of time. */
@@ -3087,6 +3116,12 @@ export const routes = {
   "service-revoke": { method: "DELETE", path: "/api/v1/services/{service}/tokens/{token}", query: ["agent"] },
   /** Continue a conversation with a model. The answer is a stream of events in OpenAI's form. */
   "service-chat": { method: "POST", path: "/api/v1/services/{service}/chat", query: ["agent"] },
+  /** Show an inference service with its replicas, revisions, tokens and events. */
+  "service": { method: "GET", path: "/api/v1/services/{service}", query: ["agent"] },
+  /** Read a service as a recipe, without tokens and secrets. */
+  "service-recipe": { method: "GET", path: "/api/v1/services/{service}/recipe", query: ["agent"] },
+  /** Parse the recipe of a service. Nothing is deployed. */
+  "service-read": { method: "POST", path: "/api/v1/services/read" },
   /** Show how ssh on this computer reaches sessions. */
   "ssh-setup": { method: "GET", path: "/api/v1/ssh" },
   /** Include the ssh configuration of sessions in the user's own, or stop including it. */
@@ -3303,6 +3338,9 @@ export interface RouteTypes {
   "service-token": { request: TokenRequest; response: NewToken };
   "service-revoke": { request: undefined; response: undefined };
   "service-chat": { request: Chat; response: undefined };
+  "service": { request: undefined; response: Service };
+  "service-recipe": { request: undefined; response: ServiceRecipe };
+  "service-read": { request: RecipeText; response: DeployRequest };
   "ssh-setup": { request: undefined; response: SSHSetup };
   "ssh-update": { request: SSHUpdate; response: SSHSetup };
   "ssh-access": { request: undefined; response: SSHAccess };

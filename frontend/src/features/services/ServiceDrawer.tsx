@@ -1,23 +1,25 @@
 import { App, Button, Drawer } from 'antd'
-import { BrainCircuit, CirclePlay, CircleStop, RotateCw, Trash2, X } from 'lucide-react'
+import { BrainCircuit, CirclePlay, CircleStop, FileText, RotateCw, Trash2, X } from 'lucide-react'
 import { useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useSearchParams } from 'react-router'
 import type { Service } from '@/api/types.gen'
 import { EmptyState } from '@/ui/EmptyState'
 import { Tabs } from '@/ui/Tabs'
+import { Events } from './Events'
 import { Overview } from './Overview'
 import { RemoveDialog } from './RemoveDialog'
 import { Replicas } from './Replicas'
 import { Revisions } from './Revisions'
 import { ServiceBadge } from './ServiceBadge'
+import { ServiceRecipe } from './ServiceRecipe'
 import { ServiceSettings } from './ServiceSettings'
 import css from './services.module.css'
 import { isStopped, toneOf } from './states'
 import { Tokens } from './Tokens'
 import { useChange } from './useChange'
 
-const views = ['overview', 'replicas', 'revisions', 'tokens', 'settings'] as const
+const views = ['overview', 'replicas', 'revisions', 'tokens', 'events', 'settings'] as const
 type View = (typeof views)[number]
 
 interface ServiceDrawerProps {
@@ -106,6 +108,7 @@ function Content({ service, close, onClose }: { service: Service; close: ReactNo
         {view === 'replicas' ? <Replicas service={service} /> : null}
         {view === 'revisions' ? <Revisions service={service} /> : null}
         {view === 'tokens' ? <Tokens service={service} /> : null}
+        {view === 'events' ? <Events service={service} /> : null}
         {view === 'settings' ? <ServiceSettings service={service} /> : null}
       </div>
     </div>
@@ -117,6 +120,7 @@ function Buttons({ service, onRemoved }: { service: Service; onRemoved: () => vo
   const { modal } = App.useApp()
   const { busy, change } = useChange(service)
   const [removing, setRemoving] = useState(false)
+  const [recipe, setRecipe] = useState(false)
   const stop = () =>
     void modal.confirm({
       title: t('services:stop.title', { name: service.name }),
@@ -151,9 +155,13 @@ function Buttons({ service, onRemoved }: { service: Service; onRemoved: () => vo
           {t('services:stop.go')}
         </Button>
       )}
+      <Button icon={<FileText size={14} />} onClick={() => setRecipe(true)}>
+        {t('services:recipe.button')}
+      </Button>
       <Button danger className={css.end ?? ''} icon={<Trash2 size={14} />} onClick={() => setRemoving(true)}>
         {t('services:remove.button')}
       </Button>
+      {recipe ? <ServiceRecipe of={service} onClose={() => setRecipe(false)} /> : null}
       {removing ? <RemoveDialog service={service} onClose={() => setRemoving(false)} onRemoved={onRemoved} /> : null}
     </div>
   )

@@ -197,6 +197,55 @@ describe('the detail', () => {
     await waitFor(() => expect(sent.find((s) => s.method === 'PATCH')?.body).toEqual({ replicas: 3 }))
   })
 
+  it('tells what happened to it and why', async () => {
+    const events = [
+      {
+        at: '2026-01-02T03:05:05Z',
+        kind: 'failure' as const,
+        message: 'As it came.',
+        said: [
+          {
+            say: 'eventFailure',
+            with: [
+              { hole: 'name', text: 'llama-chat-1' },
+              { hole: 'number', text: '1' },
+            ],
+          },
+        ],
+        why: 'It fell over.',
+        session: 'r1',
+      },
+      { at: '2026-01-02T03:04:05Z', kind: 'news' as 'created', message: 'It was created.' },
+    ]
+    show([makeService({ events })], `${at}&view=events`)
+    const list = within(await screen.findByRole('list', { name: 'Events' }))
+    const [failure, created] = list.getAllByRole('listitem')
+    within(failure!).getByText('Replica llama-chat-1 of revision 1 failed.')
+    within(failure!).getByText('It fell over.')
+    expect(within(failure!).getByRole('link', { name: 'Log' })).toHaveAttribute('href', '/sessions/r1?view=logs')
+    within(created!).getByText('It was created.')
+  })
+
+  it('says that there are no events of it', async () => {
+    show([makeService()], `${at}&view=events`)
+    await screen.findByText('No events yet')
+  })
+
+  it('shows its recipe', async () => {
+    show([makeService()], at, {
+      'GET /api/v1/services/llama-chat/recipe': {
+        name: 'llama-chat',
+        fileName: 'llama-chat.slipway.yaml',
+        yaml: 'name: llama-chat\nreplicas: 1\n',
+        pinned: true,
+      },
+    })
+    await userEvent.click(await screen.findByRole('button', { name: 'Recipe' }))
+    await screen.findByText(/^name: llama-chat/)
+    screen.getByLabelText('Copy the recipe')
+    screen.getByText('Save as file')
+  })
+
   it('is removed after a question', async () => {
     const { sent, where } = show([makeService()], at, { 'DELETE /api/v1/services/llama-chat': null })
     await userEvent.click(await screen.findByRole('button', { name: 'Remove' }))
