@@ -139,13 +139,14 @@ const (
 
 // ServiceTraffic counts requests since the agent started.
 type ServiceTraffic struct {
-	Waiting     int       `json:"waiting"` // held until a replica is healthy
-	Outstanding int       `json:"outstanding"`
-	Requests    int64     `json:"requests"` // that have ended
-	Failed      int64     `json:"failed"`   // of them
-	Prompt      int64     `json:"promptTokens"`
-	Completion  int64     `json:"completionTokens"`
-	FirstWordMs int64     `json:"firstWordMs"`   // until the first word, median of the last hundred streams; 0: unknown
+	Waiting     int   `json:"waiting"` // held until a replica is healthy
+	Outstanding int   `json:"outstanding"`
+	Requests    int64 `json:"requests"` // that have ended
+	Failed      int64 `json:"failed"`   // of them
+	Prompt      int64 `json:"promptTokens"`
+	Completion  int64 `json:"completionTokens"`
+	// until the first word, rounded up, median of the last hundred streams; 0: unknown
+	FirstWordMs int64     `json:"firstWordMs"`
 	Last        time.Time `json:"last,omitzero"` // when the last request began; zero: never
 }
 

@@ -61,7 +61,8 @@ func (s *Services) describe(one *service) session.Service {
 			State: session.ReplicaState(r.Phase), Why: r.why, Since: r.Since, Outstanding: load.Outstanding})
 	}
 	if sorted := slices.Sorted(slices.Values(one.count.first)); len(sorted) > 0 {
-		v.Traffic.FirstWordMs = sorted[len(sorted)/2].Milliseconds()
+		// Rounded up: 0 says that it is unknown.
+		v.Traffic.FirstWordMs = (sorted[len(sorted)/2] + time.Millisecond - 1).Milliseconds()
 	}
 	return v
 }

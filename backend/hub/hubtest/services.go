@@ -37,6 +37,9 @@ func (a *services) changeService(_ context.Context,
 	}
 	if change.Replicas != nil {
 		a.deployed[i].Replicas = *change.Replicas
+		if *change.Replicas == 0 {
+			a.deployed[i].State = session.ServiceStopped
+		}
 	}
 	return a.deployed[i], nil
 }

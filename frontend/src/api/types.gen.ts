@@ -704,8 +704,11 @@ export interface Chat {
   messages: ChatMessage[];
   /** Most tokens of the answer; 0: the model decides. */
   maxTokens?: number;
-  /** Absent: the model decides. */
+  /** Absent: the model decides, as for the next two. */
   temperature?: number;
+  topP?: number;
+  /** The same request gets the same answer, if the model can do that. */
+  seed?: number;
 }
 
 /** ChatMessage is what somebody said in a conversation. */
@@ -2283,7 +2286,7 @@ export interface ServiceTraffic {
   failed: number;
   promptTokens: number;
   completionTokens: number;
-  /** Until the first word, median of the last hundred streams; 0: unknown. */
+  /** Until the first word, rounded up, median of the last hundred streams; 0: unknown. */
   firstWordMs: number;
   /** When the last request began; zero: never. */
   last?: Time;

@@ -6,7 +6,7 @@ import { useSessionBook } from '@/api/hooks'
 import type { Service } from '@/api/types.gen'
 import { EmptyState } from '@/ui/EmptyState'
 import { RelativeTime } from '@/ui/Times'
-import { ReplicaBadge } from './ServiceBadge'
+import { ReplicaBadge } from '@/ui/ServiceBadge'
 import css from './services.module.css'
 
 /** The sessions that serve a service now. */

@@ -10,6 +10,7 @@ import type { Service } from '@/api/types.gen'
 import { isReached } from '@/lib/connection'
 import { hintText, messageText } from '@/lib/phrases'
 import { formatClock } from '@/lib/time'
+import { answers } from '@/lib/serviceState'
 import { EmptyState } from '@/ui/EmptyState'
 import { ErrorState } from '@/ui/ErrorState'
 import { ListBar, ListCard, ListFill, ListPage } from '@/ui/ListPage'
@@ -18,7 +19,7 @@ import { Tabs } from '@/ui/Tabs'
 import { ServiceDrawer } from './ServiceDrawer'
 import { ServicesTable } from './ServicesTable'
 import css from './services.module.css'
-import { addressOf, answers } from './states'
+import { addressOf } from './states'
 
 const none: never[] = []
 

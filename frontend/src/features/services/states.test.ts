@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { makeService } from '@/api/testing/service'
-import { formatCount, formatFirstWord } from './figures'
+import { formatCount, formatFirstWord } from '@/lib/figures'
+import { answers, replicaTone, toneOf } from '@/lib/serviceState'
 import { snippet } from './snippets'
-import { addressOf, answers, healthyOf, modelNames, replicaTone, stateRank, toneOf } from './states'
+import { addressOf, healthyOf, modelNames, stateRank } from './states'
 
 describe('a state', () => {
   it.each([
@@ -48,7 +49,7 @@ describe('a service', () => {
 describe('figures', () => {
   it('are short', () => {
     expect([0, 12_480, 1_234_567].map(formatCount)).toEqual(['0', '12,480', '1.2M'])
-    expect([0, 180, 1400].map(formatFirstWord)).toEqual(['–', '180 ms', '1.4 s'])
+    expect([0, 1, 180, 1400].map(formatFirstWord)).toEqual(['–', '<1 ms', '180 ms', '1.4 s'])
   })
 })
 
