@@ -1,8 +1,8 @@
 import { App, Button, Drawer } from 'antd'
-import { BrainCircuit, CirclePlay, CircleStop, RotateCw, Trash2, X } from 'lucide-react'
+import { BrainCircuit, CirclePlay, CircleStop, MessageSquare, RotateCw, Trash2, X } from 'lucide-react'
 import { useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
-import { useSearchParams } from 'react-router'
+import { Link, useSearchParams } from 'react-router'
 import type { Service } from '@/api/types.gen'
 import { toneOf } from '@/lib/serviceState'
 import { EmptyState } from '@/ui/EmptyState'
@@ -14,7 +14,7 @@ import { Replicas } from './Replicas'
 import { Revisions } from './Revisions'
 import { ServiceSettings } from './ServiceSettings'
 import css from './services.module.css'
-import { isStopped } from './states'
+import { isStopped, playgroundOf } from './states'
 import { Tokens } from './Tokens'
 import { useChange } from './useChange'
 
@@ -151,6 +151,11 @@ function Buttons({ service, onRemoved }: { service: Service; onRemoved: () => vo
         <Button icon={<CircleStop size={15} />} disabled={busy} onClick={stop}>
           {t('services:stop.go')}
         </Button>
+      )}
+      {isStopped(service) ? null : (
+        <Link to={playgroundOf(service)}>
+          <Button icon={<MessageSquare size={14} />}>{t('services:playground')}</Button>
+        </Link>
       )}
       <Button danger className={css.end ?? ''} icon={<Trash2 size={14} />} onClick={() => setRemoving(true)}>
         {t('services:remove.button')}

@@ -1,5 +1,5 @@
 import { Button, Input, Skeleton } from 'antd'
-import { BrainCircuit, Plus, SearchX, WifiOff } from 'lucide-react'
+import { BrainCircuit, MessageSquare, Plus, SearchX, WifiOff } from 'lucide-react'
 import { useMemo, useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Link, useNavigate, useParams, useSearchParams } from 'react-router'
@@ -71,6 +71,11 @@ export function ServicesPage() {
   return (
     <ListPage>
       <PageHeader title={t('title')} note={query.data ? t('count', { count: services.length }) : undefined}>
+        {services.length > 0 ? (
+          <Link to="/playground">
+            <Button icon={<MessageSquare size={15} />}>{t('playground')}</Button>
+          </Link>
+        ) : null}
         {add}
       </PageHeader>
       {query.error && query.data ? (

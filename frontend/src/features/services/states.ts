@@ -22,6 +22,11 @@ export function addressOf({ name, agent }: Pick<Service, 'name' | 'agent'>): str
   return `/services/${encodeURIComponent(name)}?on=${encodeURIComponent(agent)}`
 }
 
+/** The address of the playground with a service. */
+export function playgroundOf({ name, agent }: Pick<Service, 'name' | 'agent'>): string {
+  return `/playground?service=${encodeURIComponent(name)}&agent=${encodeURIComponent(agent)}`
+}
+
 /** The revision that all replicas have, or are changing to. */
 export function currentRevision({ revision, revisions }: Pick<Service, 'revision' | 'revisions'>) {
   return revisions.find((one) => one.number === revision) ?? revisions[0]
