@@ -21,7 +21,7 @@ async function inState(name: string, state: string): Promise<Service> {
   })
 }
 
-const field = (page: Page) => page.getByRole('textbox', { name: 'Prompt' })
+const field = (page: Page) => page.getByRole('textbox', { name: 'Prompt', exact: true })
 
 async function ask(page: Page, prompt: string): Promise<void> {
   await field(page).fill(prompt)
@@ -105,6 +105,7 @@ describe('the playground', () => {
   })
 
   it('says that an answer broke off when its replica ends', async () => {
+    await program.call('PATCH', '/services/second', { replicas: 1 })
     const { live } = await inState('second', 'READY')
     const page = await browser.page(program, '/playground?service=second')
     await ask(page, 'Write 4000 words about ships.')

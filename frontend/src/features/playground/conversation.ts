@@ -78,8 +78,8 @@ function requestOf({ temperature, topP, maxTokens, seed }: Parameters, messages:
 }
 
 /**
- * A conversation with models. It is kept in memory alone, and answers arrive while another page is shown. They are shown
- * at most once a frame.
+ * A conversation with models. It is kept in memory alone, and answers arrive while another page is shown. They are
+ * shown at most once a frame.
  */
 export class Conversation {
   #state = empty
