@@ -57,9 +57,10 @@ type Service struct {
 	ServiceWish
 	Revision  int            `json:"revision"` // of its replicas; the target while it is updating
 	State     ServiceState   `json:"state"`
-	Why       string         `json:"why,omitempty"` // what it waits for or why it does not answer, in one sentence
-	Revisions []Revision     `json:"revisions"`     // newest first
-	Live      []Replica      `json:"live"`          // that have not ended, oldest first
+	Why       string         `json:"why,omitempty"`  // what it waits for or why it does not answer, in sentences
+	Said      []Phrase       `json:"said,omitempty"` // Why for other languages
+	Revisions []Revision     `json:"revisions"`      // newest first
+	Live      []Replica      `json:"live"`           // that have not ended, oldest first
 	Tokens    []ServiceToken `json:"tokens"`
 	Traffic   ServiceTraffic `json:"traffic"`
 	CreatedAt time.Time      `json:"createdAt"`
@@ -119,7 +120,8 @@ type Replica struct {
 	Session     ID           `json:"session"`
 	Revision    int          `json:"revision"`
 	State       ReplicaState `json:"state"`
-	Why         string       `json:"why,omitempty"` // what it waits for or why it is out of use
+	Why         string       `json:"why,omitempty"`  // what it waits for or why it is out of use
+	Said        []Phrase     `json:"said,omitempty"` // Why for other languages
 	Since       time.Time    `json:"since"`
 	Outstanding int          `json:"outstanding"` // requests that it is answering
 }

@@ -44,7 +44,7 @@ var sessions = Tables{Fields: map[reflect.Type]Fields{
 	},
 	reflect.TypeFor[session.Service](): {
 		"Name": name, "Owner": Maybe(Owner), "Agent": Line(64), "Revision": count, "Why": Message,
-		"Revisions": List(1000), "Live": List(1000), "Tokens": List(1000),
+		"Said": said, "Revisions": List(1000), "Live": List(1000), "Tokens": List(1000),
 	},
 	reflect.TypeFor[session.ServiceWish](): {"Replicas": count, "Rules": List(session.MaxRules)},
 	reflect.TypeFor[session.ScalingRule](): {
@@ -52,7 +52,8 @@ var sessions = Tables{Fields: map[reflect.Type]Fields{
 		"MinReplicas": count, "MaxReplicas": count,
 	},
 	reflect.TypeFor[session.Revision](): {"Number": count},
-	reflect.TypeFor[session.Replica]():  {"Session": id, "Revision": count, "Why": Message, "Outstanding": count},
+	reflect.TypeFor[session.Replica](): {"Session": id, "Revision": count, "Why": Message, "Said": said,
+		"Outstanding": count},
 	reflect.TypeFor[session.ServiceTraffic](): {
 		"Waiting": count, "Outstanding": count, "Requests": Offset, "Failed": Offset, "Prompt": Offset,
 		"Completion": Offset, "FirstWordMs": Offset, "Last": OrZero(Moment),

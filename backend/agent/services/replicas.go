@@ -16,8 +16,8 @@ type replica struct {
 	serving.Replica
 	service string
 	port    int
-	why     string // what its session waits for
-	asking  bool   // a check is under way
+	why     *session.Wait // what its session waits for; nil: it does not wait, or why is unknown
+	asking  bool          // a check is under way
 }
 
 // follow updates what is known of the members of a service from their sessions. The caller holds mu.
@@ -50,10 +50,10 @@ func (s *Services) follow(ctx context.Context, one *service) error {
 
 // see updates a replica from its session.
 func (s *Services) see(ctx context.Context, r *replica, of session.Session, now time.Time) {
-	r.Queued, r.Terminating, r.why = of.Status == session.Pending, of.Status == session.Terminating, ""
+	r.Queued, r.Terminating, r.why = of.Status == session.Pending, of.Status == session.Terminating, nil
 	if r.Queued { // why it waits is not stored
 		if dressed, err := s.config.Sessions.Get(ctx, of.ID); err == nil && dressed.Wait != nil {
-			r.why = dressed.Wait.Message
+			r.why = dressed.Wait
 		}
 	}
 	r.Memory = 0
@@ -63,12 +63,12 @@ func (s *Services) see(ctx context.Context, r *replica, of session.Session, now 
 	switch {
 	case of.Status.Terminal() && r.Phase != serving.Ended:
 		r.Phase, r.Since = serving.Ended, now
-		r.End = &serving.End{At: now, Reason: of.Reason, Message: "Its session has ended."}
+		r.End = &serving.End{At: now, Reason: of.Reason, Said: session.Say("replicaEnded")}
 		if of.TerminatedAt != nil {
 			r.End.At = *of.TerminatedAt
 		}
 		if of.Error != nil {
-			r.End.Message = of.Error.Message
+			r.End.Said = saidBy(of.Error.Message, of.Error.Said)
 		}
 		brief, cancel := context.WithTimeout(ctx, planLimit)
 		defer cancel()
@@ -76,6 +76,14 @@ func (s *Services) see(ctx context.Context, r *replica, of session.Session, now 
 	case of.Status == session.Running && r.Phase == serving.Waiting && of.StartedAt != nil:
 		r.Replica = r.Run(*of.StartedAt, now)
 	}
+}
+
+// saidBy is a message as a phrase: in other languages, too, if it brought phrases along.
+func saidBy(message string, said []session.Phrase) session.Phrase {
+	if len(said) == 0 {
+		return session.Phrase{Text: message}
+	}
+	return session.Phrase{Text: " ", With: said}
 }
 
 // measure adds what the router saw of a replica.

@@ -42,7 +42,7 @@ func (s *Services) account(record router.Record) {
 func (s *Services) describe(one *service) session.Service {
 	traffic := s.router.Traffic(one.Name)
 	v := session.Service{Name: one.Name, Owner: one.Owner, Agent: s.config.Agent, ServiceWish: one.Wish,
-		Revision: one.Plan.Wanted(), State: one.state, Why: one.why, Revisions: slices.Clone(one.Revisions),
+		Revision: one.Plan.Wanted(), State: one.state, Why: session.Reader{}.Read(one.why...), Said: one.why, Revisions: slices.Clone(one.Revisions),
 		Live: []session.Replica{}, Tokens: []session.ServiceToken{}, CreatedAt: one.CreatedAt,
 		Traffic: session.ServiceTraffic{Waiting: traffic.Waiting, Last: s.shown(traffic.Last),
 			Requests: one.count.requests, Failed: one.count.failed, Prompt: one.count.prompt,
@@ -57,8 +57,12 @@ func (s *Services) describe(one *service) session.Service {
 		}
 		load := traffic.Replicas[r.ID]
 		v.Traffic.Outstanding += load.Outstanding
-		v.Live = append(v.Live, session.Replica{Session: r.ID, Revision: r.Revision,
-			State: session.ReplicaState(r.Phase), Why: r.why, Since: r.Since, Outstanding: load.Outstanding})
+		live := session.Replica{Session: r.ID, Revision: r.Revision, State: session.ReplicaState(r.Phase),
+			Since: r.Since, Outstanding: load.Outstanding}
+		if r.why != nil {
+			live.Why, live.Said = r.why.Message, r.why.Said
+		}
+		v.Live = append(v.Live, live)
 	}
 	if sorted := slices.Sorted(slices.Values(one.count.first)); len(sorted) > 0 {
 		// Rounded up: 0 says that it is unknown.

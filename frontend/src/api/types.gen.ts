@@ -2049,6 +2049,8 @@ export interface Replica {
   state: string;
   /** What it waits for or why it is out of use. */
   why?: string;
+  /** Why for other languages. */
+  said?: Phrase[];
   since: Time;
   /** Requests that it is answering. */
   outstanding: number;
@@ -2237,8 +2239,10 @@ export interface Service {
   /** Of its replicas; the target while it is updating. */
   revision: number;
   state: string;
-  /** What it waits for or why it does not answer, in one sentence. */
+  /** What it waits for or why it does not answer, in sentences. */
   why?: string;
+  /** Why for other languages. */
+  said?: Phrase[];
   /** Newest first. */
   revisions: Revision[];
   /** That have not ended, oldest first. */

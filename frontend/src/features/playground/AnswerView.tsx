@@ -4,7 +4,7 @@ import { memo, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { Service } from '@/api/types.gen'
 import { formatCount, formatFirstWord } from '@/lib/figures'
-import { hintText, messageText } from '@/lib/phrases'
+import { hintText, messageText, whyText } from '@/lib/phrases'
 import { answers } from '@/lib/serviceState'
 import { CopyButton } from '@/ui/CopyButton'
 import { blocksOf } from './blocks'
@@ -91,7 +91,7 @@ function Ending({ answer: { outcome, finish, problem, text }, service }: Omit<An
             {t('playground:holding', {
               state: t(`services:state.${service.state as 'ASLEEP'}`, { defaultValue: service.state }),
             })}{' '}
-            {messageText({ message: service.why ?? '' })}
+            {whyText(service)}
           </>
         )}
       </Note>
@@ -132,20 +132,23 @@ function Ending({ answer: { outcome, finish, problem, text }, service }: Omit<An
 function Figures({ answer }: { answer: Answer }) {
   const { t } = useTranslation('playground')
   const speed = speedOf(answer)
-  const figures: [string, string][] = [
-    [t('figure.prompt'), answer.usage ? t('tokens', tokens(answer.usage.prompt)) : '–'],
-    [t('figure.answer'), answer.usage ? t('tokens', tokens(answer.usage.completion)) : '–'],
-    [t('figure.first'), formatFirstWord(Math.ceil(answer.first ?? 0))],
-    [t('figure.speed'), speed === undefined ? '–' : t('perSecond', { amount: Number(speed.toPrecision(3)) })],
+  const { usage, first } = answer
+  const figures: [string, string | undefined][] = [
+    [t('figure.prompt'), usage && t('tokens', tokens(usage.prompt))],
+    [t('figure.answer'), usage && t('tokens', tokens(usage.completion))],
+    [t('figure.first'), first === undefined ? undefined : formatFirstWord(Math.ceil(first))],
+    [t('figure.speed'), speed === undefined ? undefined : t('perSecond', { amount: Number(speed.toPrecision(3)) })],
   ]
   return (
     <dl className={css.figures}>
-      {figures.map(([name, value]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd className="num">{value}</dd>
-        </div>
-      ))}
+      {figures.map(([name, value]) =>
+        value === undefined ? null : (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd className="num">{value}</dd>
+          </div>
+        ),
+      )}
     </dl>
   )
 }

@@ -4,7 +4,7 @@ import { useTranslation } from 'react-i18next'
 import { Link } from 'react-router'
 import type { ServiceRef } from '@/api/services'
 import type { Service } from '@/api/types.gen'
-import { messageText } from '@/lib/phrases'
+import { whyText } from '@/lib/phrases'
 import { answers } from '@/lib/serviceState'
 import { ServiceBadge } from '@/ui/ServiceBadge'
 import css from './playground.module.css'
@@ -59,7 +59,7 @@ export function SideHead({ label, of, services, several, onChoose }: SideHeadPro
       {!service ? (
         <p className={css.why}>{t('gone', { name: of.name })}</p>
       ) : answers(service) || !service.why ? null : (
-        <p className={css.why}>{messageText({ message: service.why })}</p>
+        <p className={css.why}>{whyText(service)}</p>
       )}
     </div>
   )

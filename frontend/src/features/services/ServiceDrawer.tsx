@@ -4,6 +4,7 @@ import { useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Link, useSearchParams } from 'react-router'
 import type { Service } from '@/api/types.gen'
+import { whyText } from '@/lib/phrases'
 import { toneOf } from '@/lib/serviceState'
 import { EmptyState } from '@/ui/EmptyState'
 import { Tabs } from '@/ui/Tabs'
@@ -88,7 +89,7 @@ function Content({ service, close, onClose }: { service: Service; close: ReactNo
           {close}
         </div>
         {service.why && service.state !== 'READY' ? (
-          <p className={`${css.reason} ${css[`reason-${toneOf(service.state)}`] ?? ''}`}>{service.why}</p>
+          <p className={`${css.reason} ${css[`reason-${toneOf(service.state)}`] ?? ''}`}>{whyText(service)}</p>
         ) : null}
         <Buttons service={service} onRemoved={onClose} />
         <Tabs

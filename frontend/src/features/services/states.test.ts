@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { makeService } from '@/api/testing/service'
 import { formatCount, formatFirstWord } from '@/lib/figures'
 import { answers, replicaTone, toneOf } from '@/lib/serviceState'
-import { snippet } from './snippets'
+import { continueConfig, snippet } from './snippets'
 import { addressOf, healthyOf, modelNames, stateRank } from './states'
 
 describe('a state', () => {
@@ -69,5 +69,14 @@ describe('a snippet', () => {
   it('for a shell keeps its quotes', () => {
     const body = /-d '([\s\S]*)'$/.exec(snippet('curl', endpoint))?.[1]?.replaceAll(`'\\''`, "'")
     expect(JSON.parse(body ?? '')).toMatchObject({ model: `it's "m"`, stream: true })
+  })
+  it('for Continue has the endpoint', () => {
+    expect(continueConfig(endpoint).split('\n').slice(4)).toEqual([
+      String.raw`  - name: "it's \"m\""`,
+      '    provider: openai',
+      String.raw`    model: "it's \"m\""`,
+      '    apiBase: "http://127.0.0.1:40001/v1"',
+      '    apiKey: YOUR_TOKEN',
+    ])
   })
 })
