@@ -122,7 +122,8 @@ func (w *world) converges() {
 	for i, o := range d.Services {
 		settled := o.State == Stopped || o.State == Asleep || o.State == Ready && o.Updating == 0
 		if o.Changed || !settled {
-			w.errorf("%s does not settle: %s, %s\n%+v\n%+v", o.Name, o.State, reasonOf(o), w.services[i].record, o.Record)
+			w.errorf("%s does not settle: %s, %s\n%+v\n%+v", o.Name, o.State, reasonOf(o),
+				w.services[i].record, o.Record)
 		}
 	}
 	if len(d.Launches)+len(d.Drains)+len(d.Terminations) > 0 {

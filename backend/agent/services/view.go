@@ -42,7 +42,8 @@ func (s *Services) account(record router.Record) {
 func (s *Services) describe(one *service) session.Service {
 	traffic := s.router.Traffic(one.Name)
 	v := session.Service{Name: one.Name, Owner: one.Owner, Agent: s.config.Agent, ServiceWish: one.Wish,
-		Revision: one.Plan.Wanted(), State: one.state, Why: session.Reader{}.Read(one.why...), Said: one.why, Revisions: slices.Clone(one.Revisions),
+		Revision: one.Plan.Wanted(), State: one.state, Why: session.Reader{}.Read(one.why...),
+		Said: one.why, Revisions: slices.Clone(one.Revisions),
 		Live: []session.Replica{}, Tokens: []session.ServiceToken{}, CreatedAt: one.CreatedAt,
 		Traffic: session.ServiceTraffic{Waiting: traffic.Waiting, Last: s.shown(traffic.Last),
 			Requests: one.count.requests, Failed: one.count.failed, Prompt: one.count.prompt,
