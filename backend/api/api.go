@@ -57,7 +57,9 @@ type Service struct {
 type Chat struct {
 	Messages    []ChatMessage `json:"messages"`
 	MaxTokens   int           `json:"maxTokens,omitempty"`   // most tokens of the answer; 0: the model decides
-	Temperature *float64      `json:"temperature,omitempty"` // absent: the model decides
+	Temperature *float64      `json:"temperature,omitempty"` // absent: the model decides, as for the next two
+	TopP        *float64      `json:"topP,omitempty"`
+	Seed        *int64        `json:"seed,omitempty"` // the same request gets the same answer, if the model can do that
 }
 
 // ChatMessage is what somebody said in a conversation.

@@ -66,7 +66,8 @@ func TestScaleChangesRules(t *testing.T) {
 		if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
 			t.Error(err)
 		}
-		s := api.Service{Service: session.Service{Name: "llama", State: session.ServiceReady, Revision: 1}}
+		s := api.Service{Service: session.Service{Name: "llama", Revision: 1,
+			ServiceCondition: session.ServiceCondition{State: session.ServiceReady}}}
 		s.Replicas = 1
 		if sent.Rules != nil {
 			s.Rules = *sent.Rules

@@ -25,8 +25,9 @@ func sampleService() api.Service {
 	older := spec
 	older.Image = "llama-server:old"
 	return api.Service{Address: "http://127.0.0.1:40001/v1", Service: session.Service{Name: "llama", Owner: "ada",
-		Agent: "lab", Revision: 2, State: session.ServiceDegraded, CreatedAt: ago(90),
-		Why: "1 of 2 replicas are healthy. 1 replica is in the queue.",
+		Agent: "lab", Revision: 2, CreatedAt: ago(90),
+		ServiceCondition: session.ServiceCondition{State: session.ServiceDegraded,
+			Why: "1 of 2 replicas are healthy. 1 replica is in the queue."},
 		ServiceWish: session.ServiceWish{Replicas: 2, Sleep: session.Duration(30 * time.Minute), MaySleep: true,
 			Rules: []session.ScalingRule{{Source: "router", Metric: "outstanding", ScaleUp: pointer(8.0),
 				ScaleDown: pointer(1.0), MaxReplicas: 4}}},

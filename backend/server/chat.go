@@ -34,6 +34,8 @@ type completion struct {
 	Messages      []api.ChatMessage `json:"messages"`
 	MaxTokens     int               `json:"max_tokens,omitempty"`
 	Temperature   *float64          `json:"temperature,omitempty"`
+	TopP          *float64          `json:"top_p,omitempty"`
+	Seed          *int64            `json:"seed,omitempty"`
 	Stream        bool              `json:"stream"`
 	StreamOptions map[string]bool   `json:"stream_options"`
 }
@@ -48,12 +50,15 @@ func (s serviceRoutes) chat(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if err := resting(service); err != nil {
+		return err
+	}
 	token, err := s.chats.token(r.Context(), agent, service)
 	if err != nil {
 		return err
 	}
 	answer, err := ask(r.Context(), agent, name, token, completion{Model: modelOf(service), Messages: in.Messages,
-		MaxTokens: in.MaxTokens, Temperature: in.Temperature, Stream: true,
+		MaxTokens: in.MaxTokens, Temperature: in.Temperature, TopP: in.TopP, Seed: in.Seed, Stream: true,
 		StreamOptions: map[string]bool{"include_usage": true}})
 	if err != nil {
 		return err
@@ -66,6 +71,21 @@ func (s serviceRoutes) chat(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusOK)
 	copyFlushing(w, answer.Body)
+	return nil
+}
+
+// resting returns an error for a service that only a person starts: a request would wait in vain.
+func resting(service session.Service) error {
+	switch service.State {
+	case session.ServiceStopped, session.ServiceStopping:
+		return session.Because(session.CodeSessionConflict,
+			session.Say("serviceStopped", session.Fill("name", service.Name)),
+			session.Say("serviceStoppedHint")).Failure(nil)
+	case session.ServiceFailed:
+		return session.Because(session.CodeSessionConflict,
+			session.Say("serviceFailed", session.Fill("name", service.Name)),
+			session.Say("serviceFailedHint")).Failure(nil)
+	}
 	return nil
 }
 

@@ -15,7 +15,7 @@ import (
 	"slipway/backend/session"
 )
 
-// routed is an agent with a service whose router answers with the requests' paths.
+// routed is an agent with a service whose router answers with the requests' paths, tokens and bodies.
 func routed(t *testing.T) *hubtest.Agent {
 	t.Helper()
 	agent := hubtest.New("local")
@@ -27,8 +27,9 @@ func routed(t *testing.T) *hubtest.Agent {
 			if err != nil {
 				return
 			}
+			body, _ := io.ReadAll(req.Body) // one that breaks off shows in the answer
 			_, _ = io.WriteString(far, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"+req.URL.Path+" "+
-				req.Header.Get("Authorization"))
+				req.Header.Get("Authorization")+string(body))
 		}()
 		return near
 	}
@@ -114,16 +115,37 @@ func TestAClientWaitsForAMachineThatIsNotReached(t *testing.T) {
 
 func TestTheServerChatsWithATokenOfItsOwn(t *testing.T) {
 	w := startOn(t, routed(t), &hubtest.Shelf{})
-	chat := func() string {
+	chat := func(more string) string {
 		answer, body := do(t, http.DefaultClient, w.request(t, "POST", "/api/v1/services/llama/chat",
-			`{"messages":[{"role":"user","content":"Hello"}]}`))
+			`{"messages":[{"role":"user","content":"Hello"}]`+more+`}`))
 		if answer.StatusCode != http.StatusOK {
 			t.Fatalf("%s: %s", answer.Status, body)
 		}
 		return body
 	}
-	if got := chat(); !strings.HasPrefix(got, "/services/llama/v1/chat/completions Bearer sk-") {
+	got := chat("")
+	if !strings.HasPrefix(got, "/services/llama/v1/chat/completions Bearer sk-") ||
+		!strings.HasSuffix(got, `{"model":"llama","messages":[{"role":"user","content":"Hello"}],"stream":true,`+
+			`"stream_options":{"include_usage":true}}`) {
 		t.Errorf("the router is asked for %q", got)
+	}
+	got = chat(`,"maxTokens":9,"temperature":0,"topP":0.5,"seed":0`)
+	if !strings.Contains(got, `"max_tokens":9,"temperature":0,"top_p":0.5,"seed":0,`) {
+		t.Errorf("with parameters the router is asked for %q", got)
+	}
+}
+
+func TestNobodyWaitsForAServiceThatOnlyAPersonStarts(t *testing.T) {
+	agent := routed(t)
+	w := startOn(t, agent, &hubtest.Shelf{})
+	if _, err := agent.ChangeService(t.Context(), "llama", session.ServiceChange{Replicas: new(0)}); err != nil {
+		t.Fatal(err)
+	}
+	answer, body := do(t, http.DefaultClient, w.request(t, "POST", "/api/v1/services/llama/chat",
+		`{"messages":[{"role":"user","content":"Hello"}]}`))
+	if answer.StatusCode != http.StatusConflict || !strings.Contains(body, "llama is stopped.") ||
+		!strings.Contains(body, "serviceStoppedHint") {
+		t.Errorf("%s: %s", answer.Status, body)
 	}
 }
 

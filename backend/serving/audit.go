@@ -40,12 +40,12 @@ func launched(s *Service, l Launch) string {
 
 func busy(s *Service, t Termination, now time.Time) string {
 	for _, r := range s.Replicas {
-		if r.Attempt != t.Attempt || r.Phase == Ended || r.Outstanding == 0 || r.overdue(now) != "" {
+		if r.Attempt != t.Attempt || r.Phase == Ended || r.Outstanding == 0 || r.overdue(now) != nil {
 			continue
 		}
 		at := slices.IndexFunc(s.Members, func(m Member) bool { return m.Attempt == r.Attempt && m.leaves() })
 		if at < 0 || now.Before(s.Members[at].Deadline) {
-			return fmt.Sprintf("%s under way", are(r.Outstanding, "request"))
+			return fmt.Sprintf("requests under way: %d", r.Outstanding)
 		}
 	}
 	return ""

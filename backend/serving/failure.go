@@ -1,8 +1,9 @@
 package serving
 
 import (
-	"fmt"
 	"time"
+
+	"slipway/backend/session"
 )
 
 const (
@@ -25,7 +26,7 @@ func delay(failures int) time.Duration {
 
 // fail counts the failure of a replica. Replicas that were launched before the previous failure failed for the same
 // reason, as when the engine restarts: they do not count again.
-func (p *plan) fail(m Member, at time.Time, what string, log []string) {
+func (p *plan) fail(m Member, at time.Time, what session.Phrase, log []string) {
 	if m.Revision != p.record.Wanted() {
 		return
 	}
@@ -70,23 +71,23 @@ func (p *plan) replace() {
 			continue
 		}
 		why := r.overdue(p.now)
-		if why == "" {
+		if why == nil {
 			continue
 		}
-		p.fail(m, p.now, why, r.Log)
+		p.fail(m, p.now, *why, r.Log)
 		if m.Revision == p.record.Updating && !m.Passed {
-			p.rollBack(why, r.Log)
+			p.rollBack(*why, r.Log)
 		}
 		// Nothing moved all that time: that was its grace.
 		p.leave(i, p.now)
 	}
 	if f := p.failures(); p.record.Updating > 0 && f.Count >= giveUp {
-		p.rollBack(fmt.Sprintf("It failed %d times in a row. %s", f.Count, f.Last), f.Log)
+		p.rollBack(count("replicasFailed", f.Count, as("last", f.Last)), f.Log)
 	}
 }
 
 // rollBack ends an update: the revision before it is wanted again.
-func (p *plan) rollBack(why string, log []string) {
+func (p *plan) rollBack(why session.Phrase, log []string) {
 	p.record.Rejected = &Rejection{Revision: p.record.Updating, At: p.now, Reason: why, Log: log}
 	p.record.Updating, p.record.Failures = 0, Failures{}
 }

@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"slices"
 	"time"
+
+	"slipway/backend/session"
 )
 
 // stopGrace is how long a process may take to end after SIGTERM.
@@ -85,14 +87,14 @@ func (p *plan) note(m *Member) bool {
 	switch {
 	case r == nil:
 		if m.Seen && !m.leaves() {
-			p.fail(*m, p.now, "Its session no longer exists.", nil)
+			p.fail(*m, p.now, session.Say("replicaGone"), nil)
 		}
 		return !m.Seen && !m.leaves()
 	case r.Phase == Ended:
 		if !m.leaves() && !r.End.Asked() {
-			at, what := p.now, "It ended."
+			at, what := p.now, session.Say("replicaEnded")
 			if r.End != nil {
-				at, what = r.End.At, r.End.Message
+				at, what = r.End.At, r.End.Said
 			}
 			p.fail(*m, at, what, r.Log)
 		}
@@ -205,7 +207,7 @@ func (p *plan) outcome() Outcome {
 	says := teller{p}
 	state := says.state()
 	return Outcome{Record: p.record, Changed: !reflect.DeepEqual(p.record, p.service.Record), State: state,
-		Reason: says.reason(state), Rules: scaler{p}.states()}
+		Said: says.why(state), Rules: scaler{p}.states()}
 }
 
 // leastWanted orders members by who leaves first: the newest that is not healthy, then who has the least under way.

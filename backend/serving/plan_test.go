@@ -42,7 +42,7 @@ func (s *Service) add(revision int, phase Phase, since time.Time) *Replica {
 
 func (s *Service) end(i int, when time.Time, reason session.Reason) {
 	s.Replicas[i].Phase, s.Replicas[i].Outstanding = Ended, 0
-	s.Replicas[i].End = &End{At: when, Reason: reason, Message: "The process exited with code 1."}
+	s.Replicas[i].End = &End{At: when, Reason: reason, Said: session.Phrase{Text: "The process exited with code 1."}}
 	s.Replicas[i].Log = []string{"out of memory"}
 }
 
@@ -88,8 +88,8 @@ func acts(d Decision) string {
 func (s *Service) expect(t *testing.T, now time.Time, state State, actions, reason string) {
 	t.Helper()
 	o, got := s.step(now)
-	if o.State != state || got != actions || !strings.Contains(o.Reason, reason) {
-		t.Fatalf("at %s: %s, %q: %s\nwant %s, %q: %s", now.Sub(noon), o.State, got, o.Reason, state, actions, reason)
+	if o.State != state || got != actions || !strings.Contains(reasonOf(o), reason) {
+		t.Fatalf("at %s: %s, %q: %s\nwant %s, %q: %s", now.Sub(noon), o.State, got, reasonOf(o), state, actions, reason)
 	}
 }
 
@@ -236,7 +236,7 @@ func TestAReplicaThatEndsByItselfFails(t *testing.T) {
 	s.Replicas[0] = s.Replicas[0].Run(at(1), at(1))
 	// Its session is seen as it ends, before it has ended.
 	s.Replicas[0].Terminating = true
-	s.Replicas[0].End = &End{Reason: session.ReasonTaskFailed, Message: "The process exited with code 1."}
+	s.Replicas[0].End = &End{Reason: session.ReasonTaskFailed, Said: session.Phrase{Text: "The process exited with code 1."}}
 	s.expect(t, at(2), Deploying, "", "1 replica is loading.")
 	s.Replicas[0].Phase, s.Replicas[0].Terminating = Ended, false
 	s.expect(t, at(3), Deploying, "", "1 failure in a row, the last: The process exited with code 1.")
@@ -283,3 +283,6 @@ func TestTheAuditTakesBackWhatBreaksAPromise(t *testing.T) {
 		t.Errorf("got %+v", d)
 	}
 }
+
+// reasonOf is why a service is in its state, in English.
+func reasonOf(o Outcome) string { return session.Reader{}.Read(o.Said...) }

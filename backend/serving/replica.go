@@ -1,7 +1,6 @@
 package serving
 
 import (
-	"fmt"
 	"time"
 
 	"slipway/backend/session"
@@ -42,9 +41,9 @@ type Replica struct {
 
 // End is how a replica ended.
 type End struct {
-	At      time.Time
-	Reason  session.Reason
-	Message string // in a sentence, for example "The process exited with code 1."
+	At     time.Time
+	Reason session.Reason
+	Said   session.Phrase // in a sentence, for example "The process exited with code 1."
 }
 
 // Asked reports whether a person or the queue ended the replica, which says nothing about its revision.
@@ -129,17 +128,17 @@ func (r Replica) enter(phase Phase, now time.Time) Replica {
 	return r
 }
 
-// overdue explains why a replica must be replaced, empty if it need not.
-func (r Replica) overdue(now time.Time) string {
+// overdue explains why a replica must be replaced; nil: it need not.
+func (r Replica) overdue(now time.Time) *session.Phrase {
 	delay, since := time.Duration(r.Health.WithDefaults().InitialDelay), r.Running
 	if since.Before(r.Since) {
 		since = r.Since // first seen later than it ran, as after a restart of the caller
 	}
 	switch {
 	case r.Phase == Warming && now.Sub(since) >= delay:
-		return fmt.Sprintf("It did not become healthy in %s.", span(delay))
+		return new(session.Say("replicaLate", span(delay)))
 	case r.Phase == Unhealthy && now.Sub(r.Since) >= r.Health.Patience():
-		return fmt.Sprintf("It was unhealthy for %s.", span(r.Health.Patience()))
+		return new(session.Say("replicaSilent", span(r.Health.Patience())))
 	}
-	return ""
+	return nil
 }

@@ -78,20 +78,20 @@ func (m Member) leaves() bool { return !m.Drained.IsZero() }
 
 // Failures are the failures in a row of one revision. Replicas that fail together count once.
 type Failures struct {
-	Revision int       `json:"revision"`
-	Count    int       `json:"count"`
-	Attempt  int       `json:"attempt"` // the last launch before the last failure that counted
-	Next     time.Time `json:"next"`    // no launch before
-	Last     string    `json:"last"`    // what happened, in a sentence
-	Log      []string  `json:"log,omitempty"`
+	Revision int            `json:"revision"`
+	Count    int            `json:"count"`
+	Attempt  int            `json:"attempt"` // the last launch before the last failure that counted
+	Next     time.Time      `json:"next"`    // no launch before
+	Last     session.Phrase `json:"last"`    // what happened, in a sentence
+	Log      []string       `json:"log,omitempty"`
 }
 
 // Rejection is an update that was rolled back.
 type Rejection struct {
-	Revision int       `json:"revision"`
-	At       time.Time `json:"at"`
-	Reason   string    `json:"reason"` // in a sentence
-	Log      []string  `json:"log,omitempty"`
+	Revision int            `json:"revision"`
+	At       time.Time      `json:"at"`
+	Reason   session.Phrase `json:"reason"` // in a sentence
+	Log      []string       `json:"log,omitempty"`
 }
 
 // Scaling is how many replicas a service wants.
@@ -180,7 +180,7 @@ type Outcome struct {
 	Record
 	Changed bool // the record differs from that of the snapshot
 	State   State
-	Reason  string // in sentences, with numbers
+	Said    []session.Phrase // why, in sentences with numbers
 	Rules   []session.RuleState
 }
 

@@ -88,8 +88,10 @@ func (w *world) checkCounts(s Service, o Outcome) {
 		o.State == Degraded && healthy >= o.Scaling.Target {
 		w.errorf("%s is %s with %d of %d healthy", o.Name, o.State, healthy, o.Scaling.Target)
 	}
-	if !strings.HasSuffix(o.Reason, ".") || strings.Contains(o.Reason, "%!") {
-		w.errorf("%s is %s: %q", o.Name, o.State, o.Reason)
+	text := reasonOf(o)
+	inEnglishAlone := slices.ContainsFunc(o.Said, func(p session.Phrase) bool { return p.Say == "" })
+	if !strings.HasSuffix(text, ".") || strings.Contains(text, "  ") || inEnglishAlone {
+		w.errorf("%s is %s: %q, %+v", o.Name, o.State, text, o.Said)
 	}
 }
 
@@ -120,7 +122,8 @@ func (w *world) converges() {
 	for i, o := range d.Services {
 		settled := o.State == Stopped || o.State == Asleep || o.State == Ready && o.Updating == 0
 		if o.Changed || !settled {
-			w.errorf("%s does not settle: %s, %s\n%+v\n%+v", o.Name, o.State, o.Reason, w.services[i].record, o.Record)
+			w.errorf("%s does not settle: %s, %s\n%+v\n%+v", o.Name, o.State, reasonOf(o),
+				w.services[i].record, o.Record)
 		}
 	}
 	if len(d.Launches)+len(d.Drains)+len(d.Terminations) > 0 {

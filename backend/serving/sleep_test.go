@@ -45,7 +45,7 @@ func TestAServiceDoesNotSleep(t *testing.T) {
 			s := sleepy(Healthy)
 			change(&s)
 			if o, _ := s.step(at(1000)); o.State == Asleep {
-				t.Errorf("it sleeps: %s", o.Reason)
+				t.Errorf("it sleeps: %s", reasonOf(o))
 			}
 		})
 	}
@@ -135,8 +135,8 @@ func TestASleeperMakesRoom(t *testing.T) {
 			for i, o := range d.Services {
 				if o.Sleeping.Asleep && !c.services[i].Sleeping.Asleep {
 					asleep += string(o.ID)
-					if o.State != Asleep || !strings.HasPrefix(o.Reason, "Its devices were needed by service ") {
-						t.Errorf("%s: %s", o.State, o.Reason)
+					if o.State != Asleep || !strings.HasPrefix(reasonOf(o), "Its devices were needed by service ") {
+						t.Errorf("%s: %s", o.State, reasonOf(o))
 					}
 				}
 			}

@@ -2,8 +2,9 @@ package serving
 
 import (
 	"fmt"
-	"strings"
 	"time"
+
+	"slipway/backend/session"
 )
 
 // State is the state of a service. The word alone says whether it answers.
@@ -51,60 +52,49 @@ func (p teller) state() State {
 	return Ready
 }
 
-// reason explains a state in sentences.
-func (p teller) reason(state State) string {
-	var said []string
-	say := func(format string, values ...any) { said = append(said, fmt.Sprintf(format, values...)) }
+// why explains a state in sentences.
+func (p teller) why(state State) []session.Phrase {
 	switch state {
 	case Stopping:
-		say("%s still ending.", are(len(p.record.Members), "replica"))
-		p.sayUnderWay(say)
-		return strings.Join(said, " ")
+		return append([]session.Phrase{count("replicasEnding", len(p.record.Members))}, p.underWay()...)
 	case Stopped:
-		return "Stopped by request."
+		return []session.Phrase{session.Say("stoppedByRequest")}
 	case Asleep:
-		return p.whyAsleep()
+		why := session.Say("sleepIdle", span(time.Duration(p.service.Sleep.After)))
+		if s := p.record.Sleeping; s.For != "" {
+			why = session.Say("sleepFor", session.Fill("name", s.Name))
+		}
+		return []session.Phrase{why, session.Say("sleepWakes")}
 	case Failed:
 		f := p.failures()
-		say("Revision %d failed %d times in a row. %s Change it or try again.", f.Revision, f.Count, f.Last)
-		p.sayRejected(say)
-		return strings.Join(said, " ")
+		return append([]session.Phrase{count("revisionFailed", f.Count, number("revision", f.Revision),
+			as("last", f.Last))}, p.rejected()...)
 	}
-	say("%d of %s %s healthy.", p.healthy(), count(p.record.Scaling.Target, "replica"), verb(p.record.Scaling.Target))
-	p.sayUpdate(say)
-	p.sayProgress(say)
-	p.sayFailures(say)
-	p.sayRejected(say)
-	return strings.Join(said, " ")
+	said := []session.Phrase{count("replicasHealthy", p.record.Scaling.Target, number("healthy", p.healthy()))}
+	for _, more := range [][]session.Phrase{p.update(), p.progress(), p.failed(), p.rejected()} {
+		said = append(said, more...)
+	}
+	return said
 }
 
-func (p teller) whyAsleep() string {
-	why := fmt.Sprintf("No request for %s.", span(time.Duration(p.service.Sleep.After)))
-	if s := p.record.Sleeping; s.For != "" {
-		why = fmt.Sprintf("Its devices were needed by %s.", s.Name)
-	}
-	return why + " The next request wakes it."
-}
-
-type sayer func(format string, values ...any)
-
-func (p teller) sayUnderWay(say sayer) {
+func (p teller) underWay() []session.Phrase {
 	sum := 0
 	for _, r := range p.service.Replicas {
 		if r.Phase != Ended {
 			sum += r.Outstanding
 		}
 	}
-	if sum > 0 {
-		say("%s under way.", are(sum, "request"))
+	if sum == 0 {
+		return nil
 	}
+	return []session.Phrase{count("requestsUnderWay", sum)}
 }
 
-// sayUpdate says how far an update or a roll-back is, and what it needs.
-func (p teller) sayUpdate(say sayer) {
+// update says how far an update or a roll-back is, and what it needs.
+func (p teller) update() (said []session.Phrase) {
 	fresh, old := p.revisions()
 	if !p.updates() {
-		return
+		return nil
 	}
 	done := 0
 	for _, m := range fresh {
@@ -113,29 +103,28 @@ func (p teller) sayUpdate(say sayer) {
 		}
 	}
 	if p.record.Updating > 0 {
-		say("Updating from revision %d to %d, %d of %d done.", p.record.Revision, p.record.Updating, done,
-			p.record.Scaling.Target)
+		said = append(said, count("updating", p.record.Scaling.Target, number("from", p.record.Revision),
+			number("to", p.record.Updating), number("done", done)))
 	} else {
-		say("Rolling back to revision %d.", p.record.Revision)
+		said = append(said, session.Say("rollingBack", number("to", p.record.Revision)))
 	}
-	if p.service.Room || len(fresh) >= p.record.Scaling.Target || len(fresh)+len(old) > p.record.Scaling.Target {
-		return
+	switch {
+	case p.service.Room || len(fresh) >= p.record.Scaling.Target || len(fresh)+len(old) > p.record.Scaling.Target:
+		return said
+	case p.service.Lacks > 0:
+		return append(said, session.Say("updateLacks", session.Fill("amount", fmt.Sprint(p.service.Lacks))))
 	}
-	need := "Not enough is free to start the new replica beside the old ones"
-	if p.service.Lacks > 0 {
-		need = fmt.Sprintf("A new replica beside the old ones needs %s more device memory", p.service.Lacks)
-	}
-	say("%s, so one of them stops first and requests may wait.", need)
+	return append(said, session.Say("updateNoRoom"))
 }
 
-// sayProgress says what the replicas do that are not healthy.
-func (p teller) sayProgress(say sayer) {
-	var launching, queued, starting, warming, unhealthy int
+// progress says what the replicas do that are not healthy.
+func (p teller) progress() (said []session.Phrase) {
+	var queued, starting, warming, unhealthy int
 	for _, m := range p.staying() {
 		r := p.replicas[m.Attempt]
 		switch {
 		case r == nil:
-			launching++
+			starting++
 		case r.Phase == Waiting && r.Queued:
 			queued++
 		case r.Phase == Waiting:
@@ -146,39 +135,35 @@ func (p teller) sayProgress(say sayer) {
 			unhealthy++
 		}
 	}
-	if queued > 0 {
-		say("%s in the queue.", are(queued, "replica"))
-	}
-	if launching+starting > 0 {
-		say("%s starting.", are(launching+starting, "replica"))
-	}
-	if warming > 0 {
-		say("%s loading.", are(warming, "replica"))
-	}
-	if unhealthy > 0 {
-		say("%s not answering health checks.", are(unhealthy, "replica"))
-	}
-	if draining := len(p.leaving()); draining > 0 {
-		say("%s draining.", are(draining, "replica"))
+	for _, one := range []session.Phrase{count("replicasQueued", queued), count("replicasStarting", starting),
+		count("replicasLoading", warming), count("replicasSilent", unhealthy),
+		count("replicasDraining", len(p.leaving()))} {
+		if one.Count > 0 {
+			said = append(said, one)
+		}
 	}
 	if waiting := p.service.Traffic.Waiting; waiting > 0 && p.healthy() == 0 {
-		say("%s waiting.", are(waiting, "request"))
+		said = append(said, count("requestsWaiting", waiting))
 	}
+	return said
 }
 
-func (p teller) sayFailures(say sayer) {
+func (p teller) failed() []session.Phrase {
 	f := p.failures()
 	if f.Count == 0 {
-		return
+		return nil
 	}
-	say("%s in a row, the last: %s", count(f.Count, "failure"), f.Last)
+	said := []session.Phrase{count("failuresInARow", f.Count, as("last", f.Last))}
 	if p.now.Before(f.Next) {
-		say("The next attempt is %s after it.", span(delay(f.Count)))
+		said = append(said, session.Say("nextAttempt", span(delay(f.Count))))
 	}
+	return said
 }
 
-func (p teller) sayRejected(say sayer) {
-	if r := p.record.Rejected; r != nil {
-		say("Revision %d was rolled back: %s", r.Revision, r.Reason)
+func (p teller) rejected() []session.Phrase {
+	r := p.record.Rejected
+	if r == nil {
+		return nil
 	}
+	return []session.Phrase{session.Say("rolledBack", number("revision", r.Revision), as("why", r.Reason))}
 }

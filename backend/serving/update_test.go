@@ -76,7 +76,7 @@ func TestARevisionIsRolledBack(t *testing.T) {
 		s.Settings.Replicas = 2
 		s.add(2, Healthy, noon)
 		s.Record = s.Update(2)
-		s.Failures = Failures{Revision: 2, Count: 5, Attempt: 2, Last: "It ended."}
+		s.Failures = Failures{Revision: 2, Count: 5, Attempt: 2, Last: session.Phrase{Text: "It ended."}}
 		s.expect(t, at(1), Updating, "launch 3 of 1", "Rolling back to revision 1.")
 		s.up(at(2))
 		s.expect(t, at(2), Ready, "drain 2", "2 of 2")

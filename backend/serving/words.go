@@ -3,32 +3,32 @@ package serving
 import (
 	"fmt"
 	"time"
+
+	"slipway/backend/session"
 )
 
-// count is a number of things, are the same with a verb.
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
+// count is a phrase with a count.
+func count(key string, n int, holes ...session.Phrase) session.Phrase {
+	return session.Phrase{Say: key, Count: n, With: holes}
 }
 
-func are(n int, thing string) string { return count(n, thing) + " " + verb(n) }
-
-func verb(n int) string {
-	if n == 1 {
-		return "is"
-	}
-	return "are"
+// as is a phrase for a hole of another one.
+func as(hole string, phrase session.Phrase) session.Phrase {
+	phrase.Hole = hole
+	return phrase
 }
 
-// span is a length of time in words, such as "90 s" or "10 min".
-func span(d time.Duration) string {
+// number fills a hole with a number.
+func number(hole string, n int) session.Phrase { return session.Fill(hole, fmt.Sprint(n)) }
+
+// span fills the hole for a length of time, such as "90 s" or "10 min".
+func span(d time.Duration) session.Phrase {
+	text := fmt.Sprintf("%d s", d/time.Second)
 	switch {
 	case d >= time.Hour && d%time.Hour == 0:
-		return fmt.Sprintf("%d h", d/time.Hour)
+		text = fmt.Sprintf("%d h", d/time.Hour)
 	case d >= 2*time.Minute && d%time.Minute == 0:
-		return fmt.Sprintf("%d min", d/time.Minute)
+		text = fmt.Sprintf("%d min", d/time.Minute)
 	}
-	return fmt.Sprintf("%d s", d/time.Second)
+	return session.Fill("span", text)
 }

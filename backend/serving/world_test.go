@@ -107,7 +107,8 @@ func (w *world) advance() {
 			w.fate(b)
 		case !b.dies.IsZero() && !w.now.Before(b.dies):
 			b.of.failures++
-			w.finish(b, End{At: w.now, Reason: session.ReasonTaskFailed, Message: "The process exited with code 1."})
+			w.finish(b, End{At: w.now, Reason: session.ReasonTaskFailed,
+				Said: session.Phrase{Text: "The process exited with code 1."}})
 		}
 	}
 }

@@ -55,17 +55,23 @@ type Service struct {
 	Owner string `json:"owner"`
 	Agent string `json:"agent"`
 	ServiceWish
-	Revision  int              `json:"revision"` // of its replicas; the target while it is updating
-	State     ServiceState     `json:"state"`
-	Why       string           `json:"why,omitempty"` // what it waits for or why it does not answer, in one sentence
-	Revisions []Revision       `json:"revisions"`     // newest first
-	Live      []Replica        `json:"live"`          // that have not ended, oldest first
+	ServiceCondition
+	Revision  int              `json:"revision"`  // of its replicas; the target while it is updating
+	Revisions []Revision       `json:"revisions"` // newest first
+	Live      []Replica        `json:"live"`      // that have not ended, oldest first
 	Tokens    []ServiceToken   `json:"tokens"`
 	Traffic   ServiceTraffic   `json:"traffic"`
 	Scaling   ServiceScaling   `json:"scaling"`
 	Addresses []ServiceAddress `json:"addresses"`        // of the machine; that for programs on it first
 	Events    []ServiceEvent   `json:"events,omitempty"` // newest first
 	CreatedAt time.Time        `json:"createdAt"`
+}
+
+// ServiceCondition says whether a service answers.
+type ServiceCondition struct {
+	State ServiceState `json:"state"`
+	Why   string       `json:"why,omitempty"`  // what it waits for or why it does not answer, in sentences
+	Said  []Phrase     `json:"said,omitempty"` // Why for other languages
 }
 
 // Current is the spec of the revision that the replicas of a service have or change to; that of the newest one if it is
@@ -120,7 +126,8 @@ type Replica struct {
 	Session     ID           `json:"session"`
 	Revision    int          `json:"revision"`
 	State       ReplicaState `json:"state"`
-	Why         string       `json:"why,omitempty"` // what it waits for or why it is out of use
+	Why         string       `json:"why,omitempty"`  // what it waits for or why it is out of use
+	Said        []Phrase     `json:"said,omitempty"` // Why for other languages
 	Since       time.Time    `json:"since"`
 	Outstanding int          `json:"outstanding"` // requests that it is answering
 }
@@ -140,13 +147,14 @@ const (
 
 // ServiceTraffic counts requests since the agent started.
 type ServiceTraffic struct {
-	Waiting     int       `json:"waiting"` // held until a replica is healthy
-	Outstanding int       `json:"outstanding"`
-	Requests    int64     `json:"requests"` // that have ended
-	Failed      int64     `json:"failed"`   // of them
-	Prompt      int64     `json:"promptTokens"`
-	Completion  int64     `json:"completionTokens"`
-	FirstWordMs int64     `json:"firstWordMs"`   // until the first word, median of the last hundred streams; 0: unknown
+	Waiting     int   `json:"waiting"` // held until a replica is healthy
+	Outstanding int   `json:"outstanding"`
+	Requests    int64 `json:"requests"` // that have ended
+	Failed      int64 `json:"failed"`   // of them
+	Prompt      int64 `json:"promptTokens"`
+	Completion  int64 `json:"completionTokens"`
+	// until the first word, rounded up, median of the last hundred streams; 0: unknown
+	FirstWordMs int64     `json:"firstWordMs"`
 	Last        time.Time `json:"last,omitzero"` // when the last request began; zero: never
 }
 

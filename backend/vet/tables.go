@@ -47,9 +47,10 @@ var sessions = Tables{Fields: map[reflect.Type]Fields{
 		"Command": List(session.MaxArguments, Bytes(128<<10)), "Message": Message,
 	},
 	reflect.TypeFor[session.Service](): {
-		"Name": name, "Owner": Maybe(Owner), "Agent": Line(64), "Revision": count, "Why": Message,
+		"Name": name, "Owner": Maybe(Owner), "Agent": Line(64), "Revision": count,
 		"Revisions": List(1000), "Live": List(1000), "Tokens": List(1000), "Addresses": List(10), "Events": List(1000),
 	},
+	reflect.TypeFor[session.ServiceCondition](): {"Why": Message, "Said": said},
 	reflect.TypeFor[session.ServiceAddress](): {
 		"URL": Maybe(apiBase), "Fault": Message, "Certificate": Bytes(16 << 10),
 	},
@@ -68,7 +69,8 @@ var sessions = Tables{Fields: map[reflect.Type]Fields{
 		"Value": Number(-session.MaxRuleValue, session.MaxRuleValue), "Due": OrZero(Moment),
 	},
 	reflect.TypeFor[session.Revision](): {"Number": count},
-	reflect.TypeFor[session.Replica]():  {"Session": id, "Revision": count, "Why": Message, "Outstanding": count},
+	reflect.TypeFor[session.Replica](): {"Session": id, "Revision": count, "Why": Message, "Said": said,
+		"Outstanding": count},
 	reflect.TypeFor[session.ServiceTraffic](): {
 		"Waiting": count, "Outstanding": count, "Requests": Offset, "Failed": Offset, "Prompt": Offset,
 		"Completion": Offset, "FirstWordMs": Offset, "Last": OrZero(Moment),

@@ -14,8 +14,8 @@ type change struct {
 	before, after kept
 	replicas      map[int]*replica // of the service, by attempt
 	state         session.ServiceState
-	reason        string
-	person        bool // who made it; state is not decided yet
+	why           []session.Phrase // the state
+	person        bool             // who made it; state is not decided yet
 	now           time.Time
 }
 
@@ -54,9 +54,6 @@ func (c change) ofReplica(kind session.EventKind, say string, m serving.Member,
 func ofRevision(say string, number int) session.Phrase {
 	return session.Say(say, session.Fill("number", strconv.Itoa(number)))
 }
-
-// plainly is a sentence that exists only in English.
-func plainly(text string) session.Phrase { return session.Phrase{Text: text} }
 
 // asked tells what a person asked for.
 func (c change) asked() (events []session.ServiceEvent) {
@@ -109,7 +106,7 @@ func (c change) members() (events []session.ServiceEvent) {
 		}
 		// One that was given no time to finish its requests was healthy too late, or no longer.
 		if was.Drained.IsZero() && !m.Drained.IsZero() && m.Deadline.Equal(m.Drained) {
-			events = append(events, c.failure(m, plainly(c.lastFailure())))
+			events = append(events, c.failure(m, c.lastFailure()))
 		}
 	}
 	for _, m := range c.before.Plan.Members {
@@ -120,8 +117,8 @@ func (c change) members() (events []session.ServiceEvent) {
 	return events
 }
 
-func (c change) lastFailure() string {
-	if r := c.after.Plan.Rejected; r != nil && c.after.Plan.Failures.Last == "" {
+func (c change) lastFailure() session.Phrase {
+	if r := c.after.Plan.Rejected; r != nil && c.after.Plan.Failures.Count == 0 {
 		return r.Reason
 	}
 	return c.after.Plan.Failures.Last
@@ -148,10 +145,8 @@ func (c change) end(m serving.Member) []session.ServiceEvent {
 		return []session.ServiceEvent{c.failure(m, session.Say("containerLost"))}
 	case r.End.Asked():
 		return []session.ServiceEvent{c.ofReplica(session.EventEnded, "eventEnded", m, session.Say("eventByPerson"))}
-	case len(r.said) > 0:
-		return []session.ServiceEvent{c.failure(m, slices.Clone(r.said)...)}
 	}
-	return []session.ServiceEvent{c.failure(m, plainly(r.End.Message))}
+	return []session.ServiceEvent{c.failure(m, r.End.Said)}
 }
 
 // decided tells what a plan decided: roll-backs, the numbers of rules, sleep.
@@ -164,7 +159,7 @@ func (c change) decided() (events []session.ServiceEvent) {
 	case before.Updating == 0 || after.Updating > 0:
 	case r != nil && r.Revision == before.Updating:
 		events = append(events, c.event(session.EventRolledBack, ofRevision("eventRolledBack", r.Revision),
-			plainly(r.Reason)))
+			r.Reason))
 	default:
 		events = append(events, c.event(session.EventUpdated, ofRevision("eventUpdated", after.Revision)))
 	}
@@ -215,7 +210,7 @@ func (c change) lasts() []session.ServiceEvent {
 	}
 	var why []session.Phrase
 	if c.state != session.ServiceReady && c.state != session.ServiceStopped {
-		why = append(why, plainly(c.reason))
+		why = c.why
 	}
 	return []session.ServiceEvent{c.event(told.kind, session.Say(told.say), why...)}
 }

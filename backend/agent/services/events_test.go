@@ -17,6 +17,9 @@ func served() kept {
 }
 
 // sentences are what the events of a change say.
+// plainly is a sentence that exists only in English.
+func plainly(text string) session.Phrase { return session.Phrase{Text: text} }
+
 func sentences(c change) (all []string) {
 	c.now = noon
 	after, happened := c.told()
@@ -37,7 +40,7 @@ func sentences(c change) (all []string) {
 func TestEventsTellWhatChanged(t *testing.T) {
 	const id = session.ID("aaaaaaaaaaaa")
 	replicas := map[int]*replica{3: {Replica: serving.Replica{ID: id, Attempt: 3, Phase: serving.Ended,
-		End: &serving.End{Message: "The server ended with exit code 3."}}}}
+		End: &serving.End{Said: plainly("The server ended with exit code 3.")}}}}
 	seen := serving.Member{Attempt: 3, Revision: 1, Seen: true}
 	for name, test := range map[string]struct {
 		before, after func(*kept)
@@ -67,15 +70,16 @@ func TestEventsTellWhatChanged(t *testing.T) {
 		"an update": {before: func(k *kept) { k.Plan.Updating = 2 }, after: func(k *kept) { k.Plan.Revision = 2 },
 			want: []string{"updated: Revision 2 serves."}},
 		"a crash": {before: func(k *kept) { k.Plan.Members = []serving.Member{seen} },
-			after:  func(k *kept) { k.Plan.Failures.Count = 2 },
-			change: change{replicas: replicas, state: session.ServiceUnreachable, reason: "0 of 1 replica is healthy."},
+			after: func(k *kept) { k.Plan.Failures.Count = 2 },
+			change: change{replicas: replicas, state: session.ServiceUnreachable,
+				why: []session.Phrase{plainly("0 of 1 replica is healthy.")}},
 			want: []string{
 				"failure: Replica llama-3 of revision 1 failed. " +
 					"(The server ended with exit code 3. 2 failures in a row.)",
 				"unreachable: No replica answers. (0 of 1 replica is healthy.)"}},
 		"a replica that is too slow": {before: func(k *kept) { k.Plan.Members = []serving.Member{seen} },
 			after: func(k *kept) {
-				k.Plan.Failures = serving.Failures{Count: 1, Last: "It did not become healthy in 60 s."}
+				k.Plan.Failures = serving.Failures{Count: 1, Last: plainly("It did not become healthy in 60 s.")}
 				slow := seen
 				slow.Drained, slow.Deadline = noon, noon
 				k.Plan.Members = []serving.Member{slow}

@@ -145,7 +145,7 @@ func (s *Services) snapshot(ctx context.Context) (names []string, snapshot servi
 // lookForRoom finds whether one more replica could start now, where the plan depends on it.
 func (s *Services) lookForRoom(ctx context.Context, one *service, described *serving.Service) {
 	if i := slices.IndexFunc(described.Replicas, func(r serving.Replica) bool { return r.Queued }); i >= 0 {
-		described.Room = s.replicas[described.Replicas[i].ID].why == ""
+		described.Room = s.replicas[described.Replicas[i].ID].why == nil
 	} else if described.Updating > 0 || described.Sleeping.Asleep && described.Traffic.Waiting > 0 {
 		brief, cancel := context.WithTimeout(ctx, planLimit)
 		defer cancel()
@@ -194,11 +194,11 @@ func (s *Services) store(names []string, decision serving.Decision) error {
 	changed := map[string]kept{}
 	for i, outcome := range decision.Services {
 		one := s.list[names[i]]
-		one.state, one.why, one.rules = session.ServiceState(outcome.State), outcome.Reason, outcome.Rules
+		one.state, one.why, one.rules = session.ServiceState(outcome.State), outcome.Said, outcome.Rules
 		to := one.kept
 		to.Plan = outcome.Record
 		to, happened := change{before: one.kept, after: to, replicas: s.replicasOf(names[i]), state: one.state,
-			reason: one.why, now: s.config.Clock.Now()}.told()
+			why: one.why, now: s.config.Clock.Now()}.told()
 		if outcome.Changed || happened {
 			changed[names[i]] = to
 		}
@@ -265,9 +265,10 @@ func (s *Services) launchFailed(req session.LaunchRequest, err error) {
 	for _, m := range one.Plan.Members {
 		if launchKey(one.Plan.ID, m.Attempt) == req.Key {
 			now, id := s.config.Clock.Now(), session.ID(req.Key)
+			failure := session.AsError(err, session.CodeServerFailed)
 			s.replicas[id] = &replica{service: one.Name, Replica: serving.Replica{ID: id, Revision: m.Revision,
 				Attempt: m.Attempt, Phase: serving.Ended, Since: now, End: &serving.End{At: now,
-					Message: session.AsError(err, session.CodeServerFailed).Message}}}
+					Said: saidBy(failure.Message, failure.Said)}}}
 		}
 	}
 }

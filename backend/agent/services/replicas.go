@@ -15,9 +15,8 @@ type replica struct {
 	service string
 	port    int
 	grants  session.Grants
-	why     string           // what its session waits for
-	said    []session.Phrase // the message of its end, for other languages
-	asking  bool             // a check is under way
+	why     *session.Wait // what its session waits for; nil: it does not wait, or why is unknown
+	asking  bool          // a check is under way
 }
 
 // follow updates what is known of the members of a service from their sessions. The caller holds mu.
@@ -61,10 +60,10 @@ func (s *Services) replicasOf(service string) map[int]*replica {
 
 // see updates a replica from its session.
 func (s *Services) see(ctx context.Context, r *replica, of session.Session, now time.Time) {
-	r.Queued, r.Terminating, r.why = of.Status == session.Pending, of.Status == session.Terminating, ""
+	r.Queued, r.Terminating, r.why = of.Status == session.Pending, of.Status == session.Terminating, nil
 	if r.Queued { // why it waits is not stored
 		if dressed, err := s.config.Sessions.Get(ctx, of.ID); err == nil && dressed.Wait != nil {
-			r.why = dressed.Wait.Message
+			r.why = dressed.Wait
 		}
 	}
 	r.Memory, r.grants = 0, of.Grants
@@ -90,13 +89,21 @@ func (s *Services) see(ctx context.Context, r *replica, of session.Session, now 
 
 // end notes how the session of a replica ends or has ended.
 func (r *replica) end(of session.Session, reason session.Reason, now time.Time) {
-	r.End = &serving.End{At: now, Reason: reason, Message: "Its session has ended."}
+	r.End = &serving.End{At: now, Reason: reason, Said: session.Say("replicaEnded")}
 	if of.TerminatedAt != nil {
 		r.End.At = *of.TerminatedAt
 	}
 	if of.Error != nil {
-		r.End.Message, r.said = of.Error.Message, of.Error.Said
+		r.End.Said = saidBy(of.Error.Message, of.Error.Said)
 	}
+}
+
+// saidBy is a message as a phrase: in other languages, too, if it brought phrases along.
+func saidBy(message string, said []session.Phrase) session.Phrase {
+	if len(said) == 0 {
+		return session.Phrase{Text: message}
+	}
+	return session.Phrase{Text: " ", With: said}
 }
 
 // measure adds what the router saw of a replica.

@@ -96,7 +96,7 @@ type keptToken struct {
 type service struct {
 	kept
 	state session.ServiceState
-	why   string
+	why   []session.Phrase // the state
 	rules []session.RuleState
 }
 

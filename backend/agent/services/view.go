@@ -13,8 +13,10 @@ import (
 func (s *Services) describe(one *service) session.Service {
 	traffic, count := s.router.Traffic(one.Name), s.tally.read(one.Name)
 	v := session.Service{Name: one.Name, Owner: one.Owner, Agent: s.config.Agent, ServiceWish: one.Wish,
-		Revision: one.Plan.Wanted(), State: one.state, Why: one.why, Revisions: slices.Clone(one.Revisions),
-		Addresses: s.config.Listeners.Addresses(), Events: slices.Clone(one.Events),
+		Revision:         one.Plan.Wanted(),
+		ServiceCondition: session.ServiceCondition{State: one.state, Why: session.Reader{}.Read(one.why...), Said: one.why},
+		Revisions:        slices.Clone(one.Revisions),
+		Addresses:        s.config.Listeners.Addresses(), Events: slices.Clone(one.Events),
 		Live: []session.Replica{}, Tokens: []session.ServiceToken{}, CreatedAt: one.CreatedAt,
 		Traffic: session.ServiceTraffic{Waiting: traffic.Waiting, Last: s.shown(traffic.Last),
 			Requests: count.Total(), Failed: count.Failed + count.Cut, Prompt: count.Prompt,
@@ -34,8 +36,12 @@ func (s *Services) describe(one *service) session.Service {
 		}
 		load := traffic.Replicas[r.ID]
 		v.Traffic.Outstanding += load.Outstanding
-		v.Live = append(v.Live, session.Replica{Session: r.ID, Revision: r.Revision,
-			State: session.ReplicaState(r.Phase), Why: r.why, Since: r.Since, Outstanding: load.Outstanding})
+		live := session.Replica{Session: r.ID, Revision: r.Revision, State: session.ReplicaState(r.Phase),
+			Since: r.Since, Outstanding: load.Outstanding}
+		if r.why != nil {
+			live.Why, live.Said = r.why.Message, r.why.Said
+		}
+		v.Live = append(v.Live, live)
 	}
 	return v
 }

@@ -81,4 +81,8 @@ func TestTheServiceOfTheStoryAnswers(t *testing.T) {
 			t.Errorf("it answers %d %s, %v", answer.StatusCode, text, err)
 		}
 	}
+	list, err := l.Agent.ListServices(ctx)
+	if err != nil || len(list) != 1 || list[0].Traffic.FirstWordMs < 1 {
+		t.Errorf("the first word of a stream takes no time: %+v, %v", list, err)
+	}
 }

@@ -24,8 +24,8 @@ func (a *services) listServices(context.Context) ([]session.Service, error) {
 
 func (a *services) deployService(_ context.Context, req session.DeployRequest) (session.Service, error) {
 	s := session.Service{Name: req.Name, Owner: req.Owner, Agent: a.Name, ServiceWish: req.ServiceWish, Revision: 1,
-		State:     session.ServiceDeploying,
-		Revisions: []session.Revision{{Number: 1, Spec: req.Spec}}, Live: []session.Replica{},
+		ServiceCondition: session.ServiceCondition{State: session.ServiceDeploying},
+		Revisions:        []session.Revision{{Number: 1, Spec: req.Spec}}, Live: []session.Replica{},
 		Tokens: []session.ServiceToken{}, Addresses: a.Addresses}
 	a.deployed = append(a.deployed, s)
 	return s, nil
@@ -39,6 +39,9 @@ func (a *services) changeService(_ context.Context,
 	}
 	if change.Replicas != nil {
 		a.deployed[i].Replicas = *change.Replicas
+		if *change.Replicas == 0 {
+			a.deployed[i].State = session.ServiceStopped
+		}
 	}
 	if change.Rules != nil {
 		a.deployed[i].Rules = *change.Rules

@@ -5,9 +5,9 @@ import {
   useQueryClient,
   type UseQueryResult,
 } from '@tanstack/react-query'
-import { call } from './client'
+import { call, open } from './client'
 import { keys } from './keys'
-import type { DeployRequest, ModelDefinition, NewToken, Service, ServiceChange, TokenRequest } from './types.gen'
+import type { Chat, DeployRequest, ModelDefinition, NewToken, Service, ServiceChange, TokenRequest } from './types.gen'
 
 /** How often services are asked for again, in ms: their numbers change with every request. */
 const often = 2000
@@ -81,3 +81,7 @@ export const useRevokeToken = (of: ServiceRef): UseMutationResult<void, Error, s
   useRefreshing((token: string) =>
     call('service-revoke', { path: { service: of.name, token }, query: { agent: of.agent } }),
   )
+
+/** Asks a model to continue a conversation. Its answer is a stream of events. */
+export const chat = (of: ServiceRef, body: Chat, signal: AbortSignal): Promise<Response> =>
+  open('service-chat', { ...at(of), body, signal })

@@ -704,8 +704,11 @@ export interface Chat {
   messages: ChatMessage[];
   /** Most tokens of the answer; 0: the model decides. */
   maxTokens?: number;
-  /** Absent: the model decides. */
+  /** Absent: the model decides, as for the next two. */
   temperature?: number;
+  topP?: number;
+  /** The same request gets the same answer, if the model can do that. */
+  seed?: number;
 }
 
 /** ChatMessage is what somebody said in a conversation. */
@@ -2061,6 +2064,8 @@ export interface Replica {
   state: string;
   /** What it waits for or why it is out of use. */
   why?: string;
+  /** Why for other languages. */
+  said?: Phrase[];
   since: Time;
   /** Requests that it is answering. */
   outstanding: number;
@@ -2255,11 +2260,13 @@ export interface Service {
   public?: boolean;
   /** A request that is no stream is repeated elsewhere if its replica ends without an answer. */
   retry?: boolean;
+  state: string;
+  /** What it waits for or why it does not answer, in sentences. */
+  why?: string;
+  /** Why for other languages. */
+  said?: Phrase[];
   /** Of its replicas; the target while it is updating. */
   revision: number;
-  state: string;
-  /** What it waits for or why it does not answer, in one sentence. */
-  why?: string;
   /** Newest first. */
   revisions: Revision[];
   /** That have not ended, oldest first. */
@@ -2378,7 +2385,7 @@ export interface ServiceTraffic {
   failed: number;
   promptTokens: number;
   completionTokens: number;
-  /** Until the first word, median of the last hundred streams; 0: unknown. */
+  /** Until the first word, rounded up, median of the last hundred streams; 0: unknown. */
   firstWordMs: number;
   /** When the last request began; zero: never. */
   last?: Time;

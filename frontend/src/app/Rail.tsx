@@ -1,15 +1,16 @@
 import { useTranslation } from 'react-i18next'
-import { Link, NavLink } from 'react-router'
+import { Link, NavLink, useLocation } from 'react-router'
 import { useSessionBook, useVersion } from '@/api/hooks'
 import { isLive } from '@/lib/status'
 import { sections, type Section } from './sections'
 import css from './Shell.module.css'
 
-function RailLink({ section: { name, to, icon: Icon }, count }: { section: Section; count?: number }) {
+function RailLink({ section: { name, to, icon: Icon, also }, count }: { section: Section; count?: number }) {
   const { t } = useTranslation()
+  const within = useLocation().pathname === also
   const label = t(`nav.${name}`)
   return (
-    <NavLink to={to} className={({ isActive }) => `${css.link} ${isActive ? css.active : ''}`} title={label}>
+    <NavLink to={to} className={({ isActive }) => `${css.link} ${isActive || within ? css.active : ''}`} title={label}>
       <Icon size={16} strokeWidth={2} aria-hidden />
       <span className={css.label}>{label}</span>
       {count ? <span className={css.count}>{count}</span> : null}

@@ -47,6 +47,12 @@ export function makeRouter() {
               }),
             },
             {
+              path: 'playground',
+              lazy: async () => ({
+                Component: (await lazily(() => import('@/features/playground/PlaygroundPage'))).PlaygroundPage,
+              }),
+            },
+            {
               path: 'launcher',
               lazy: async () => ({ Component: (await lazily(() => import('./pages/LauncherRoute'))).LauncherRoute }),
             },

@@ -16,11 +16,13 @@ export interface Section {
   name: 'sessions' | 'services' | 'launcher' | 'folders' | 'images' | 'gpus' | 'usage' | 'agents' | 'settings'
   to: string
   icon: LucideIcon
+  /** The path of a page that belongs to it, too. */
+  also?: string
 }
 
 export const sections: readonly Section[] = [
   { name: 'sessions', to: '/sessions', icon: SquareStack },
-  { name: 'services', to: '/services', icon: BrainCircuit },
+  { name: 'services', to: '/services', icon: BrainCircuit, also: '/playground' },
   { name: 'launcher', to: '/launcher', icon: Rocket },
   { name: 'folders', to: '/folders', icon: FolderOpen },
   { name: 'images', to: '/images', icon: Layers },

@@ -8,12 +8,14 @@ const sections = ['sessions', 'services', 'launcher', 'gpus', 'usage', 'agents',
 
 /** Names the window: the session in view, else the section. */
 export function useTitle(session: string | undefined): void {
-  const { t } = useTranslation(['common', 'demo'])
+  const { t } = useTranslation(['common', 'demo', 'playground'])
   const demo = useDemo()
   const { pathname } = useLocation()
   const book = useSessionBook().data
   const section = sections.find((name) => pathname.startsWith(`/${name}`))
-  const name = (session ? book?.[session]?.name : undefined) ?? (section ? t(`nav.${section}`) : undefined)
+  const name =
+    (session ? book?.[session]?.name : undefined) ??
+    (section ? t(`nav.${section}`) : pathname === '/playground' ? t('playground:title') : undefined)
   const app = demo ? `${t('app.name')} (${t('demo:badge')})` : t('app.name')
   useEffect(() => {
     document.title = name ? `${name} · ${app}` : app

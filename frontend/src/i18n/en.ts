@@ -11,6 +11,7 @@ import images from './en/images.json'
 import launcher from './en/launcher.json'
 import notifications from './en/notifications.json'
 import phrases from './en/phrases.json'
+import playground from './en/playground.json'
 import recipes from './en/recipes.json'
 import secrets from './en/secrets.json'
 import services from './en/services.json'
@@ -36,6 +37,7 @@ export const en = {
   launcher,
   notifications,
   phrases,
+  playground,
   recipes,
   secrets,
   services,

@@ -11,6 +11,7 @@ import images from './ko/images.json'
 import launcher from './ko/launcher.json'
 import notifications from './ko/notifications.json'
 import phrases from './ko/phrases.json'
+import playground from './ko/playground.json'
 import recipes from './ko/recipes.json'
 import secrets from './ko/secrets.json'
 import services from './ko/services.json'
@@ -36,6 +37,7 @@ export const ko = {
   launcher,
   notifications,
   phrases,
+  playground,
   recipes,
   secrets,
   services,

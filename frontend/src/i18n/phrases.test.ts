@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { hintText, messageText, type Phrase } from '@/lib/phrases'
+import { hintText, messageText, type Phrase, whyText } from '@/lib/phrases'
 import { changeLanguage } from './i18n'
 
 afterEach(() => changeLanguage('en'))
@@ -46,6 +46,27 @@ describe('hintText', () => {
     await changeLanguage('ko')
     expect(hintText({ message: 'It ended.' })).toBe('')
     expect(hintText({ message: 'It ended.', hint: 'Read on.' })).toBe('Read on.')
+  })
+})
+
+describe('whyText', () => {
+  const why = 'As it came.'
+  const said: Phrase[] = [
+    { say: 'replicasHealthy', count: 2, with: [{ hole: 'healthy', text: '1' }] },
+    {
+      say: 'failuresInARow',
+      count: 3,
+      with: [{ hole: 'last', say: 'serverEnded', with: [{ hole: 'code', text: '1' }] }],
+    },
+    { say: 'nextAttempt', with: [{ hole: 'span', text: '4 s' }] },
+  ]
+  it('says the state of a service in the language of the page', async () => {
+    await changeLanguage('ko')
+    expect(whyText({ why, said })).toBe(
+      '복제본 2개 중 1개가 정상입니다. 연속 3번 실패, 마지막 원인: 서버가 종료 코드 1로 끝났습니다. 그로부터 4 s 뒤에 다시 시도합니다.',
+    )
+    expect(whyText({ why })).toBe(why)
+    expect(whyText({})).toBe('')
   })
 })
 

@@ -47,6 +47,11 @@ export function messageText({ message, said }: Told): string {
   return (said?.length ? joined(said, ' ') : undefined) ?? message ?? ''
 }
 
+/** Why a service or a replica is in its state. An api Service or Replica fits. */
+export function whyText({ why, said }: { why?: string; said?: Phrase[] }): string {
+  return messageText({ message: why ?? '', said: said ?? [] })
+}
+
 /** Why a session waits. An api Wait fits. */
 export interface Waits extends Told {
   details?: Phrase[]

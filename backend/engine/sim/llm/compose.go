@@ -8,6 +8,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/http"
+	"regexp"
+	"strconv"
 	"strings"
 	"unicode"
 )
@@ -29,11 +31,18 @@ var sentences = []string{
 	"They arrive one word at a time, as those of a real model about “%s” would.",
 }
 
+// wished finds how long a prompt wants the answer to be, as in "Write 500 words about ships".
+var wished = regexp.MustCompile(`\b(\d{1,4}) words\b`)
+
 // compose returns the words of the answer to a prompt, each with the space before it, and why it ends. It has
-// at most most words; an endless one has as many.
+// at most most words; an endless one has as many. It is as long as the prompt wants it to be.
 func compose(prompt string, most int, endless bool) (words []string, reason string) {
 	rng := rand.New(rand.NewPCG(hash(prompt), 0))
 	from := significant(prompt)
+	least := 0
+	if found := wished.FindStringSubmatch(prompt); found != nil {
+		least, _ = strconv.Atoi(found[1]) // four digits are a number
+	}
 	text := fmt.Sprintf("%s Words in your prompt: %d.", opening, len(strings.Fields(prompt)))
 	for left := 3 + rng.IntN(3); ; left-- {
 		for word := range strings.FieldsSeq(text) {
@@ -45,7 +54,7 @@ func compose(prompt string, most int, endless bool) (words []string, reason stri
 			}
 			words = append(words, word)
 		}
-		if left == 0 && !endless {
+		if left <= 0 && len(words) >= least && !endless {
 			return words, "stop"
 		}
 		text = fmt.Sprintf(sentences[rng.IntN(len(sentences))], from[rng.IntN(len(from))])

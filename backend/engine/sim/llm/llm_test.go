@@ -272,3 +272,12 @@ func TestWhatIsRefused(t *testing.T) {
 		}
 	})
 }
+
+func TestAnAnswerIsAsLongAsThePromptWants(t *testing.T) {
+	serve(t, func(s *tested) {
+		got := s.reply("/v1/completions", `{"prompt":"Write 500 words about ships."}`, http.StatusOK)
+		if n := got.Usage.Completion; n < 500 || n > 520 || got.Choices[0].Reason != "stop" {
+			t.Errorf("it has %d words and ends with %s", n, got.Choices[0].Reason)
+		}
+	})
+}

@@ -19,7 +19,7 @@ import { messageText } from '@/lib/phrases'
 import { EmptyState } from '@/ui/EmptyState'
 import { RelativeTime } from '@/ui/Times'
 import css from './services.module.css'
-import type { Tone } from './states'
+import type { Tone } from '@/lib/serviceState'
 
 const looks: Partial<Record<string, [LucideIcon, Tone]>> = {
   update: [RefreshCw, 'busy'],

@@ -6,7 +6,8 @@ import { useSessionBook } from '@/api/hooks'
 import type { Service } from '@/api/types.gen'
 import { EmptyState } from '@/ui/EmptyState'
 import { RelativeTime } from '@/ui/Times'
-import { ReplicaBadge } from './ServiceBadge'
+import { whyText } from '@/lib/phrases'
+import { ReplicaBadge } from '@/ui/ServiceBadge'
 import css from './services.module.css'
 
 /** The sessions that serve a service now. */
@@ -44,7 +45,7 @@ export function Replicas({ service }: { service: Service }) {
             <tr key={replica.session}>
               <td>
                 <Link to={`/sessions/${replica.session}`}>{book?.[replica.session]?.name ?? replica.session}</Link>
-                {replica.why ? <div className={css.small}>{replica.why}</div> : null}
+                {replica.why ? <div className={css.small}>{whyText(replica)}</div> : null}
               </td>
               <td>
                 <ReplicaBadge state={replica.state} />

@@ -1,21 +1,23 @@
 import { App, Button, Drawer } from 'antd'
-import { BrainCircuit, CirclePlay, CircleStop, FileText, RotateCw, Trash2, X } from 'lucide-react'
+import { BrainCircuit, CirclePlay, CircleStop, FileText, MessageSquare, RotateCw, Trash2, X } from 'lucide-react'
 import { useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
-import { useSearchParams } from 'react-router'
+import { Link, useSearchParams } from 'react-router'
 import type { Service } from '@/api/types.gen'
+import { whyText } from '@/lib/phrases'
+import { toneOf } from '@/lib/serviceState'
 import { EmptyState } from '@/ui/EmptyState'
 import { Tabs } from '@/ui/Tabs'
+import { ServiceBadge } from '@/ui/ServiceBadge'
 import { Events } from './Events'
 import { Overview } from './Overview'
 import { RemoveDialog } from './RemoveDialog'
 import { Replicas } from './Replicas'
 import { Revisions } from './Revisions'
-import { ServiceBadge } from './ServiceBadge'
 import { ServiceRecipe } from './ServiceRecipe'
 import { ServiceSettings } from './ServiceSettings'
 import css from './services.module.css'
-import { isStopped, toneOf } from './states'
+import { isStopped, playgroundOf } from './states'
 import { Tokens } from './Tokens'
 import { useChange } from './useChange'
 
@@ -89,7 +91,7 @@ function Content({ service, close, onClose }: { service: Service; close: ReactNo
           {close}
         </div>
         {service.why && service.state !== 'READY' ? (
-          <p className={`${css.reason} ${css[`reason-${toneOf(service.state)}`] ?? ''}`}>{service.why}</p>
+          <p className={`${css.reason} ${css[`reason-${toneOf(service.state)}`] ?? ''}`}>{whyText(service)}</p>
         ) : null}
         <Buttons service={service} onRemoved={onClose} />
         <Tabs
@@ -158,6 +160,11 @@ function Buttons({ service, onRemoved }: { service: Service; onRemoved: () => vo
       <Button icon={<FileText size={14} />} onClick={() => setRecipe(true)}>
         {t('services:recipe.button')}
       </Button>
+      {isStopped(service) ? null : (
+        <Link to={playgroundOf(service)}>
+          <Button icon={<MessageSquare size={14} />}>{t('services:playground')}</Button>
+        </Link>
+      )}
       <Button danger className={css.end ?? ''} icon={<Trash2 size={14} />} onClick={() => setRemoving(true)}>
         {t('services:remove.button')}
       </Button>

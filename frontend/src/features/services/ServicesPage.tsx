@@ -1,5 +1,5 @@
 import { Button, Input, Skeleton } from 'antd'
-import { BrainCircuit, Plus, SearchX, WifiOff } from 'lucide-react'
+import { BrainCircuit, MessageSquare, Plus, SearchX, WifiOff } from 'lucide-react'
 import { useMemo, useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Link, useNavigate, useParams, useSearchParams } from 'react-router'
@@ -10,6 +10,7 @@ import type { Service } from '@/api/types.gen'
 import { isReached } from '@/lib/connection'
 import { hintText, messageText } from '@/lib/phrases'
 import { formatClock } from '@/lib/time'
+import { answers } from '@/lib/serviceState'
 import { EmptyState } from '@/ui/EmptyState'
 import { ErrorState } from '@/ui/ErrorState'
 import { ListBar, ListCard, ListFill, ListPage } from '@/ui/ListPage'
@@ -18,7 +19,7 @@ import { Tabs } from '@/ui/Tabs'
 import { ServiceDrawer } from './ServiceDrawer'
 import { ServicesTable } from './ServicesTable'
 import css from './services.module.css'
-import { addressOf, answers } from './states'
+import { addressOf } from './states'
 
 const none: never[] = []
 
@@ -70,6 +71,11 @@ export function ServicesPage() {
   return (
     <ListPage>
       <PageHeader title={t('title')} note={query.data ? t('count', { count: services.length }) : undefined}>
+        {services.length > 0 ? (
+          <Link to="/playground">
+            <Button icon={<MessageSquare size={15} />}>{t('playground')}</Button>
+          </Link>
+        ) : null}
         {add}
       </PageHeader>
       {query.error && query.data ? (

@@ -3,11 +3,13 @@ import { Globe } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
 import { Link, useNavigate } from 'react-router'
 import type { Service } from '@/api/types.gen'
+import { formatCount, formatFirstWord } from '@/lib/figures'
+import { whyText } from '@/lib/phrases'
+import { toneOf } from '@/lib/serviceState'
 import { CopyButton } from '@/ui/CopyButton'
 import { type FillColumn, FillTable } from '@/ui/FillTable'
-import { formatCount, formatFirstWord } from '@/lib/counts'
-import { ServiceBadge } from './ServiceBadge'
-import { healthyOf, stateRank, toneOf } from './states'
+import { ServiceBadge } from '@/ui/ServiceBadge'
+import { healthyOf, stateRank } from './states'
 import css from './services.module.css'
 
 interface ServicesTableProps {
@@ -62,8 +64,8 @@ export function ServicesTable({ rows, several, open, linkOf }: ServicesTableProp
         <div className={css.stateCell}>
           <ServiceBadge state={s.state} />
           {s.why ? (
-            <Tooltip title={s.why} mouseEnterDelay={0.4}>
-              <span className={`${css.why} ${toneOf(s.state) === 'bad' ? css.whyBad : ''}`}>{s.why}</span>
+            <Tooltip title={whyText(s)} mouseEnterDelay={0.4}>
+              <span className={`${css.why} ${toneOf(s.state) === 'bad' ? css.whyBad : ''}`}>{whyText(s)}</span>
             </Tooltip>
           ) : null}
         </div>

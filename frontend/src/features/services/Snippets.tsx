@@ -5,7 +5,7 @@ import { CopyButton } from '@/ui/CopyButton'
 import { Tabs } from '@/ui/Tabs'
 import { Copied } from './Copied'
 import css from './services.module.css'
-import { type Client, clients, PLACEHOLDER, snippet } from './snippets'
+import { type Client, clients, continueConfig, PLACEHOLDER, snippet } from './snippets'
 
 /** The same request from the programs that people use. */
 export function Snippets({ service, model }: { service: Service; model: string }) {
@@ -33,15 +33,14 @@ export function Snippets({ service, model }: { service: Service; model: string }
           <CopyButton text={snippet(client, endpoint)} label={t('snippet.copy', { client: t(`snippet.${client}`) })} />
         </div>
       )}
-      {endpoint.open || client === 'editor' ? null : (
-        <p className={css.small}>{t('snippet.placeholder', { placeholder: PLACEHOLDER })}</p>
-      )}
+      {endpoint.open ? null : <p className={css.small}>{t('snippet.placeholder', { placeholder: PLACEHOLDER })}</p>}
     </section>
   )
 }
 
 function Editors({ address, model, open }: { address: string; model: string; open: boolean }) {
   const { t } = useTranslation('services')
+  const config = continueConfig({ address, model, open })
   return (
     <>
       <p className={css.small}>{t('editor.text')}</p>
@@ -61,6 +60,13 @@ function Editors({ address, model, open }: { address: string; model: string; ope
           <Copied text={model} label={t('copyModel', { model })} />
         </dd>
       </dl>
+      <p className={css.small}>{t('editor.continue')}</p>
+      <div className={css.codeBox}>
+        <pre className={css.code} tabIndex={0} aria-label={t('editor.config')}>
+          {config}
+        </pre>
+        <CopyButton text={config} label={t('snippet.copy', { client: t('editor.config') })} />
+      </div>
     </>
   )
 }

@@ -17,6 +17,19 @@ const shell = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
 
 const greeting = 'Hello!'
 
+/** The file ~/.continue/config.yaml of the editor extension Continue. What JSON quotes, YAML does, too. */
+export function continueConfig({ address, model, open }: Endpoint): string {
+  return `name: Slipway
+version: 0.0.1
+schema: v1
+models:
+  - name: ${JSON.stringify(model)}
+    provider: openai
+    model: ${JSON.stringify(model)}
+    apiBase: ${JSON.stringify(address)}
+    apiKey: ${open ? 'none' : PLACEHOLDER}`
+}
+
 /** A program, ready to run, that sends one message to a service and prints its answer as it comes. */
 export function snippet(client: Exclude<Client, 'editor'>, { address, model, open }: Endpoint): string {
   const key = JSON.stringify(open ? 'none' : PLACEHOLDER)

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { makeService } from '@/api/testing/service'
-import { formatCount, formatFirstWord } from '@/lib/counts'
-import { snippet } from './snippets'
-import { addressOf, answers, healthyOf, modelNames, replicaTone, stateRank, toneOf } from './states'
+import { formatCount, formatFirstWord } from '@/lib/figures'
+import { answers, replicaTone, toneOf } from '@/lib/serviceState'
+import { continueConfig, snippet } from './snippets'
+import { addressOf, healthyOf, modelNames, stateRank } from './states'
 
 describe('a state', () => {
   it.each([
@@ -48,7 +49,7 @@ describe('a service', () => {
 describe('figures', () => {
   it('are short', () => {
     expect([0, 12_480, 1_234_567].map(formatCount)).toEqual(['0', '12,480', '1.2M'])
-    expect([0, 180, 1400].map(formatFirstWord)).toEqual(['–', '180 ms', '1.4 s'])
+    expect([0, 1, 180, 1400].map(formatFirstWord)).toEqual(['–', '<1 ms', '180 ms', '1.4 s'])
   })
 })
 
@@ -68,5 +69,14 @@ describe('a snippet', () => {
   it('for a shell keeps its quotes', () => {
     const body = /-d '([\s\S]*)'$/.exec(snippet('curl', endpoint))?.[1]?.replaceAll(`'\\''`, "'")
     expect(JSON.parse(body ?? '')).toMatchObject({ model: `it's "m"`, stream: true })
+  })
+  it('for Continue has the endpoint', () => {
+    expect(continueConfig(endpoint).split('\n').slice(4)).toEqual([
+      String.raw`  - name: "it's \"m\""`,
+      '    provider: openai',
+      String.raw`    model: "it's \"m\""`,
+      '    apiBase: "http://127.0.0.1:40001/v1"',
+      '    apiKey: YOUR_TOKEN',
+    ])
   })
 })

@@ -1,48 +1,11 @@
 import type { Service } from '@/api/types.gen'
 
-export type Tone = 'good' | 'part' | 'bad' | 'busy' | 'off'
-
-const tones: Record<string, Tone> = {
-  READY: 'good',
-  DEGRADED: 'part',
-  UPDATING: 'part',
-  UNREACHABLE: 'bad',
-  FAILED: 'bad',
-  DEPLOYING: 'busy',
-  STOPPING: 'off',
-  ASLEEP: 'off',
-  STOPPED: 'off',
-}
-
-/** The tone of a state; one that a newer agent invents counts as off, since nothing is known of it. */
-export function toneOf(state: string): Tone {
-  return tones[state] ?? 'off'
-}
-
-const replicaTones: Record<string, Tone> = {
-  waiting: 'part',
-  warming: 'busy',
-  healthy: 'good',
-  unhealthy: 'bad',
-  draining: 'off',
-  ended: 'off',
-}
-
-export function replicaTone(state: string): Tone {
-  return replicaTones[state] ?? 'off'
-}
-
 /** The order for sorting: what needs a person comes first. */
 const order = ['FAILED', 'UNREACHABLE', 'DEGRADED', 'UPDATING', 'DEPLOYING', 'READY', 'ASLEEP', 'STOPPING', 'STOPPED']
 
 export function stateRank(state: string): number {
   const rank = order.indexOf(state)
   return rank < 0 ? order.length : rank
-}
-
-/** Whether it answers requests now. */
-export function answers({ state }: Pick<Service, 'state'>): boolean {
-  return state === 'READY' || state === 'DEGRADED' || state === 'UPDATING'
 }
 
 /** Whether it was stopped by a person, or is about to be. */
@@ -57,6 +20,11 @@ export function healthyOf({ live }: Pick<Service, 'live'>): number {
 /** The address of a service's detail. */
 export function addressOf({ name, agent }: Pick<Service, 'name' | 'agent'>): string {
   return `/services/${encodeURIComponent(name)}?on=${encodeURIComponent(agent)}`
+}
+
+/** The address of the playground with a service. */
+export function playgroundOf({ name, agent }: Pick<Service, 'name' | 'agent'>): string {
+  return `/playground?service=${encodeURIComponent(name)}&agent=${encodeURIComponent(agent)}`
 }
 
 /** The revision that all replicas have, or are changing to. */

@@ -6,8 +6,9 @@ export function formatCount(count: number): string {
   return new Intl.NumberFormat(dayjs.locale(), short).format(count)
 }
 
-/** The time until the first word: "180 ms", "1.4 s". A dash: no stream was answered yet. */
+/** The time until the first word, rounded up: "<1 ms", "180 ms", "1.4 s". A dash: no stream was answered yet. */
 export function formatFirstWord(ms: number): string {
   if (ms <= 0) return '–'
+  if (ms <= 1) return '<1 ms'
   return ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`
 }

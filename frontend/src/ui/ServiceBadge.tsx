@@ -9,8 +9,8 @@ import {
   TriangleAlert,
 } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
-import { replicaTone, type Tone, toneOf } from './states'
-import css from './services.module.css'
+import { replicaTone, type Tone, toneOf } from '@/lib/serviceState'
+import css from './ServiceBadge.module.css'
 
 const icons: Record<Tone, LucideIcon> = {
   good: CircleCheck,
