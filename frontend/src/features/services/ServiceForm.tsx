@@ -20,6 +20,7 @@ import { draftOf, requestFor } from './request'
 import { ResourcesCard } from './ResourcesCard'
 import { runtimeIds } from './runtimes'
 import { RuntimeCard } from './RuntimeCard'
+import { ScalingCard } from './ScalingCard'
 import { ServerCard } from './ServerCard'
 import { addressOf, currentRevision } from './states'
 
@@ -102,6 +103,7 @@ export function ServiceForm({ of }: ServiceFormProps) {
             <ModelCard {...card} />
             <ServerCard {...card} />
             <ResourcesCard {...card} fixed={of !== undefined} />
+            <ScalingCard {...card} />
             <BehaviourCard {...card} />
           </div>
           <aside className={css.side}>

@@ -7,7 +7,7 @@ import { CopyButton } from '@/ui/CopyButton'
 import { type FillColumn, FillTable } from '@/ui/FillTable'
 import { formatCount, formatFirstWord } from './figures'
 import { ServiceBadge } from './ServiceBadge'
-import { healthyOf, stateRank, toneOf } from './states'
+import { healthyOf, wantedOf, stateRank, toneOf } from './states'
 import css from './services.module.css'
 
 interface ServicesTableProps {
@@ -77,7 +77,7 @@ export function ServicesTable({ rows, several, open, linkOf }: ServicesTableProp
       sorter: (a, b) => healthyOf(a) - healthyOf(b),
       render: (_, s) => (
         <span className={s.replicas ? 'num' : `num ${css.dim}`}>
-          {t('healthyOf', { healthy: healthyOf(s), count: s.replicas })}
+          {t('healthyOf', { healthy: healthyOf(s), count: wantedOf(s) })}
         </span>
       ),
     },

@@ -1,5 +1,6 @@
 import type { EnvVar } from '@/api/types.gen'
 import { MODEL_TARGET, type ModelSource, type Runtime, type RuntimeId, runtimes } from './runtimes'
+import type { RuleDraft } from './rules'
 import { parseSpan, type Span } from './span'
 import { joinWords, splitWords } from './words'
 
@@ -37,6 +38,8 @@ export interface Draft {
   amount: number | null
   sleeps: boolean
   sleep: Span
+  maySleep: boolean
+  rules: RuleDraft[]
   public: boolean
 }
 
@@ -62,6 +65,8 @@ export const EMPTY: Draft = {
   amount: 1,
   sleeps: false,
   sleep: { value: 30, unit: 'm' },
+  maySleep: false,
+  rules: [],
   public: false,
 }
 
