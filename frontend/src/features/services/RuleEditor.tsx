@@ -12,12 +12,21 @@ import {
   fixedMetrics,
   isPercent,
   type RuleDraft,
+  type RuleFault,
   ruleFault,
   ruleSources,
   serverMetrics,
   usualCooldown,
   usualWindow,
 } from './rules'
+
+/** The fields that a fault is about. */
+const wrongFields: Record<RuleFault, string[]> = {
+  metric: [],
+  threshold: ['up', 'down'],
+  order: ['up', 'down'],
+  limits: ['min', 'max'],
+}
 
 interface RuleEditorProps {
   number: number
@@ -42,6 +51,7 @@ export function RuleEditor({ number, rule, state, tried, onChange, onRemove }: R
           {...control}
           aria-label={t('rule.of', { field: t(`rule.${key}`), name })}
           style={{ width: '100%' }}
+          status={fault && wrongFields[fault].includes(key) ? 'error' : ''}
           min={0}
           value={rule[key]}
           onChange={(value) => onChange({ [key]: value })}
@@ -63,7 +73,12 @@ export function RuleEditor({ number, rule, state, tried, onChange, onRemove }: R
           options={ruleSources.map((source) => ({ value: source, label: t(`rule.sources.${source}`) }))}
           onChange={(source) => onChange({ source, metric: source === 'framework' ? '' : fixedMetrics[source][0] })}
         />
-        <Metric rule={rule} label={t('rule.of', { field: t('rule.metric'), name })} onChange={onChange} />
+        <Metric
+          rule={rule}
+          wrong={fault === 'metric'}
+          label={t('rule.of', { field: t('rule.metric'), name })}
+          onChange={onChange}
+        />
         <Button
           type="text"
           aria-label={t('rule.remove', { name })}
@@ -96,13 +111,19 @@ export function RuleEditor({ number, rule, state, tried, onChange, onRemove }: R
   )
 }
 
-function Metric({ rule, label, onChange }: Pick<RuleEditorProps, 'rule' | 'onChange'> & { label: string }) {
+interface MetricProps extends Pick<RuleEditorProps, 'rule' | 'onChange'> {
+  label: string
+  wrong: boolean
+}
+
+function Metric({ rule, label, wrong, onChange }: MetricProps) {
   const { t } = useTranslation('services')
   if (rule.source === 'framework') {
     return (
       <AutoComplete
         aria-label={label}
         className={`${css.metric ?? ''} ${css.mono ?? ''}`}
+        status={wrong ? 'error' : ''}
         placeholder={serverMetrics[0]}
         options={serverMetrics.filter((one) => one.includes(rule.metric)).map((value) => ({ value }))}
         value={rule.metric}
