@@ -119,7 +119,8 @@ func serviceTable(w io.Writer, services []api.Service) {
 					healthy++
 				}
 			}
-			return []string{s.Name, string(s.State), fmt.Sprintf("%d of %d", healthy, cmp.Or(s.Scaling.Target, s.Replicas)),
+			wanted := cmp.Or(s.Scaling.Target, s.Replicas)
+			return []string{s.Name, string(s.State), fmt.Sprintf("%d of %d", healthy, wanted),
 				strconv.Itoa(s.Revision), strconv.FormatInt(s.Traffic.Requests, 10),
 				strconv.FormatInt(s.Traffic.Completion, 10), s.Agent, s.Address, cmp.Or(s.Why, "-")}
 		})
