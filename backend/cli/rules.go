@@ -39,7 +39,8 @@ the healthy replicas, except waiting. A rule without a value changes nothing.`
 func (f *scalingFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.rules, "rule", nil, "scale by a metric, such as 'outstanding>4,<1,max=4'; repeatable")
-	flags.BoolVar(&f.maySleep, "may-sleep", false, "sleep without requests as soon as another service needs the devices")
+	flags.BoolVar(&f.maySleep, "may-sleep", false,
+		"sleep without requests as soon as another service needs the devices")
 }
 
 // change returns what the flags change; nil: nothing.

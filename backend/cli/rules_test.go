@@ -17,8 +17,8 @@ var ruleTexts = map[string]session.ScalingRule{
 		MinReplicas: 1, MaxReplicas: 4},
 	"gpu_util<20.5,window=2m,cooldown=90s": {Source: "device", Metric: "gpu_util", ScaleDown: new(20.5),
 		Window: session.Duration(2 * time.Minute), Cooldown: session.Duration(90 * time.Second)},
-	"vllm:num_requests_waiting>0.5,step=2": {Source: "framework", Metric: "vllm:num_requests_waiting", ScaleUp: new(0.5),
-		StepSize: 2},
+	"vllm:num_requests_waiting>0.5,step=2": {Source: "framework", Metric: "vllm:num_requests_waiting",
+		ScaleUp: new(0.5), StepSize: 2},
 	"framework/tgi_queue_size>10": {Source: "framework", Metric: "tgi_queue_size", ScaleUp: new(10.0)},
 	"framework/mem>10":            {Source: "framework", Metric: "mem", ScaleUp: new(10.0)},
 }

@@ -50,7 +50,8 @@ func (p serviceCommands) listCommand() *cobra.Command {
 func serviceTable(w io.Writer, services []api.Service) {
 	table(w, "NAME,STATE, HEALTHY, REVISION, REQUESTS, TOKENS,AGENT,ADDRESS,WHY", services,
 		func(s api.Service) []string {
-			return []string{s.Name, string(s.State), fmt.Sprintf("%d of %d", healthyOf(s), s.Replicas),
+			return []string{s.Name, string(s.State),
+				fmt.Sprintf("%d of %d", healthyOf(s), cmp.Or(s.Scaling.Target, s.Replicas)),
 				strconv.Itoa(s.Revision), strconv.FormatInt(s.Traffic.Requests, 10),
 				strconv.FormatInt(s.Traffic.Completion, 10), s.Agent, s.Address, cmp.Or(s.Why, "-")}
 		})

@@ -21,7 +21,8 @@ func ServicesOnLab(o Options) []session.DeployRequest {
 	spec.Type, spec.Serving = session.Inference, &session.Serving{Port: modelPort,
 		Command: []string{"llama-server", "--model", "assistant.gguf", "--metrics", "--port", fmt.Sprint(modelPort)}}
 	return []session.DeployRequest{{Name: "assistant", Owner: Person, Spec: spec,
-		ServiceWish: session.ServiceWish{Replicas: 1}}}
+		ServiceWish: session.ServiceWish{Replicas: 1, Rules: []session.ScalingRule{{Source: session.FromFramework,
+			Metric: "llamacpp:requests_deferred", ScaleUp: new(2.0), ScaleDown: new(1.0), MaxReplicas: 2}}}}}
 }
 
 // Deploy deploys the services of a story that a machine lacks. Those that it has stay as people changed them.

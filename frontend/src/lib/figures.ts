@@ -6,6 +6,12 @@ export function formatCount(count: number): string {
   return new Intl.NumberFormat(dayjs.locale(), short).format(count)
 }
 
+/** A measured value, to two decimals where it is small. */
+export function formatValue(value: number): string {
+  if (value >= 100_000) return formatCount(value)
+  return new Intl.NumberFormat(dayjs.locale(), { maximumFractionDigits: Math.abs(value) < 100 ? 2 : 0 }).format(value)
+}
+
 /** The time until the first word, rounded up: "<1 ms", "180 ms", "1.4 s". A dash: no stream was answered yet. */
 export function formatFirstWord(ms: number): string {
   if (ms <= 0) return '–'

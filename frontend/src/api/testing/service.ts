@@ -34,6 +34,7 @@ export function makeService(change: Partial<Service> = {}): Service {
       completionTokens: 3456,
       firstWordMs: 180,
     },
+    scaling: { target: 1 },
     createdAt: '2026-01-02T03:04:05Z',
     address: 'http://127.0.0.1:40001/v1',
     ...change,

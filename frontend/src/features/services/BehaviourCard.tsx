@@ -24,6 +24,13 @@ export function BehaviourCard({ draft, faults, change }: CardProps) {
           ) : null}
           <Switch aria-label={t('setting.sleep')} checked={draft.sleeps} onChange={(sleeps) => change({ sleeps })} />
         </SettingRow>
+        <SettingRow label={t('setting.maySleep')} text={t('setting.maySleepText')}>
+          <Switch
+            aria-label={t('setting.maySleep')}
+            checked={draft.maySleep}
+            onChange={(maySleep) => change({ maySleep })}
+          />
+        </SettingRow>
         <SettingRow label={t('setting.public')} text={t('setting.publicText')}>
           <Switch
             aria-label={t('setting.public')}

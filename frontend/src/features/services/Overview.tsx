@@ -9,7 +9,7 @@ import { Copied } from './Copied'
 import { OtherAddresses } from './OtherAddresses'
 import css from './services.module.css'
 import { Snippets } from './Snippets'
-import { healthyOf, modelNames } from './states'
+import { healthyOf, modelNames, wantedOf } from './states'
 
 /** What a service does now, and how programs use it. */
 export function Overview({ service, onTokens }: { service: Service; onTokens: () => void }) {
@@ -74,7 +74,7 @@ function Figures({ service }: { service: Service }) {
   const tiles: [string, string, ReactNode][] = [
     [
       t('figure.replicas'),
-      t('healthyOf', { healthy: healthyOf(service), count: service.replicas }),
+      t('healthyOf', { healthy: healthyOf(service), count: wantedOf(service) }),
       t('figure.healthy'),
     ],
     [

@@ -21,6 +21,7 @@ import { Preview } from './Preview'
 import { draftOf, requestFor } from './request'
 import { ResourcesCard } from './ResourcesCard'
 import { RuntimeCard } from './RuntimeCard'
+import { ScalingCard } from './ScalingCard'
 import { ServerCard } from './ServerCard'
 import { addressOf, currentRevision } from './states'
 
@@ -105,6 +106,7 @@ export function ServiceForm({ of }: ServiceFormProps) {
             <ModelCard {...card} />
             <ServerCard {...card} />
             <ResourcesCard {...card} fixed={of !== undefined} />
+            <ScalingCard {...card} />
             <BehaviourCard {...card} />
           </div>
           <aside className={css.side}>

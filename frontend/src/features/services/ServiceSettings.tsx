@@ -1,7 +1,9 @@
 import { App, Button, InputNumber, Switch } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import { MAX_REPLICAS } from '@/api/rules.gen'
 import type { Service } from '@/api/types.gen'
+import { ServiceRules } from './ServiceRules'
 import css from './services.module.css'
 import { SettingRow } from './SettingRow'
 import { parseSpan, type Span, writeSpan } from './span'
@@ -33,6 +35,14 @@ export function ServiceSettings({ service }: { service: Service }) {
         <SettingRow label={t('services:setting.sleep')} text={t('services:setting.sleepText')}>
           <Sleep key={service.sleep ?? ''} service={service} busy={busy} onSave={(sleep) => void change({ sleep })} />
         </SettingRow>
+        <SettingRow label={t('services:setting.maySleep')} text={t('services:setting.maySleepText')}>
+          <Switch
+            aria-label={t('services:setting.maySleep')}
+            checked={service.maySleep ?? false}
+            disabled={busy}
+            onChange={(maySleep) => void change({ maySleep })}
+          />
+        </SettingRow>
         <SettingRow label={t('services:setting.public')} text={t('services:setting.publicText')}>
           <Switch
             aria-label={t('services:setting.public')}
@@ -50,12 +60,10 @@ export function ServiceSettings({ service }: { service: Service }) {
           />
         </SettingRow>
       </div>
+      <ServiceRules service={service} />
     </div>
   )
 }
-
-/** The most replicas of a service. */
-const most = 64
 
 function Replicas({ service, busy, onSave }: { service: Service; busy: boolean; onSave: (count: number) => void }) {
   const { t } = useTranslation(['services', 'common'])
@@ -68,7 +76,7 @@ function Replicas({ service, busy, onSave }: { service: Service; busy: boolean; 
         aria-label={t('services:setting.replicas')}
         style={{ width: 84 }}
         min={0}
-        max={most}
+        max={MAX_REPLICAS}
         precision={0}
         value={count}
         onChange={setCount}

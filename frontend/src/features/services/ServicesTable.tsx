@@ -9,7 +9,7 @@ import { toneOf } from '@/lib/serviceState'
 import { CopyButton } from '@/ui/CopyButton'
 import { type FillColumn, FillTable } from '@/ui/FillTable'
 import { ServiceBadge } from '@/ui/ServiceBadge'
-import { healthyOf, stateRank } from './states'
+import { healthyOf, wantedOf, stateRank } from './states'
 import css from './services.module.css'
 
 interface ServicesTableProps {
@@ -79,7 +79,7 @@ export function ServicesTable({ rows, several, open, linkOf }: ServicesTableProp
       sorter: (a, b) => healthyOf(a) - healthyOf(b),
       render: (_, s) => (
         <span className={s.replicas ? 'num' : `num ${css.dim}`}>
-          {t('healthyOf', { healthy: healthyOf(s), count: s.replicas })}
+          {t('healthyOf', { healthy: healthyOf(s), count: wantedOf(s) })}
         </span>
       ),
     },

@@ -148,9 +148,14 @@ describe('a request', () => {
   })
 
   it('keeps what the form does not ask for of a service that exists', () => {
+    const existing = makeService({ retry: true })
+    expect(requestFor(draft({}), { existing })).toMatchObject({ retry: true })
+  })
+
+  it('has the rules and the sleep of the service that is changed', () => {
     const rules = [{ metricSource: 'router', metricName: 'waiting' }]
-    const existing = makeService({ retry: true, maySleep: true, rules })
-    expect(requestFor(draft({}), { existing })).toMatchObject({ retry: true, maySleep: true, rules })
+    const existing = makeService({ maySleep: true, rules })
+    expect(requestFor(draftOf(existing), { existing })).toMatchObject({ maySleep: true, rules })
   })
 })
 

@@ -1,5 +1,6 @@
 import type { EnvVar, Serving } from '@/api/types.gen'
 import { type ModelSource, type Runtime, type RuntimeId, runtimes } from '@/api/runtimes.gen'
+import type { RuleDraft } from './rules'
 import { argvOf } from './runtimes'
 import { parseSpan, type Span } from './span'
 import { joinWords, splitWords } from './words'
@@ -40,6 +41,8 @@ export interface Draft {
   rest: Pick<Serving, 'preStart' | 'health'>
   sleeps: boolean
   sleep: Span
+  maySleep: boolean
+  rules: RuleDraft[]
   public: boolean
 }
 
@@ -66,6 +69,8 @@ export const EMPTY: Draft = {
   rest: {},
   sleeps: false,
   sleep: { value: 30, unit: 'm' },
+  maySleep: false,
+  rules: [],
   public: false,
 }
 

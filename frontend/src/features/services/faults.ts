@@ -4,6 +4,7 @@ import type { FieldProblem } from '@/api/types.gen'
 import { nameFault } from '@/lib/names'
 import { messageText } from '@/lib/phrases'
 import { type Draft, fill, parseEnv } from './draft'
+import { ruleFault } from './rules'
 
 /** What the form has fields for. */
 export type FieldName =
@@ -23,6 +24,7 @@ export type FieldName =
   | 'memory'
   | 'gpu'
   | 'sleep'
+  | 'rules'
 
 export interface Fault {
   message: string
@@ -46,6 +48,7 @@ const places: readonly [string, FieldName][] = [
   ['group', 'agent'],
   ['replicas', 'replicas'],
   ['sleep', 'sleep'],
+  ['rules', 'rules'],
   ['resources.cpu', 'cpu'],
   ['resources', 'memory'],
   ['accelerator', 'gpu'],
@@ -78,6 +81,7 @@ export function ownFaults(draft: Draft, say: Say): Faults {
   const filled = fill(draft)
   const name = nameFault(SERVICE_NAME, draft.name)
   const modelled = draft.command === null && filled.runtime.sources.length > 0 && draft.runtime !== 'custom'
+  const rule = draft.rules.map(ruleFault).find(Boolean)
   return {
     ...(name ? { name: { message: name } } : {}),
     ...(filled.image.trim() === '' ? { image: { message: say('image') } } : {}),
@@ -85,6 +89,7 @@ export function ownFaults(draft: Draft, say: Say): Faults {
     ...(modelled && draft.source === 'folder' && !draft.folder ? { folder: { message: say('folder') } } : {}),
     ...(modelled && draft.source === 'name' && !draft.model.trim() ? { model: { message: say('model') } } : {}),
     ...(parseEnv(draft.env) === undefined ? { env: { message: say('env') } } : {}),
+    ...(rule ? { rules: { message: rule } } : {}),
   }
 }
 

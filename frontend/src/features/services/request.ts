@@ -2,6 +2,7 @@ import { HIDDEN } from '@/api/rules.gen'
 import type { Accelerator, DeployRequest, Mount, Service, Spec } from '@/api/types.gen'
 import { type Draft, EMPTY, fill, parseEnv } from './draft'
 import { MODEL_TARGET } from '@/api/runtimes.gen'
+import { ruleDraftOf, ruleOf } from './rules'
 import { parseSpan, writeSpan } from './span'
 import { currentRevision } from './states'
 import { joinWords } from './words'
@@ -60,8 +61,8 @@ export function requestFor(draft: Draft, { existing, base }: Given = {}): Deploy
     ...(sleep ? { sleep } : {}),
     ...(draft.public ? { public: true } : {}),
     ...(existing?.retry ? { retry: true } : {}),
-    ...(existing?.maySleep ? { maySleep: true } : {}),
-    ...(existing?.rules ? { rules: existing.rules } : {}),
+    ...(draft.maySleep ? { maySleep: true } : {}),
+    ...(draft.rules.length > 0 ? { rules: draft.rules.map(ruleOf) } : {}),
     spec: {
       ...rest,
       type: 'inference',
@@ -120,6 +121,8 @@ export function draftOf(service: Service): Draft {
     ...gpuOf(spec?.accelerator),
     sleeps: sleep !== undefined,
     sleep: sleep ?? EMPTY.sleep,
+    maySleep: service.maySleep ?? false,
+    rules: (service.rules ?? []).map(ruleDraftOf),
     public: service.public ?? false,
   }
 }

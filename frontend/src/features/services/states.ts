@@ -17,6 +17,11 @@ export function healthyOf({ live }: Pick<Service, 'live'>): number {
   return live.filter((replica) => replica.state === 'healthy').length
 }
 
+/** The replicas that are wanted now, which its rules may have changed. */
+export function wantedOf({ scaling, replicas }: Pick<Service, 'scaling' | 'replicas'>): number {
+  return scaling.target || replicas
+}
+
 /** The address of a service's detail. */
 export function addressOf({ name, agent }: Pick<Service, 'name' | 'agent'>): string {
   return `/services/${encodeURIComponent(name)}?on=${encodeURIComponent(agent)}`
