@@ -6,7 +6,7 @@ import { Browser, picture } from './browser'
 import { makeFolder } from './foldersPage'
 import { stage } from './hooks'
 import { row } from './launcherPage'
-import { DemoProgram, eventually, minimalImage } from './program'
+import { DemoProgram, eventually } from './program'
 
 // The demo serves a simulated model on the lab server, behind the tunnel.
 const program = new DemoProgram('lab', 1, { DOCKER_HOST: 'unix:///nowhere/docker.sock' })
@@ -96,7 +96,7 @@ describe('services', () => {
     await makeFolder(program, 'defined', '/scratch/defined')
     const page = await browser.page(program, '/services/new?runtime=custom')
     await page.getByRole('textbox', { name: 'Name', exact: true }).fill('defined-chat')
-    await page.getByRole('textbox', { name: 'Image' }).fill(minimalImage)
+    await page.getByRole('textbox', { name: 'Image' }).fill('python:3.12')
     await page.getByRole('combobox', { name: 'Folder' }).click()
     await page.getByTitle('defined').click()
     const read = page.getByRole('button', { name: 'Read model-definition.yaml' })
@@ -117,7 +117,8 @@ describe('services', () => {
     await page.getByRole('spinbutton', { name: 'Memory' }).fill('0.5')
     await picture(page, 'services-definition')
     await page.getByRole('button', { name: 'Create service' }).click()
-    await page.getByRole('dialog', { name: 'defined-chat' }).waitFor()
+    const drawer = page.getByRole('dialog', { name: 'defined-chat' })
+    await drawer.waitFor()
     const service = await eventually('the service of the definition is ready', async () => {
       const all = await program.call<Service[]>('GET', '/services')
       const one = all.find(({ name }) => name === 'defined-chat')
@@ -125,6 +126,7 @@ describe('services', () => {
       return one?.state === 'READY' && one
     })
     expect(service.revisions[0]?.spec.serving).toMatchObject({ models: ['tiny-chat'], preStart: [{}, {}] })
+    await drawer.getByText('Ready', { exact: true }).first().waitFor()
     await picture(page, 'services-definition-ready')
   })
 })
