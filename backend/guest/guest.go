@@ -124,9 +124,6 @@ func New(cfg Config) *Guest {
 	return g
 }
 
-// Processes returns what starts programs in the container.
-func (g *Guest) Processes() Processes { return g.cfg.Processes }
-
 // Watched is closed when an events stream first reports that the container is ready.
 func (g *Guest) Watched() <-chan struct{} { return g.watched }
 

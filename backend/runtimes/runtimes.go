@@ -178,7 +178,8 @@ func (r Runtime) Fill(spec *session.Spec, service string, m Model) {
 	spec.Serving = &serving
 }
 
-// mount mounts the first folder or directory without a target where the command expects it, and adds the variables of the runtime.
+// mount mounts the first folder or directory without a target where the command expects it, and adds the variables of
+// the runtime.
 func (r Runtime) mount(spec *session.Spec) {
 	i := slices.IndexFunc(spec.Mounts, func(m session.Mount) bool { return m.Target == "" })
 	if i < 0 {

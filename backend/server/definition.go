@@ -17,6 +17,9 @@ import (
 func (s serviceRoutes) readDefinition(r *http.Request) (runtimes.Definition, error) {
 	query := r.URL.Query()
 	folder, at := query.Get("folder"), path.Clean("/"+query.Get("path"))
+	if folder == "" {
+		return runtimes.Definition{}, badQuery("folder", "No folder is named.", "Name the one with the model.")
+	}
 	files, _, err := s.hub.FilesIn(r.Context(), folder, query.Get("agent"))
 	if err != nil {
 		return runtimes.Definition{}, err

@@ -42,6 +42,7 @@ func TestTheDefinitionOfAModelIsReadFromItsFolder(t *testing.T) {
 		"folder=models&path=chat/other.yaml":         {http.StatusUnprocessableEntity, "other.yaml:5"},
 		"folder=models&path=large.yml":               {http.StatusUnprocessableEntity, "large.yml"},
 		"folder=models&path=none":                    {http.StatusNotFound, ""},
+		"":                                           {http.StatusBadRequest, "folder"},
 		"folder=other":                               {http.StatusNotFound, ""},
 	} {
 		var answer struct {

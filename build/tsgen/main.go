@@ -67,7 +67,8 @@ func generate(root string) (map[string][]byte, error) {
 //go:embed typescript.tmpl
 var templateText string
 
-var templates = template.Must(template.New("").Funcs(template.FuncMap{"sentence": sentence, "json": asJSON}).Parse(templateText))
+var templates = template.Must(template.New("").
+	Funcs(template.FuncMap{"sentence": sentence, "json": asJSON}).Parse(templateText))
 
 func typeScript(name string, from any) ([]byte, error) {
 	var out bytes.Buffer

@@ -1,6 +1,9 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { NewToken, Service } from '@/api/types.gen'
 import { Browser, picture } from './browser'
+import { makeFolder } from './foldersPage'
 import { stage } from './hooks'
 import { row } from './launcherPage'
 import { DemoProgram, eventually } from './program'
@@ -121,5 +124,63 @@ describe('services', () => {
     const plain = (await (await ask(false)).json()) as { choices: { message: { content: string } }[] }
     expect(plain.choices[0]?.message.content).toContain('simulated')
     expect(await (await ask(true)).text()).toMatch(/data: \[DONE\]\n\n$/)
+  })
+
+  it('are made from the definition in a folder, whose mistakes are shown with their lines', async () => {
+    const dir = join(program.disk, 'scratch', 'defined')
+    mkdirSync(dir, { recursive: true })
+    const definition = (port: string) =>
+      writeFileSync(
+        join(dir, 'model-definition.yaml'),
+        `models:
+  - name: tiny-chat
+    model_path: /models
+    service:
+      pre_start_actions:
+        - action: write_file
+          args: { filename: config, body: ["model={model_path}/tiny.gguf"] }
+        - action: run_command
+          args: { command: [cp, config, copied] }
+      start_command: llama-server --model '{model_path}/tiny.gguf' --alias tiny-chat --port 8080
+      ${port}
+      health_check: { path: /health, interval: 5, initial_delay: 120 }
+`,
+      )
+    definition('prot: 8080')
+    await makeFolder(program, 'defined', '/scratch/defined')
+    const page = await browser.page(program, '/services/new?runtime=custom')
+    await page.getByRole('textbox', { name: 'Name', exact: true }).fill('defined-chat')
+    await page.getByRole('textbox', { name: 'Image' }).fill('python:3.12')
+    await page.getByRole('combobox', { name: 'Folder' }).click()
+    await page.getByTitle('defined').click()
+    const read = page.getByRole('button', { name: 'Read model-definition.yaml' })
+    await read.click()
+    const mistakes = page.getByRole('alert')
+    await mistakes.getByText('model-definition.yaml:11').waitFor()
+    await mistakes.getByText('"prot" is not a field here. Did you mean port?').waitFor()
+    await mistakes.getByText('port is missing. Add it here.').waitFor()
+    await picture(page, 'services-definition-mistakes')
+
+    definition('port: 8080')
+    await read.click()
+    await page.getByText('Filled in from model-definition.yaml.').waitFor()
+    const preview = page.getByRole('region', { name: 'Each replica runs' })
+    await preview.getByText('run_command cp config copied').waitFor()
+    expect(await page.getByRole('spinbutton', { name: 'Port' }).inputValue()).toBe('8080')
+    await page.getByRole('spinbutton', { name: 'CPUs' }).fill('1')
+    await page.getByRole('spinbutton', { name: 'Memory' }).fill('0.5')
+    await picture(page, 'services-definition')
+    await page.getByRole('button', { name: 'Create service' }).click()
+    const drawer = page.getByRole('dialog', { name: 'defined-chat' })
+    await drawer.waitFor()
+    const service = await eventually('the service of the definition is ready', async () => {
+      const all = await program.call<Service[]>('GET', '/services')
+      const one = all.find(({ name }) => name === 'defined-chat')
+      if (one?.state === 'FAILED') throw new Error(one.why)
+      return one?.state === 'READY' && one
+    })
+    expect(service.revisions[0]?.spec.serving).toMatchObject({ models: ['tiny-chat'], preStart: [{}, {}] })
+    await drawer.getByText('Ready', { exact: true }).first().waitFor()
+    await picture(page, 'services-definition-ready')
   })
 })

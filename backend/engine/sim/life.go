@@ -25,6 +25,7 @@ import (
 // life is a container that runs in this process.
 type life struct {
 	world  *shell.World
+	procs  *processes
 	guest  *guest.Guest
 	cancel context.CancelFunc
 	ctx    context.Context //nolint:containedctx // the life itself
@@ -76,8 +77,8 @@ func (s *containers) begin(id string) error {
 	}
 	l := &life{world: world, gone: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancel(s.ctx)
-	procs := &processes{world: world, env: environment(spec), bare: session.IsEmptyImage(spec.Image)}
-	l.guest = guest.New(guest.Config{Processes: procs, SpoolDir: spools, Log: c.log})
+	l.procs = &processes{world: world, env: environment(spec), bare: session.IsEmptyImage(spec.Image)}
+	l.guest = guest.New(guest.Config{Processes: l.procs, SpoolDir: spools, Log: c.log})
 	s.mu.Lock()
 	c.life = l
 	c.State.Running, c.State.Created, c.State.StartedAt = true, false, started
@@ -159,10 +160,7 @@ func (s *containers) live(id string, c *container, l *life) {
 	l.guest.Ready()
 	config := shell.JobConfig{Script: c.Spec.Guest.Command, Env: environment(c.Spec), Output: c.log}
 	if server := c.Spec.Guest.Server; server != nil {
-		if code, err := guest.Prepare(l.ctx, l.guest.Processes(), server.Actions, c.log); err != nil {
-			l.guest.Trouble(err)
-			c.log.line(err.Message)
-			s.ended(id, l, code)
+		if !s.doFirst(id, c, l, server.Actions) {
 			return
 		}
 		config.Argv = server.Argv
@@ -179,6 +177,26 @@ func (s *containers) live(id string, c *container, l *life) {
 	stop := context.AfterFunc(l.ctx, job.Kill)
 	defer stop()
 	s.ended(id, l, job.Wait())
+}
+
+// doFirst does what comes before the start of a server. It reports whether the server may start, and else ends the
+// container.
+func (s *containers) doFirst(id string, c *container, l *life, actions []session.StartAction) bool {
+	if len(actions) == 0 {
+		return true
+	}
+	select {
+	case <-l.guest.Watched(): // else nobody hears why it ends
+	case <-l.ctx.Done():
+		return false
+	}
+	code, err := guest.Prepare(l.ctx, l.procs, actions, c.log)
+	if err != nil && l.ctx.Err() == nil {
+		l.guest.Trouble(err)
+		c.log.line(err.Message)
+		s.ended(id, l, code)
+	}
+	return err == nil
 }
 
 // ended ends a container with the code of its program, unless it is stopped.

@@ -120,8 +120,8 @@ func (p *PieceReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// CallFiles makes a call over a connection for files of the guest itself. It sends content, if it is not nil, as that of
-// an upload, and reads the last answer into value, which may be nil. The caller closes the connection, which ends
+// CallFiles makes a call over a connection for files of the guest itself. It sends content, if it is not nil, as that
+// of an upload, and reads the last answer into value, which may be nil. The caller closes the connection, which ends
 // whatever is still under way.
 func CallFiles(conn net.Conn, call FileCall, content io.Reader, value any) error {
 	if err := WriteMessage(conn, call); err != nil {

@@ -7,7 +7,7 @@ import { formatBytes } from '@/lib/bytes'
 import { RelativeTime } from '@/ui/Times'
 import css from './services.module.css'
 import { useChange } from './useChange'
-import { joinWords } from './words'
+import { actionText, joinWords } from './words'
 
 /** What a service runs and ran, newest first, with a way back. */
 export function Revisions({ service }: { service: Service }) {
@@ -74,6 +74,14 @@ function RevisionFacts({ spec }: { spec: Spec }) {
       <dd>
         <code>{spec.image}</code>
       </dd>
+      {serving?.preStart ? (
+        <>
+          <dt>{t('preview.before')}</dt>
+          <dd>
+            <pre className={css.command}>{serving.preStart.map(actionText).join('\n')}</pre>
+          </dd>
+        </>
+      ) : null}
       <dt>{t('fact.command')}</dt>
       <dd>
         {command.length > 0 ? <pre className={css.command}>{joinWords(command)}</pre> : <i>{t('fact.ownCommand')}</i>}
