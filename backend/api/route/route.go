@@ -201,7 +201,7 @@ func All() []Description {
 		History, Logs, Usage, LastSuccess, Terminals, TerminalOpen, TerminalClose, TerminalSearch, TerminalOutput,
 		TerminalAttach, Exec, Apps, AppOpen,
 		AppDoorClose, AppStop, Services, ServiceDeploy, ServiceChange, ServiceRemove, ServiceToken, ServiceRevoke,
-		ServiceChat, Service, ServiceRecipe, ServiceRead,
+		ServiceChat, Service, ServiceRecipe,
 		SSHSetup, SSHUpdate, SSHAccess, SSHTest, SSHStream,
 	}, SessionFiles().all(), []described{
 		FileCopy, Folders, FolderCreate, Folder, FolderUpdate, FolderTrash, FolderRestore, FolderDelete,
