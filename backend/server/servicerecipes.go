@@ -30,14 +30,6 @@ func (s serviceRecipes) mount(m *mounts) {
 		}
 		return out, nil
 	})
-	take(m, route.ServiceRead, func(_ *http.Request, req api.RecipeText) (session.DeployRequest, error) {
-		read, err := recipe.ParseService([]byte(req.YAML))
-		if err != nil {
-			return session.DeployRequest{}, recipeFault(err)
-		}
-		read.Spec.Type = session.Inference
-		return session.DeployRequest{Name: read.Name, ServiceWish: read.ServiceWish, Spec: read.Spec.Redacted("")}, nil
-	})
 }
 
 // revealed returns variables with hidden values replaced by those that the newest revision of a service with such a

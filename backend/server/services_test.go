@@ -2,7 +2,6 @@ package server_test
 
 import (
 	"bufio"
-	"encoding/json"
 	"io"
 	"net"
 	"net/http"
@@ -179,20 +178,6 @@ func TestAServiceIsShownAndReadAsARecipe(t *testing.T) {
 	if strings.Contains(recipe.YAML, "hush") || !strings.Contains(recipe.YAML, "\nreplicas: 2\n") ||
 		recipe.FileName != "llama.slipway.yaml" || len(recipe.Secrets) != 1 {
 		t.Errorf("the recipe is %+v", recipe)
-	}
-	body, err := json.Marshal(api.RecipeText{YAML: recipe.YAML})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var read session.DeployRequest
-	if status := w.call(t, "POST", "/api/v1/services/read", string(body), &read); status != http.StatusOK ||
-		read.Name != "llama" || read.Replicas != 2 || read.Spec.Serving.Port != 8000 || read.Spec.Env[0].Value != "" {
-		t.Errorf("%d, it is read as %+v", status, read)
-	}
-	var problem session.Error
-	if status := w.call(t, "POST", "/api/v1/services/read", `{"yaml":"name: a\nowner: b"}`,
-		&problem); status != http.StatusUnprocessableEntity || !strings.HasPrefix(problem.Message, "Line 2:") {
-		t.Errorf("a wrong one is answered with %d, %+v", status, problem)
 	}
 	if status := w.call(t, "GET", "/api/v1/services/nobody", "", nil); status != http.StatusNotFound {
 		t.Errorf("an unknown one is answered with %d", status)

@@ -202,7 +202,7 @@ func All() []Description {
 		History, Logs, Usage, LastSuccess, Terminals, TerminalOpen, TerminalClose, TerminalSearch, TerminalOutput,
 		TerminalAttach, Exec, Apps, AppOpen,
 		AppDoorClose, AppStop, Services, ServiceDefinition, ServiceDeploy, ServiceChange, ServiceRemove, ServiceToken,
-		ServiceRevoke, ServiceChat, Service, ServiceRecipe, ServiceRead,
+		ServiceRevoke, ServiceChat, Service, ServiceRecipe,
 		SSHSetup, SSHUpdate, SSHAccess, SSHTest, SSHStream,
 	}, SessionFiles().all(), []described{
 		FileCopy, Folders, FolderCreate, Folder, FolderUpdate, FolderTrash, FolderRestore, FolderDelete,

@@ -18,8 +18,6 @@ var (
 		"Show an inference service with its replicas, revisions, tokens and events.", agentQuery...)
 	ServiceRecipe = at[None, api.ServiceRecipe]("service-recipe", "GET /services/{service}/recipe",
 		"Read a service as a recipe, without tokens and secrets.", agentQuery...)
-	ServiceRead = at[api.RecipeText, session.DeployRequest]("service-read", "POST /services/read",
-		"Parse the recipe of a service. Nothing is deployed.")
 	ServiceDeploy = at[session.DeployRequest, api.Service]("service-deploy", "POST /services",
 		"Create a service, or give it another revision. The agent is that of the spec; empty: this computer.")
 	ServiceChange = at[session.ServiceChange, api.Service]("service-change", "PATCH /services/{service}",

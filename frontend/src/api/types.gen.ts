@@ -3127,8 +3127,6 @@ export const routes = {
   "service": { method: "GET", path: "/api/v1/services/{service}", query: ["agent"] },
   /** Read a service as a recipe, without tokens and secrets. */
   "service-recipe": { method: "GET", path: "/api/v1/services/{service}/recipe", query: ["agent"] },
-  /** Parse the recipe of a service. Nothing is deployed. */
-  "service-read": { method: "POST", path: "/api/v1/services/read" },
   /** Show how ssh on this computer reaches sessions. */
   "ssh-setup": { method: "GET", path: "/api/v1/ssh" },
   /** Include the ssh configuration of sessions in the user's own, or stop including it. */
@@ -3347,7 +3345,6 @@ export interface RouteTypes {
   "service-chat": { request: Chat; response: undefined };
   "service": { request: undefined; response: Service };
   "service-recipe": { request: undefined; response: ServiceRecipe };
-  "service-read": { request: RecipeText; response: DeployRequest };
   "ssh-setup": { request: undefined; response: SSHSetup };
   "ssh-update": { request: SSHUpdate; response: SSHSetup };
   "ssh-access": { request: undefined; response: SSHAccess };

@@ -40,6 +40,9 @@ const looks: Partial<Record<string, [LucideIcon, Tone]>> = {
 }
 const other: [LucideIcon, Tone] = [History, 'off']
 
+/** How many events an agent stores of a service. */
+const KEPT = 50
+
 /** What happened to a service and why, newest first. */
 export function Events({ service }: { service: Service }) {
   const { t } = useTranslation('services')
@@ -74,7 +77,7 @@ export function Events({ service }: { service: Service }) {
           )
         })}
       </ol>
-      <p className={css.small}>{t('event.bound')}</p>
+      {events.length >= KEPT ? <p className={css.small}>{t('event.bound')}</p> : null}
     </div>
   )
 }
