@@ -81,4 +81,24 @@ func TestTheServiceOfTheStoryAnswers(t *testing.T) {
 			t.Errorf("it answers %d %s, %v", answer.StatusCode, text, err)
 		}
 	}
+	group.Go(func() {
+		if err := demo.UseServices(ctx, l.Agent, stories, m); err != nil {
+			t.Error(err)
+		}
+	})
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		rows, err := l.Agent.ServiceAccounts(ctx, session.AccountSpan{From: now.Add(-time.Hour)})
+		var all session.ServiceUse
+		used := false
+		for _, row := range rows {
+			all.Add(row.ServiceUse)
+			used = used || row.TokenName == "docs-search" && row.Answered > 0
+		}
+		if err != nil || time.Now().After(end) {
+			t.Fatalf("no application uses it: %+v, %v", rows, err)
+		}
+		if used && all.WhPerThousandTokens() != nil {
+			break
+		}
+	}
 }
