@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { makeService } from '@/api/testing/service'
-import { formatCount, formatFirstWord } from '@/lib/counts'
+import { formatCount, formatFirstWord } from '@/lib/figures'
 import { snippet } from './snippets'
 import { addressOf, answers, healthyOf, modelNames, replicaTone, stateRank, toneOf } from './states'
 

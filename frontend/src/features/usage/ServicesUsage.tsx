@@ -3,7 +3,7 @@ import { useTranslation } from 'react-i18next'
 
 import { asProblem, target } from '@/api/client'
 import type { ServiceUsage } from '@/api/types.gen'
-import { formatCount, formatFirstWord } from '@/lib/counts'
+import { formatCount, formatFirstWord } from '@/lib/figures'
 import { saveUrl } from '@/lib/save'
 import { digits, formatEnergy, toHours } from '@/lib/share'
 import { EmptyState } from '@/ui/EmptyState'

@@ -1,5 +1,5 @@
 import type { ServiceUsage } from '@/api/types.gen'
-import { formatCount, formatFirstWord } from '@/lib/counts'
+import { formatCount, formatFirstWord } from '@/lib/figures'
 import { digits, formatEnergy, toHours } from '@/lib/share'
 
 /** Requests that the service failed: no answer, or one that broke off. */
