@@ -112,7 +112,7 @@ func OnLab(o Options) []Act {
 		{Owner: "mina", Spec: work("llm-pretrain", "lang", 32, 256*gpu.GiB, devices(4), 30)},
 		{Owner: "joon", Spec: work("protein-fold", "bio", 24, 192*gpu.GiB, devices(2), 9)},
 		{Owner: "lena", Spec: desk("diffusion-lora", imageNotebook, "vision", 12, 96*gpu.GiB, devices(1))},
-		{Owner: "omar", Spec: desk("serve-whisper", imageTorch, "speech", 4, 24*gpu.GiB, share(500))},
+		{Owner: "omar", Spec: desk("serve-whisper", imageTorch, "speech", 4, 24*gpu.GiB, share(300))},
 		{Spec: work("vision-finetune", "vision", 8, 64*gpu.GiB, share(500), 2)},
 		{Owner: "mina", Spec: work("llm-eval", "lang", 16, 128*gpu.GiB, devices(2), 4)},
 	}

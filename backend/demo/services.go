@@ -12,12 +12,12 @@ import (
 // modelPort is where the model server of a service listens.
 const modelPort = 8000
 
-// ServicesOnLab returns the services of a story on the lab server. They need no device.
+// ServicesOnLab returns the services of a story on the lab server.
 func ServicesOnLab(o Options) []session.DeployRequest {
 	if o.Story != StoryLab {
 		return nil
 	}
-	spec := desk("", imagePython, "lang", 2, 8*gpu.GiB, gpu.Request{})
+	spec := desk("", imagePython, "lang", 2, 8*gpu.GiB, share(200))
 	spec.Type, spec.Serving = session.Inference, &session.Serving{Port: modelPort,
 		Command: []string{"llama-server", "--model", "assistant.gguf", "--metrics", "--port", fmt.Sprint(modelPort)}}
 	return []session.DeployRequest{{Name: "assistant", Owner: Person, Spec: spec,

@@ -85,6 +85,12 @@ func runAgent(ctx context.Context, config AgentConfig) (err error) {
 				config.Log.Error("the story stopped", "error", err)
 			}
 		})
+		agentDone.Go(func() {
+			err := demo.UseServices(agentCtx, machine.Agent, config.Services, *config.Machine)
+			if err != nil && agentCtx.Err() == nil {
+				config.Log.Error("services of the story are not used", "error", err)
+			}
+		})
 	}
 	config.Log.Info("serving an agent", "engine", machine.Engine, "version", place.Version, "pid", os.Getpid(),
 		"listen", settings.Listen)

@@ -79,6 +79,7 @@ const views: View[] = [
   { name: 'gpus', path: () => '/gpus', ready: (page) => heading(page, 'GPUs') },
   { name: 'images', path: () => '/images', ready: (page) => heading(page, 'Images') },
   { name: 'usage', path: () => '/usage', ready: (page) => heading(page, 'Usage') },
+  { name: 'usage of services', path: () => '/usage?view=services', ready: (page) => heading(page, 'Usage') },
   { name: 'agents', path: () => '/agents', ready: (page) => heading(page, 'Machines') },
   { name: 'agent', path: () => '/agents/workstation', ready: dialog },
   {

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type BrowserContext, chromium, type Page, type Request } from 'playwright-core'
@@ -188,4 +188,10 @@ async function inTime(done: Promise<void>): Promise<boolean> {
 /** Keeps what a page looks like beside the tests, in results/. */
 export async function picture(page: Page, name: string, timeout?: number): Promise<void> {
   await page.screenshot({ path: join(results, `${name}.png`), animations: 'disabled', timeout })
+}
+
+/** Presses what saves a file, and returns the file. */
+export async function download(page: Page, press: () => Promise<void>): Promise<{ name: string; text: string }> {
+  const [file] = await Promise.all([page.waitForEvent('download'), press()])
+  return { name: file.suggestedFilename(), text: readFileSync(await file.path(), 'utf8') }
 }

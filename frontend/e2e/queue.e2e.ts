@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs'
 import type { Locator, Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import type { Session } from '@/api/types.gen'
-import { Browser, picture } from './browser'
+import { Browser, download, picture } from './browser'
 import { stage } from './hooks'
 import { askFor, choose, launch, row } from './launcherPage'
 import { DemoProgram, eventually } from './program'
@@ -30,11 +29,6 @@ const reads = (field: Locator, value: string) =>
   eventually(`the field reads ${value}`, async () => (await field.inputValue()) === value)
 const review = (page: Page) => page.locator('button[data-step="confirm"]').click()
 const idle = (page: Page, name: string) => row(page, name).getByRole('button', { name: 'Idle checks' })
-
-async function download(page: Page, press: () => Promise<void>): Promise<{ name: string; text: string }> {
-  const [file] = await Promise.all([page.waitForEvent('download'), press()])
-  return { name: file.suggestedFilename(), text: readFileSync(await file.path(), 'utf8') }
-}
 
 describe('devices', () => {
   it('are shared: two halves run on one, a third waits with the reason in numbers, and starts by itself', async () => {

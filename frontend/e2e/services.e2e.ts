@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import type { NewToken, Service } from '@/api/types.gen'
-import { Browser, picture } from './browser'
+import type { NewToken, Service, ServiceReport } from '@/api/types.gen'
+import { Browser, download, picture } from './browser'
 import { makeFolder } from './foldersPage'
 import { stage } from './hooks'
 import { row } from './launcherPage'
@@ -15,6 +15,9 @@ const browser = new Browser()
 stage(program, browser)
 
 const assistant = async () => (await program.call<Service[]>('GET', '/services')).find((s) => s.name === 'assistant')
+
+const accounts = async (by: string) =>
+  (await program.call<ServiceReport>('GET', `/usage/services?by=${by}`)).rows.filter((r) => r.service === 'assistant')
 
 const ready = () => eventually('the assistant is ready', async () => (await assistant())?.state === 'READY')
 
@@ -182,5 +185,30 @@ describe('services', () => {
     expect(service.revisions[0]?.spec.serving).toMatchObject({ models: ['tiny-chat'], preStart: [{}, {}] })
     await drawer.getByText('Ready', { exact: true }).first().waitFor()
     await picture(page, 'services-definition-ready')
+  })
+
+  it('are counted by token, which stays when it is revoked, with the energy of their replicas', async () => {
+    await ready()
+    const { id, text } = await program.call<NewToken>('POST', '/services/assistant/tokens', { name: 'counted' })
+    const answer = await fetch(`${(await assistant())?.address ?? ''}/chat/completions`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${text}`, 'Content-Type': 'application/json' },
+      body: JSON.stringify({ model: 'assistant', stream: true, messages: [{ role: 'user', content: 'Hello there' }] }),
+    })
+    expect(await answer.text()).toContain('[DONE]')
+    await program.call('DELETE', `/services/assistant/tokens/${id}`)
+    await eventually('the request is counted', async () => {
+      const one = (await accounts('token')).find((r) => r.tokenName === 'counted')
+      return one?.answered === 1 && one.completionTokens > 0 && one.firstWord.p50Ms > 0
+    })
+    await eventually('its energy is known', async () => ((await accounts('service'))[0]?.whPerThousandTokens ?? 0) > 0)
+    const page = await browser.page(program, '/usage?view=services')
+    await page.getByText('assistant', { exact: true }).first().click()
+    await page.getByText('Token counted').waitFor()
+    await page.getByText('Revision 1', { exact: true }).waitFor()
+    await picture(page, 'usage-services')
+    const saved = await download(page, () => page.getByRole('button', { name: 'CSV' }).click())
+    expect(saved.name).toMatch(/^slipway-services-\d{4}-\d\d-\d\d-\d{4}-\d\d-\d\d\.csv$/)
+    expect(saved.text.split('\n').some((line) => line.includes('assistant') && line.includes('counted'))).toBe(true)
   })
 })

@@ -85,4 +85,24 @@ func TestTheServiceOfTheStoryAnswers(t *testing.T) {
 	if err != nil || len(list) != 1 || list[0].Traffic.FirstWordMs < 1 {
 		t.Errorf("the first word of a stream takes no time: %+v, %v", list, err)
 	}
+	group.Go(func() {
+		if err := demo.UseServices(ctx, l.Agent, stories, m); err != nil {
+			t.Error(err)
+		}
+	})
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		rows, err := l.Agent.ServiceAccounts(ctx, session.AccountSpan{From: now.Add(-time.Hour)})
+		var all session.ServiceUse
+		used := false
+		for _, row := range rows {
+			all.Add(row.ServiceUse)
+			used = used || row.TokenName == "docs-search" && row.Answered > 0
+		}
+		if err != nil || time.Now().After(end) {
+			t.Fatalf("no application uses it: %+v, %v", rows, err)
+		}
+		if used && all.WhPerThousandTokens() != nil {
+			break
+		}
+	}
 }

@@ -90,15 +90,18 @@ interface Sent {
  * Answers every request from a table of "METHOD path" (without the query); one that is missing is a 404. Returns what
  * was sent.
  */
-export function serve(answers: Record<string, unknown | ((body: unknown) => Response)>): Sent[] {
+export function serve(
+  answers: Record<string, unknown | ((body: unknown, query: URLSearchParams) => Response)>,
+): Sent[] {
   const sent: Sent[] = []
   vi.spyOn(globalThis, 'fetch').mockImplementation(async (input, init) => {
-    const path = String(input).split('?')[0] ?? ''
+    const [path = '', query] = String(input).split('?')
     const method = init?.method ?? 'GET'
     const body: unknown = typeof init?.body === 'string' ? JSON.parse(init.body) : undefined
     sent.push({ method, path, body })
     const answer = answers[`${method} ${path}`]
-    if (typeof answer === 'function') return (answer as (body: unknown) => Response)(body)
+    if (typeof answer === 'function')
+      return (answer as (body: unknown, query: URLSearchParams) => Response)(body, new URLSearchParams(query))
     if (answer === undefined) return refusal(404, 'request_route_not-found', `no answer for ${method} ${path}`)
     return new Response(JSON.stringify(answer), { status: 200 })
   })

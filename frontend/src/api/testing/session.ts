@@ -1,4 +1,4 @@
-import type { Account, Agent, DeviceBoard, DeviceState, Machine, Session, Settings } from '../types.gen'
+import type { Account, Agent, DeviceBoard, DeviceState, Machine, ServiceUsage, Session, Settings } from '../types.gen'
 
 /** A running session for tests, changed as asked for. */
 export function makeSession(change: Partial<Session> = {}): Session {
@@ -139,6 +139,38 @@ export function makeAccount(change: Partial<Account>): Account {
     allocGpuMs: 0,
     busyGpuMs: 0,
     aboveGpuMs: 0,
+    vramMiBMs: 0,
+    vramPeak: 0,
+    energyDynamic: 0,
+    energyIdle: 0,
+    coveredMs: 0,
+    estimatedMs: 0,
+    gapMs: 0,
+    ...change,
+  }
+}
+
+/** Accounts of a service to which nothing was sent for tests, changed as asked for. */
+export function makeServiceUsage(change: Partial<ServiceUsage>): ServiceUsage {
+  return {
+    start: '2026-01-02T00:00:00Z',
+    requests: 0,
+    answered: 0,
+    failed: 0,
+    cut: 0,
+    left: 0,
+    refused: 0,
+    limited: 0,
+    promptTokens: 0,
+    completionTokens: 0,
+    bytesIn: 0,
+    bytesOut: 0,
+    firstWord: { p50Ms: 0, p99Ms: 0 },
+    whole: { p50Ms: 0, p99Ms: 0 },
+    cpuMs: 0,
+    allocCpuMs: 0,
+    allocGpuMs: 0,
+    busyGpuMs: 0,
     vramMiBMs: 0,
     vramPeak: 0,
     energyDynamic: 0,

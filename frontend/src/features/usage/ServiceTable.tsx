@@ -1,49 +1,64 @@
 import { Table, type TableColumnsType } from 'antd'
 import { useTranslation } from 'react-i18next'
-import type { ServiceUsage } from '@/api/types.gen'
-import { FigureText } from './FigureText'
-import { ServiceParts } from './ServiceParts'
-import { figures, keyOf } from './services'
+import { figures, type Figure, type ServiceRow } from './services'
 import css from './usage.module.css'
 
-/** Services, each of which can be opened by its revisions and tokens. */
-export function ServiceTable({ rows, from, to }: { rows: ServiceUsage[]; from: string; to: string }) {
+function FigureText({ figure, row }: { figure: Figure; row: ServiceRow }) {
   const { t } = useTranslation('usage')
-  const columns: TableColumnsType<ServiceUsage> = [
+  const shared = row.part === 'token' && figure.ofReplicas
+  if (shared || figure.value(row.usage) === 0)
+    return (
+      <span className={css.dim} title={shared ? t('services.shared') : undefined}>
+        –
+      </span>
+    )
+  return <span className={figure.key === 'failed' ? css.bad : undefined}>{figure.text(row.usage)}</span>
+}
+
+function Name({ row: { part, usage } }: { row: ServiceRow }) {
+  const { t } = useTranslation('usage')
+  const token = usage.tokenName || usage.token
+  if (part === 'revision') return t('services.revision', { number: usage.revision })
+  if (part === 'token') return token ? t('services.token', { name: token }) : t('services.noToken')
+  return (
+    <>
+      <b className={css.service}>{usage.service}</b>{' '}
+      <span className={css.dim}>{[usage.agent, usage.owner].filter(Boolean).join(' · ')}</span>
+    </>
+  )
+}
+
+/** Services, each of which can be opened by its revisions and tokens. */
+export function ServiceTable({ rows }: { rows: ServiceRow[] }) {
+  const { t } = useTranslation('usage')
+  const columns: TableColumnsType<ServiceRow> = [
     {
       key: 'service',
       title: t('services.column.service'),
       ellipsis: true,
-      sorter: (a, b) => (a.service ?? '').localeCompare(b.service ?? ''),
-      render: (_, u) => <b className={css.service}>{u.service}</b>,
+      sorter: (a, b) => a.key.localeCompare(b.key),
+      render: (_, row) => <Name row={row} />,
     },
-    { key: 'machine', title: t('services.column.machine'), width: 110, ellipsis: true, dataIndex: 'agent' },
-    { key: 'owner', title: t('services.column.owner'), width: 90, ellipsis: true, dataIndex: 'owner' },
     ...figures.map((figure) => ({
       key: figure.key,
       title: t(`services.column.${figure.key}`),
       align: 'right' as const,
       width: figure.width,
       className: 'num',
-      sorter: (a: ServiceUsage, b: ServiceUsage) => figure.value(a) - figure.value(b),
+      sorter: (a: ServiceRow, b: ServiceRow) => figure.value(a.usage) - figure.value(b.usage),
       sortDirections: ['descend' as const, 'ascend' as const],
-      render: (_: unknown, u: ServiceUsage) => <FigureText figure={figure} usage={u} />,
+      render: (_: unknown, row: ServiceRow) => <FigureText figure={figure} row={row} />,
     })),
   ]
   return (
-    <Table<ServiceUsage>
-      rowKey={keyOf}
+    <Table<ServiceRow>
       size="middle"
       columns={columns}
       dataSource={rows}
       showSorterTooltip={false}
-      scroll={{ x: 1180 }}
+      scroll={{ x: 940 }}
       pagination={rows.length > 50 ? { pageSize: 50, showSizeChanger: false } : false}
-      expandable={{
-        expandedRowRender: (usage) => <ServiceParts usage={usage} from={from} to={to} />,
-        expandRowByClick: true,
-        columnWidth: 32,
-      }}
+      expandable={{ expandRowByClick: true, indentSize: 8 }}
     />
   )
 }

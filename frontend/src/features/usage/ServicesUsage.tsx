@@ -10,7 +10,7 @@ import { EmptyState } from '@/ui/EmptyState'
 import { ErrorState } from '@/ui/ErrorState'
 import { Head, Missing, Tile, Waiting } from './Frame'
 import { ServiceTable } from './ServiceTable'
-import { energyOf, failedOf, formatWh } from './services'
+import { energyOf, failedOf, formatWh, serviceRows } from './services'
 import css from './usage.module.css'
 import { useServiceReport } from './useServiceReport'
 import type { UsageProps } from './useUsageState'
@@ -33,7 +33,11 @@ function Totals({ total }: { total: ServiceUsage }) {
       <Tile
         name={t('services.firstWord')}
         main={formatFirstWord(total.firstWord.p50Ms)}
-        foot={t('services.p99', { time: formatFirstWord(total.firstWord.p99Ms) })}
+        foot={
+          total.firstWord.p99Ms > 0
+            ? t('services.p99', { time: formatFirstWord(total.firstWord.p99Ms) })
+            : t('services.noStream')
+        }
       />
       <Tile
         name={t('services.wh')}
@@ -52,6 +56,8 @@ export function ServicesUsage({ state, change }: UsageProps) {
   const { t } = useTranslation('usage')
   const { from, to } = state
   const report = useServiceReport({ from, to, by: 'service' })
+  const revisions = useServiceReport({ from, to, by: 'revision' })
+  const tokens = useServiceReport({ from, to, by: 'token' })
   const { data } = report
   const download = () =>
     saveUrl(
@@ -73,7 +79,7 @@ export function ServicesUsage({ state, change }: UsageProps) {
         <div className={`${css.body} ${report.isPlaceholderData ? css.old : ''}`}>
           <Totals total={data.total} />
           <section className={css.card}>
-            <ServiceTable rows={data.rows} from={from} to={to} />
+            <ServiceTable rows={serviceRows(data.rows, revisions.data?.rows ?? [], tokens.data?.rows ?? [])} />
           </section>
         </div>
       ) : null}

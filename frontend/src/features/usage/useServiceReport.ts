@@ -7,8 +7,6 @@ interface ServiceQuery {
   from: string
   to: string
   by: 'service' | 'revision' | 'token'
-  service?: string
-  agent?: string
 }
 
 /** The accounts of services, grouped as asked for. */
