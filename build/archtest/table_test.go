@@ -196,9 +196,10 @@ var table = []row{
 	{pkg: "build/tsgen", imports: []string{"backend/api", "backend/api/route", "backend/hub", "backend/session",
 		"gpu", "build/generated"}},
 	{pkg: "build/bench/measure"},
+	{pkg: "build/bench/load", imports: []string{"build/bench/measure"}},
 	{pkg: "build/bench/gpuprobe", imports: []string{"gpu", "gpu/nvml", "gpu/procs", "build/bench/measure"}},
 	{pkg: "build/bench", imports: []string{"backend/api", "backend/api/route", "backend/client", "backend/hub",
-		"backend/place", "backend/session", "backend/terminal", "gpu", "build/bench/measure"}},
+		"backend/place", "backend/session", "backend/terminal", "gpu", "build/bench/load", "build/bench/measure"}},
 	{pkg: "build/bench/soak", imports: []string{"backend/api", "backend/api/route", "backend/client", "backend/demo",
 		"backend/demo/run", "backend/hub", "backend/place", "backend/service", "backend/session",
 		"backend/store", "gpu", "build/bench/measure"}},
@@ -258,9 +259,10 @@ var fences = []fence{
 	{module: "mvdan.cc/sh/v3", pkgs: []string{"backend/engine/sim/shell"}},
 	{module: "golang.org/x/term", pkgs: []string{"backend/cli", "backend/engine/sim/shell", "backend/guest", "app",
 		"build/bench"}},
-	{module: "golang.org/x/sys", pkgs: []string{"backend/guest", "backend/engine/docker", "backend/engine/sim",
-		"backend/agent/doctor", "backend/cli", "backend/client", "backend/peer", "backend/offlimits", "backend/daemon",
-		"backend/hostlock", "backend", "app", "tunnel", "tunnel/netwatch", "build/bench/link", "gpu/clock"}},
+	{module: "golang.org/x/sys", pkgs: []string{"backend/guest", "backend/guest/link", "backend/engine/docker",
+		"backend/engine/sim", "backend/agent/doctor", "backend/cli", "backend/client", "backend/peer",
+		"backend/offlimits", "backend/daemon", "backend/hostlock", "backend", "app", "tunnel", "tunnel/netwatch",
+		"build/bench/link", "gpu/clock"}},
 }
 
 // paced are the packages whose work goes by the clock of their machine, which may
