@@ -192,7 +192,8 @@ func (g *Guest) answer(ctx context.Context, stream net.Conn, giver *link.Giver) 
 	}
 	var err error
 	if req.Op == link.OpSockets {
-		err = link.ReplyOK(stream, link.Sockets{Handed: giver.Give(req.Count)})
+		giver.Give(req.Count)
+		err = link.ReplyOK(stream, struct{}{})
 	} else {
 		err = g.dispatch(ctx, stream, req)
 	}

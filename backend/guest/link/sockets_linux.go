@@ -18,6 +18,7 @@ type sockets struct {
 
 	mu        sync.Mutex // guards the rest
 	spare     []int
+	came      int // so far
 	connected int
 	closed    bool
 }
@@ -35,7 +36,8 @@ func receive(conn net.Conn) (net.Conn, *sockets) {
 
 // Read takes the sockets that arrive with the bytes.
 func (s *sockets) Read(p []byte) (int, error) {
-	n, length, flags, _, err := s.ReadMsgUnix(p, s.rights)
+	// Those beyond the length of rights are closed by the kernel.
+	n, length, _, _, err := s.ReadMsgUnix(p, s.rights)
 	if length == 0 {
 		return n, err
 	}
@@ -46,9 +48,6 @@ func (s *sockets) Read(p []byte) (int, error) {
 		for _, descriptor := range descriptors {
 			failed = errors.Join(failed, s.add(descriptor))
 		}
-	}
-	if flags&unix.MSG_CTRUNC != 0 {
-		failed = errors.Join(failed, errors.New("too many sockets at once"))
 	}
 	if failed != nil {
 		return 0, errors.Join(failed, s.Close())
@@ -68,6 +67,7 @@ func (s *sockets) add(descriptor int) error {
 		return errors.Join(err, unix.Close(descriptor))
 	}
 	s.spare = append(s.spare, descriptor)
+	s.came++
 	return nil
 }
 
@@ -97,10 +97,11 @@ func (s *sockets) take() (socket, left int, ok bool) {
 	return socket, left, true
 }
 
-func (s *sockets) left() int {
+// left returns how many sockets are left, and how many have come so far.
+func (s *sockets) left() (left, came int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.spare)
+	return len(s.spare), s.came
 }
 
 func (s *sockets) release() {
@@ -210,22 +211,20 @@ func NewGiver(conn net.Conn) *Giver {
 	return &Giver{UnixConn: unixConn}
 }
 
-// Give hands over new sockets of this process's network with the next bytes that are written. It returns how many.
-func (g *Giver) Give(count int) (handed int) {
+// Give hands over up to so many new sockets of this process's network, with the next bytes that are written.
+func (g *Giver) Give(count int) {
 	if g == nil {
-		return 0
+		return
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for !g.closed && handed < count && len(g.next) < socketBatch {
+	for handed := 0; !g.closed && handed < count && len(g.next) < socketBatch; handed++ {
 		socket, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, unix.IPPROTO_TCP)
 		if err != nil {
-			break
+			return
 		}
-		handed++
 		g.next = append(g.next, socket)
 	}
-	return handed
 }
 
 func (g *Giver) Write(p []byte) (int, error) {
