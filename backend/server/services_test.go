@@ -72,8 +72,10 @@ func TestServicesKeepTheirAddress(t *testing.T) {
 		t.Errorf("%s is also at %s", address, again)
 	}
 	w.shutDown()
-	// The next server has the door open before anybody asks for it.
+	// The next server has the door open before anybody asks for services.
 	later := startOn(t, agent, shelf)
+	var sessions []api.Session
+	later.call(t, "GET", "/api/v1/sessions", "", &sessions) // it serves
 	if got := fetch(t, address+"/models"); got != "/v1/models " {
 		t.Errorf("the router is asked for %q", got)
 	}
