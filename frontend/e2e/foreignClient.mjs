@@ -1,13 +1,22 @@
 // A client of OpenAI as people use it, unchanged, against a service:
 //
-//   OPENAI_BASE_URL=… OPENAI_API_KEY=… node foreignClient.mjs MODEL [EMBEDDER]
+//   OPENAI_BASE_URL=… OPENAI_API_KEY=… node foreignClient.mjs MODEL
+//   OPENAI_BASE_URL=… OPENAI_API_KEY=… node foreignClient.mjs --embed MODEL
 //
-// It fails with what is not as with OpenAI. EMBEDDER is a model that embeds.
+// It fails with what is not as with OpenAI.
 import assert from 'node:assert/strict'
 import OpenAI from 'openai'
 
-const [model = '', embedder] = process.argv.slice(2)
+const args = process.argv.slice(2)
+const embeds = args[0] === '--embed'
+const model = args.at(-1) ?? ''
 const client = new OpenAI({ maxRetries: 0, timeout: 120_000 })
+if (embeds) {
+  const { data } = await client.embeddings.create({ model, input: ['one', 'two'] })
+  assert.equal(data.length, 2)
+  assert.ok(data[0].embedding.length > 1)
+  process.exit()
+}
 const messages = [{ role: 'user', content: 'Sing of the sea.' }]
 
 const listed = []
@@ -59,12 +68,6 @@ await assert.rejects(
   client.chat.completions.create({ model, messages, max_tokens: 3000, ignore_eos: true }, { signal: leaving.signal }),
   OpenAI.APIUserAbortError,
 )
-
-if (embedder) {
-  const { data } = await client.embeddings.create({ model: embedder, input: ['one', 'two'] })
-  assert.equal(data.length, 2)
-  assert.ok(data[0].embedding.length > 1)
-}
 
 const failure = (promise) =>
   promise.then(

@@ -60,9 +60,9 @@ describe('services', () => {
     await ready()
     const { text } = await program.call<NewToken>('POST', '/services/assistant/tokens', { name: 'client' })
     const script = fileURLToPath(new URL('foreignClient.mjs', import.meta.url))
-    await promisify(execFile)(process.execPath, [script, 'assistant', 'assistant'], {
-      env: { ...process.env, OPENAI_BASE_URL: (await assistant())?.address, OPENAI_API_KEY: text },
-    })
+    const env = { ...process.env, OPENAI_BASE_URL: (await assistant())?.address, OPENAI_API_KEY: text }
+    await promisify(execFile)(process.execPath, [script, 'assistant'], { env })
+    await promisify(execFile)(process.execPath, [script, '--embed', 'assistant'], { env })
     // Nobody waits for the long answers that were left.
     await eventually('nothing is under way', async () => (await assistant())?.traffic.outstanding === 0)
     expect((await assistant())?.traffic.requests).toBeGreaterThanOrEqual(9)
