@@ -51,8 +51,8 @@ func (m modelServer) words(count int, pace time.Duration) *http.Response {
 	return answer
 }
 
-// order fails unless a stream has all words in their order, and an end.
-func order(t *testing.T, stream io.ReadCloser, count int) {
+// order fails unless a stream has all words in their order, and an end. It calls each, which may be nil, with them.
+func order(t *testing.T, stream io.ReadCloser, count int, each func(word int)) {
 	t.Helper()
 	defer stream.Close()
 	next, done := 0, false
@@ -63,6 +63,9 @@ func order(t *testing.T, stream io.ReadCloser, count int) {
 		if is && strings.Contains(data, `"content"`) {
 			if !strings.Contains(data, fmt.Sprintf(`"w%d "`, next)) {
 				t.Errorf("word %d is %s", next, data)
+			}
+			if each != nil {
+				each(next)
 			}
 			next++
 		}
@@ -96,15 +99,19 @@ func TestAServiceSurvivesFaults(t *testing.T) {
 			t.Errorf("a connection that is closed without an answer is answered with %s", answer.Status)
 		}
 		m.fault("vanish=0")
-		order(t, m.words(10, 0).Body, 10)
+		order(t, m.words(10, 0).Body, 10, nil)
 	})
 	t.Run("one that is busy stays, whatever its checks say", func(t *testing.T) {
 		m := m.within(t)
 		before := m.service().Live[0]
-		stream := m.words(60, 50*time.Millisecond) // longer than the checks may fail
+		const words, well = 140, 80 // it is sick for longer than the checks may fail
+		stream := m.words(words, 50*time.Millisecond)
 		m.fault("sick=1")
-		order(t, stream.Body, 60)
-		m.fault("sick=0")
+		order(t, stream.Body, words, func(word int) {
+			if word == well {
+				m.fault("sick=0")
+			}
+		})
 		if after := m.service().Live; len(after) != 1 || after[0].Session != before.Session {
 			t.Errorf("the replica was %+v, and now they are %+v", before, after)
 		}
@@ -122,7 +129,7 @@ func TestAServiceSurvivesFaults(t *testing.T) {
 				m.fault(fault + "=1")
 			}
 			m.awaitService("replaced", replaced(before))
-			order(t, m.words(10, 0).Body, 10)
+			order(t, m.words(10, 0).Body, 10, nil)
 		})
 	}
 	t.Run("bodies have a limit", func(t *testing.T) {
@@ -150,10 +157,10 @@ func TestAnUpdateWaitsForAStream(t *testing.T) {
 	const words = 60
 	stream := m.words(words, 100*time.Millisecond)
 	m.deploy(fakeSpec("-load", "1ms"))
-	order(t, stream.Body, words)
+	order(t, stream.Body, words, nil)
 	whole := time.Now()
 	m.await(before, "ended", func(s session.Session) bool { return s.Status.Terminal() })
 	t.Logf("it ended %s after the stream", time.Since(whole))
 	m.awaitService("updated", func(s session.Service) bool { return ready(s) && healthy(s, 2) == 1 })
-	order(t, m.words(10, 0).Body, 10)
+	order(t, m.words(10, 0).Body, 10, nil)
 }

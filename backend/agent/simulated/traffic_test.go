@@ -33,9 +33,10 @@ var model = []string{"llama-server", "--model", "m.gguf", "--port", "8000"}
 
 // chat asks for a stream of so many words, and returns its body.
 func (m machine) chat(name string, words int) io.ReadCloser {
-	answer, err := m.client.Post("http://localhost/v1/chat/completions", "application/json", strings.NewReader(fmt.Sprintf(
-		`{"model":%q,"stream":true,"ignore_eos":true,"max_tokens":%d,"messages":[{"role":"user","content":"sing"}]}`,
-		name, words)))
+	question := fmt.Sprintf(`{"model":%q,"stream":true,"ignore_eos":true,"max_tokens":%d,
+		"messages":[{"role":"user","content":"sing"}]}`, name, words)
+	answer, err := m.client.Post("http://localhost/v1/chat/completions", "application/json",
+		strings.NewReader(question))
 	if err != nil {
 		m.Error(err)
 		return http.NoBody
