@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
@@ -66,5 +67,22 @@ describe('services', () => {
     // Nobody waits for the long answers that were left.
     await eventually('nothing is under way', async () => (await assistant())?.traffic.outstanding === 0)
     expect((await assistant())?.traffic.requests).toBeGreaterThanOrEqual(9)
+  })
+
+  it('let a request wait while the tunnel is cut, at the same address', async () => {
+    await ready()
+    const { text } = await program.call<NewToken>('POST', '/services/assistant/tokens', { name: 'patient' })
+    const address = (await assistant())?.address ?? ''
+    const listed = () => fetch(`${address}/models`, { headers: { Authorization: `Bearer ${text}` } })
+    expect((await listed()).status).toBe(200)
+    await program.call('PUT', '/demo/lid', { closed: true })
+    let waits = true
+    const waiting = listed().finally(() => (waits = false))
+    await setTimeout(10_000)
+    expect(waits).toBe(true)
+    await program.call('PUT', '/demo/lid', { closed: false })
+    expect((await waiting).status).toBe(200)
+    await ready()
+    expect((await assistant())?.address).toBe(address)
   })
 })
