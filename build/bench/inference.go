@@ -149,7 +149,7 @@ func (s *served) report(what, value, compared, limit string, kept bool) {
 // compare asks the real server for streams, by each way in turn.
 func (s *served) compare() {
 	defer s.front().stop()
-	const clients, requests, words = 4, 100, 8
+	const clients, requests, words = 4, 200, 8
 	ways := []load.Target{s.ours, s.nginx, s.direct}
 	whole := make([]samples, len(ways))
 	rates := make([][]float64, len(ways))
