@@ -112,10 +112,10 @@ soak: ## serve a demo for an hour, which is 60 of its own, and judge memory, gor
 	@build/.cache/soak
 
 .PHONY: bench
-bench: ## measure against Docker, and (as root) the tunnel against OpenSSH; prints tables
-	@build/ci/setup.sh build test
+bench: ## measure against Docker and nginx, and (as root) the tunnel against OpenSSH; prints tables
+	@build/ci/setup.sh build test bench
 	@$(MAKE) build
-	@build/ci/docker.sh build/ci/modern.sh go run ./build/bench
+	@build/ci/docker.sh build/ci/bench.sh
 	@go build -o build/.cache/tunnel-bench ./build/bench/tunnel
 	@nice -n -19 build/.cache/tunnel-bench
 

@@ -41,7 +41,12 @@ func modelSpec(image string, more ...string) session.Spec {
 // serveModel deploys a service and makes a token for it.
 func (r *real) serveModel(name, image string, wish session.ServiceWish) modelServer {
 	r.t.Helper()
-	if _, err := r.agent.DeployService(r.t.Context(), session.DeployRequest{Name: name, Spec: modelSpec(image),
+	return r.serve(name, modelSpec(image), wish)
+}
+
+func (r *real) serve(name string, spec session.Spec, wish session.ServiceWish) modelServer {
+	r.t.Helper()
+	if _, err := r.agent.DeployService(r.t.Context(), session.DeployRequest{Name: name, Spec: spec,
 		ServiceWish: wish}); err != nil {
 		r.t.Fatal(err)
 	}
@@ -89,19 +94,24 @@ func (m modelServer) awaitService(what string, done func(session.Service) bool) 
 
 // request asks the server; a nil body is a GET.
 func (m modelServer) request(ctx context.Context, path string, body any) (*http.Response, error) {
-	method, data := http.MethodGet, []byte(nil)
-	if body != nil {
-		var err error
-		if data, err = json.Marshal(body); err != nil {
-			return nil, err
-		}
-		method = http.MethodPost
+	if body == nil {
+		return m.send(ctx, http.MethodGet, path, "", nil)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, "http://localhost"+path, bytes.NewReader(data))
+	data, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("Content-Type", "application/json")
+	return m.send(ctx, http.MethodPost, path, "application/json", bytes.NewReader(data))
+}
+
+func (m modelServer) send(ctx context.Context, method, path, kind string, body io.Reader) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, "http://localhost"+path, body)
+	if err != nil {
+		return nil, err
+	}
+	if kind != "" {
+		req.Header.Set("Content-Type", kind)
+	}
 	req.Header.Set("Authorization", "Bearer "+m.token)
 	return m.client.Do(req)
 }

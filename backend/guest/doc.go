@@ -85,4 +85,6 @@
 //	ssh              {key} → raw bytes to the ssh server, which admits that key
 //	ssh.use          {last, input, program}: its use
 //	dial             {port} → raw bytes to that port on the container's loopback
+//	sockets          {count}: before the answer, up to so many sockets of the container's network, not connected, are
+//	                 sent as SCM_RIGHTS. The agent connects them to ports on the loopback
 package guest

@@ -156,6 +156,10 @@ func (g *Guest) Close(ctx context.Context) error {
 
 // Serve answers one agent over conn until the connection or ctx ends. Terminals and services continue.
 func (g *Guest) Serve(ctx context.Context, conn net.Conn) error {
+	giver := link.NewGiver(conn)
+	if giver != nil {
+		conn = giver
+	}
 	mux, err := tunnel.NewMux(conn, tunnel.Accepter)
 	if err != nil {
 		return fmt.Errorf("serve link: %w", err)
@@ -172,13 +176,13 @@ func (g *Guest) Serve(ctx context.Context, conn net.Conn) error {
 		}
 		streams.Go(func() {
 			defer stream.Close()
-			g.answer(ctx, stream)
+			g.answer(ctx, stream, giver)
 		})
 	}
 }
 
 // answer serves one stream. The caller receives a failure, unless the stream itself fails.
-func (g *Guest) answer(ctx context.Context, stream net.Conn) {
+func (g *Guest) answer(ctx context.Context, stream net.Conn, giver *link.Giver) {
 	_ = stream.SetReadDeadline(time.Now().Add(requestTimeout))
 	var req link.Request
 	if err := link.ReadMessage(stream, &req); err != nil {
@@ -192,7 +196,14 @@ func (g *Guest) answer(ctx context.Context, stream net.Conn) {
 		ctx, stop = context.WithTimeout(ctx, req.Deadline)
 		defer stop()
 	}
-	if err := g.dispatch(ctx, stream, req); err != nil {
+	var err error
+	if req.Op == link.OpSockets {
+		giver.Give(req.Count)
+		err = link.ReplyOK(stream, struct{}{})
+	} else {
+		err = g.dispatch(ctx, stream, req)
+	}
+	if err != nil {
 		_ = link.ReplyError(stream, err)
 	}
 }

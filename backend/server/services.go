@@ -232,18 +232,20 @@ func (d *serviceDoors) carry(agent string, client net.Conn) {
 		}
 	}()
 	var both sync.WaitGroup
-	for _, way := range [][2]net.Conn{{client, router}, {router, client}} {
-		both.Go(func() {
-			_, err := io.Copy(way[1], way[0])
-			half, can := way[1].(interface{ CloseWrite() error })
-			if err != nil || !can {
-				_ = way[0].Close()
-				_ = way[1].Close()
-				return
-			}
-			_ = half.CloseWrite()
-		})
-	}
+	both.Go(func() {
+		_, _ = io.Copy(router, client)
+		_ = router.Close() // whoever hangs up does not wait for an answer, which may take a model long
+	})
+	both.Go(func() {
+		_, err := io.Copy(client, router)
+		half, can := client.(interface{ CloseWrite() error })
+		if err != nil || !can {
+			_ = client.Close()
+			_ = router.Close()
+			return
+		}
+		_ = half.CloseWrite()
+	})
 	both.Wait()
 }
 

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -72,8 +73,10 @@ func TestServicesKeepTheirAddress(t *testing.T) {
 		t.Errorf("%s is also at %s", address, again)
 	}
 	w.shutDown()
-	// The next server has the door open before anybody asks for it.
+	// The next server has the door open before anybody asks for services.
 	later := startOn(t, agent, shelf)
+	var sessions []api.Session
+	later.call(t, "GET", "/api/v1/sessions", "", &sessions) // it serves
 	if got := fetch(t, address+"/models"); got != "/v1/models " {
 		t.Errorf("the router is asked for %q", got)
 	}
@@ -109,6 +112,40 @@ func TestAClientWaitsForAMachineThatIsNotReached(t *testing.T) {
 	agent.SetDown(false)
 	if got := <-told; got != "/v1/models " {
 		t.Errorf("the router is asked for %q", got)
+	}
+}
+
+// halfOpen is a connection that still answers when its other end has sent everything, as one through a tunnel.
+type halfOpen struct{ net.Conn }
+
+func (halfOpen) CloseWrite() error { return nil }
+
+func TestAClientThatHangsUpFreesTheModel(t *testing.T) {
+	agent := routed(t)
+	asked, left := make(chan struct{}), make(chan error)
+	agent.Route = func() net.Conn {
+		near, far := net.Pipe()
+		go func() {
+			reader := bufio.NewReader(far)
+			_, err := http.ReadRequest(reader)
+			close(asked)
+			if err == nil {
+				_, err = reader.ReadByte() // no answer
+			}
+			left <- err
+		}()
+		return halfOpen{near}
+	}
+	w := startOn(t, agent, &hubtest.Shelf{})
+	client, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(w.address(t), "http://"), "/v1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.WriteString(client, "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
+	<-asked
+	_ = client.Close()
+	if err := <-left; !errors.Is(err, io.EOF) {
+		t.Errorf("the router sees %v", err)
 	}
 }
 

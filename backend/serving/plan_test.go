@@ -236,7 +236,8 @@ func TestAReplicaThatEndsByItselfFails(t *testing.T) {
 	s.Replicas[0] = s.Replicas[0].Run(at(1), at(1))
 	// Its session is seen as it ends, before it has ended.
 	s.Replicas[0].Terminating = true
-	s.Replicas[0].End = &End{Reason: session.ReasonTaskFailed, Said: session.Phrase{Text: "The process exited with code 1."}}
+	s.Replicas[0].End = &End{Reason: session.ReasonTaskFailed,
+		Said: session.Phrase{Text: "The process exited with code 1."}}
 	s.expect(t, at(2), Deploying, "", "1 replica is loading.")
 	s.Replicas[0].Phase, s.Replicas[0].Terminating = Ended, false
 	s.expect(t, at(3), Deploying, "", "1 failure in a row, the last: The process exited with code 1.")

@@ -104,6 +104,7 @@ func (s *served) deploy(image string, wish session.ServiceWish, command ...strin
 	spec := session.Spec{Image: image, Type: session.Inference,
 		Resources: session.Resources{CPU: 1, Memory: gpu.GiB},
 		Access:    session.Access{Serving: &session.Serving{Port: modelPort, Command: command}}}
+	s.services[s.name] = true
 	measure.Get(route.ServiceDeploy.Body(session.DeployRequest{Name: s.name, Spec: spec, ServiceWish: wish}).
 		Ask(s.ctx, s))
 }
@@ -138,14 +139,7 @@ func (s *served) ready() api.Service {
 	})
 }
 
-// remove removes the service and ends what is left of it.
-func (s *served) remove() {
-	live := s.now().Live
-	measure.Get(route.ServiceRemove.At(s.name).Ask(s.ctx, s))
-	for _, r := range live {
-		measure.OK(s.end(s.ctx, r.Session))
-	}
-}
+func (s *served) remove() { measure.OK(s.removeService(s.ctx, s.name)) }
 
 // report adds a row with a limit.
 func (s *served) report(what, value, compared, limit string, kept bool) {
@@ -155,7 +149,7 @@ func (s *served) report(what, value, compared, limit string, kept bool) {
 // compare asks the real server for streams, by each way in turn.
 func (s *served) compare() {
 	defer s.front().stop()
-	const clients, requests, words = 4, 100, 8
+	const clients, requests, words = 4, 200, 8
 	ways := []load.Target{s.ours, s.nginx, s.direct}
 	whole := make([]samples, len(ways))
 	rates := make([][]float64, len(ways))

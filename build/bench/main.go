@@ -91,8 +91,8 @@ func (b *bench) run(ctx context.Context) (err error) {
 		{"idle", b.measureIdle}, {"start", b.measureStart}, {"click", b.measureClick}, {"echo", b.measureEcho},
 		{"output", b.measureOutput},
 		{"stall", b.measureStall}, {"list", b.measureList}, {"files", b.measureFiles}, {"browser", b.measureBrowser},
-		{"window", b.measureWindow}, {"inference", b.measureInference}, {"plan", b.measurePlan}, {"sampler", b.measureSampler},
-		{"deaths", b.measureDeaths},
+		{"window", b.measureWindow}, {"inference", b.measureInference}, {"plan", b.measurePlan},
+		{"sampler", b.measureSampler}, {"deaths", b.measureDeaths},
 	} {
 		if b.o.only != "" && b.o.only != m.name {
 			continue

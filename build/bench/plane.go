@@ -24,12 +24,13 @@ import (
 
 type plane struct {
 	*client.Client
-	ctx     context.Context //nolint:containedctx // of the whole run
-	home    string
-	env     []string
-	command *exec.Cmd
-	ended   chan error
-	live    map[session.ID]bool // sessions to end
+	ctx      context.Context //nolint:containedctx // of the whole run
+	home     string
+	env      []string
+	command  *exec.Cmd
+	ended    chan error
+	live     map[session.ID]bool // sessions to end
+	services map[string]bool     // to remove
 }
 
 func startPlane(ctx context.Context, binary, host string) (*plane, error) {
@@ -39,7 +40,7 @@ func startPlane(ctx context.Context, binary, host string) (*plane, error) {
 	}
 	p := &plane{
 		home: home, env: append(os.Environ(), "DOCKER_HOST="+host, "SLIPWAY_HOME="+home), ended: make(chan error, 1),
-		live: map[session.ID]bool{}, ctx: ctx,
+		live: map[session.ID]bool{}, services: map[string]bool{}, ctx: ctx,
 	}
 	p.command = exec.CommandContext(ctx, binary, "serve", "--engine", "docker")
 	p.command.Env = p.env
@@ -82,6 +83,9 @@ func (p *plane) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	var errs []error
+	for name := range p.services {
+		errs = append(errs, p.removeService(ctx, name))
+	}
 	for id := range p.live {
 		errs = append(errs, p.end(ctx, id))
 	}
@@ -125,6 +129,26 @@ func (p *plane) end(ctx context.Context, id session.ID) error {
 		time.Sleep(20 * time.Millisecond)
 	}
 	return ctx.Err()
+}
+
+// removeService removes a service and ends its sessions by force.
+func (p *plane) removeService(ctx context.Context, name string) error {
+	delete(p.services, name)
+	all, err := route.Services.Ask(ctx, p)
+	if err != nil {
+		return err
+	}
+	if _, err := route.ServiceRemove.At(name).Ask(ctx, p); err != nil {
+		return err
+	}
+	for _, s := range all {
+		for _, r := range s.Live {
+			if s.Name == name {
+				err = errors.Join(err, p.end(ctx, r.Session))
+			}
+		}
+	}
+	return err
 }
 
 // follow opens the stream of changes and reads its first snapshot.

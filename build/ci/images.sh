@@ -20,7 +20,7 @@ set -euo pipefail
 repo=$(cd "$(dirname "$0")/../.." && pwd)
 recipes=$repo/build/environments
 cache=$repo/build/.cache/images
-tests=(minimal notebook static user pip)
+tests=(minimal notebook static user pip fakemodel)
 export PATH=$PATH:/usr/sbin:/sbin:/usr/local/go/bin
 force=
 

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that building ("build"), testing ("test") and
-# packaging ("package") need and that are not there yet. Needs root or sudo only if something is missing.
+# Installs the Debian packages that building ("build"), testing ("test"), measuring ("bench") and packaging
+# ("package") need and that are not there yet. Needs root or sudo only if something is missing.
 set -euo pipefail
 
 build_packages=(gcc libc6-dev pkg-config libgtk-3-dev libwebkit2gtk-4.1-dev)
 # The engine and the images of the tests install what they need themselves.
 test_packages=(chromium g++ dbus-daemon gnome-keyring docker-registry python3 xvfb xauth xdotool wmctrl openbox
   webkit2gtk-driver fonts-dejavu-core procps util-linux openssh-client openssh-server libpam-google-authenticator rsync iproute2)
+# The proxy beside which services are measured.
+bench_packages=(nginx-light)
 # The reader of NVIDIA devices is for the other architecture, too.
 case "$(dpkg --print-architecture)" in
   arm64) package_packages=(gcc-x86-64-linux-gnu libc6-dev-amd64-cross) ;;
@@ -22,8 +24,9 @@ for group in "$@"; do
   case "$group" in
     build) wanted+=("${build_packages[@]}") ;;
     test) wanted+=("${test_packages[@]}") ;;
+    bench) wanted+=("${bench_packages[@]}") ;;
     package) wanted+=("${package_packages[@]}") ;;
-    *) echo "usage: setup.sh [build] [test] [package]" >&2; exit 2 ;;
+    *) echo "usage: setup.sh [build] [test] [bench] [package]" >&2; exit 2 ;;
   esac
 done
 
@@ -40,5 +43,12 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 echo "slipway: installing ${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive
+# Packages start services of their own, which nobody asked for here.
+policy=/usr/sbin/policy-rc.d
+if [ ! -e "$policy" ]; then
+  printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee "$policy" >/dev/null
+  "${as_root[@]}" chmod 755 "$policy"
+  trap '"${as_root[@]}" rm -f "$policy"' EXIT
+fi
 "${as_root[@]}" apt-get update -qq
 "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=580 install -y -qq --no-install-recommends "${missing[@]}" >/dev/null

@@ -1,5 +1,9 @@
+import { execFile } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import type { NewToken, Service, ServiceReport } from '@/api/types.gen'
 import { Browser, download, picture } from './browser'
@@ -113,20 +117,33 @@ describe('services', () => {
     await picture(page, 'services-form-rules')
   })
 
-  it('answer a foreign client of OpenAI, plain and in a stream', async () => {
+  it('answer the client library of OpenAI', async () => {
     await ready()
     const { text } = await program.call<NewToken>('POST', '/services/assistant/tokens', { name: 'client' })
+    const script = fileURLToPath(new URL('foreignClient.mjs', import.meta.url))
+    const env = { ...process.env, OPENAI_BASE_URL: (await assistant())?.address, OPENAI_API_KEY: text }
+    await promisify(execFile)(process.execPath, [script, 'assistant'], { env })
+    await promisify(execFile)(process.execPath, [script, '--embed', 'assistant'], { env })
+    // Nobody waits for the long answers that were left.
+    await eventually('nothing is under way', async () => (await assistant())?.traffic.outstanding === 0)
+    expect((await assistant())?.traffic.requests).toBeGreaterThanOrEqual(9)
+  })
+
+  it('let a request wait while the tunnel is cut, at the same address', async () => {
+    await ready()
+    const { text } = await program.call<NewToken>('POST', '/services/assistant/tokens', { name: 'patient' })
     const address = (await assistant())?.address ?? ''
-    const messages = [{ role: 'user', content: 'Hi' }]
-    const ask = (stream: boolean) =>
-      fetch(`${address}/chat/completions`, {
-        method: 'POST',
-        headers: { Authorization: `Bearer ${text}`, 'Content-Type': 'application/json' },
-        body: JSON.stringify({ model: 'assistant', stream, max_tokens: 12, messages }),
-      })
-    const plain = (await (await ask(false)).json()) as { choices: { message: { content: string } }[] }
-    expect(plain.choices[0]?.message.content).toContain('simulated')
-    expect(await (await ask(true)).text()).toMatch(/data: \[DONE\]\n\n$/)
+    const listed = () => fetch(`${address}/models`, { headers: { Authorization: `Bearer ${text}` } })
+    expect((await listed()).status).toBe(200)
+    await program.call('PUT', '/demo/lid', { closed: true })
+    let waits = true
+    const waiting = listed().finally(() => (waits = false))
+    await setTimeout(10_000)
+    expect(waits).toBe(true)
+    await program.call('PUT', '/demo/lid', { closed: false })
+    expect((await waiting).status).toBe(200)
+    await ready()
+    expect((await assistant())?.address).toBe(address)
   })
 
   it('are made from the definition in a folder, whose mistakes are shown with their lines', async () => {

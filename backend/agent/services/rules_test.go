@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"slipway/backend/agent/accounts"
 	"slipway/backend/agent/host"
 	"slipway/backend/agent/records"
 	"slipway/backend/session"
@@ -67,11 +68,21 @@ func simulate(t *testing.T, test func(m *machine), rules ...session.ScalingRule)
 	})
 }
 
+// none counts nothing and listens nowhere.
+type none struct{}
+
+func (none) Count(time.Time, accounts.Asked, string, session.Requests) {}
+func (none) Open()                                                     {}
+func (none) Take() []net.Listener                                      { return nil }
+func (none) Addresses() []session.ServiceAddress                       { return nil }
+func (none) Named(string) bool                                         { return false }
+
 // start starts the services as a new agent does. Connections of the last one are cut.
 func (m *machine) start() {
 	var err error
 	m.Services, err = Open(Config{Host: host.Host{Agent: "lab", Owner: "ada", Records: m.records,
 		Log: slog.New(slog.DiscardHandler)}, Sessions: m, Dial: m.dial,
+		Accounts: none{}, Listeners: none{},
 		DeviceMemory: func() gpu.Bytes { return 0 },
 		LastLines:    func(context.Context, session.ID) []string { return nil },
 		Sample: func(id session.ID) (session.Usage, bool) {

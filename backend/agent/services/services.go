@@ -10,7 +10,6 @@ import (
 
 	"slipway/backend/agent/accounts"
 	"slipway/backend/agent/host"
-	"slipway/backend/agent/listeners"
 	"slipway/backend/agent/scrape"
 	"slipway/backend/router"
 	"slipway/backend/serving"
@@ -25,9 +24,8 @@ type Config struct {
 	Sessions Sessions
 	Accounts Accounts
 	// Dial connects to a port of a replica.
-	Dial func(ctx context.Context, id session.ID, port int) (net.Conn, error)
-	// Listeners are where clients on the machine and on other computers reach services.
-	Listeners *listeners.Listeners
+	Dial      func(ctx context.Context, id session.ID, port int) (net.Conn, error)
+	Listeners Listeners
 	// DeviceMemory returns the memory of the largest device; 0: there is none.
 	DeviceMemory func() gpu.Bytes
 	// Sample returns what a session used when it was last measured.
@@ -39,6 +37,14 @@ type Config struct {
 // Accounts count requests that have ended.
 type Accounts interface {
 	Count(wall time.Time, of accounts.Asked, token string, d session.Requests)
+}
+
+// Listeners are where clients on the machine and on other computers reach services, as of package listeners.
+type Listeners interface {
+	Open()
+	Take() []net.Listener
+	Addresses() []session.ServiceAddress
+	Named(host string) bool
 }
 
 // Sessions launches and ends replicas.

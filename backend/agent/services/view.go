@@ -13,10 +13,11 @@ import (
 func (s *Services) describe(one *service) session.Service {
 	traffic, count := s.router.Traffic(one.Name), s.tally.read(one.Name)
 	v := session.Service{Name: one.Name, Owner: one.Owner, Agent: s.config.Agent, ServiceWish: one.Wish,
-		Revision:         one.Plan.Wanted(),
-		ServiceCondition: session.ServiceCondition{State: one.state, Why: session.Reader{}.Read(one.why...), Said: one.why},
-		Revisions:        slices.Clone(one.Revisions),
-		Addresses:        s.config.Listeners.Addresses(), Events: slices.Clone(one.Events),
+		Revision: one.Plan.Wanted(),
+		ServiceCondition: session.ServiceCondition{State: one.state, Said: one.why,
+			Why: session.Reader{}.Read(one.why...)},
+		Revisions: slices.Clone(one.Revisions),
+		Addresses: s.config.Listeners.Addresses(), Events: slices.Clone(one.Events),
 		Live: []session.Replica{}, Tokens: []session.ServiceToken{}, CreatedAt: one.CreatedAt,
 		Traffic: session.ServiceTraffic{Waiting: traffic.Waiting, Last: s.shown(traffic.Last),
 			Requests: count.Total(), Failed: count.Failed + count.Cut, Prompt: count.Prompt,

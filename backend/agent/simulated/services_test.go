@@ -107,21 +107,6 @@ func TestAServiceSleepsAndIsWokenByARequest(t *testing.T) {
 	m.await("sleeper", is(session.ServiceReady))
 }
 
-func TestAnIdleServiceMakesRoomForAnother(t *testing.T) {
-	t.Parallel()
-	m := open(t)
-	// Either has the only device.
-	names := []string{"first", "second"}
-	for _, name := range names {
-		m.deploy(name, session.ServiceWish{Replicas: 1, MaySleep: true}, 1)
-	}
-	for i := range 6 {
-		if got := m.get(names[i%2]); got != http.StatusOK {
-			t.Errorf("%s answers %d", names[i%2], got)
-		}
-	}
-}
-
 func TestAServiceThatNeverAnswersGivesUpAndSaysWhy(t *testing.T) {
 	t.Parallel()
 	m := open(t)

@@ -7,11 +7,12 @@ import (
 
 // Images on the test daemon, made by the scripts that start it.
 const (
-	ImageMinimal  = "slipway-test/minimal:1"  // bash, the core utilities and python3
-	ImageNotebook = "slipway-test/notebook:1" // also jupyter-notebook
-	ImagePip      = "slipway-test/pip:1"      // bash, the core utilities and python3 with pip
-	ImageStatic   = "slipway-test/static:1"   // one static binary, /hello
-	ImageUser     = "slipway-test/user:1"     // the minimal image with a default user that is not root
+	ImageMinimal   = "slipway-test/minimal:1"   // bash, the core utilities and python3
+	ImageNotebook  = "slipway-test/notebook:1"  // also jupyter-notebook
+	ImagePip       = "slipway-test/pip:1"       // bash, the core utilities and python3 with pip
+	ImageStatic    = "slipway-test/static:1"    // one static binary, /hello
+	ImageFakeModel = "slipway-test/fakemodel:1" // one static binary, /fakemodel, which serves numbered words
+	ImageUser      = "slipway-test/user:1"      // the minimal image with a default user that is not root
 )
 
 // DockerVariable is the environment variable with the address of the Docker daemon for tests, as unix:///path.

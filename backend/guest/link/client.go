@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net"
 	"slices"
+	"sync"
 	"time"
 
 	"slipway/backend/session"
@@ -17,17 +18,23 @@ import (
 // Client calls the guest of one container. All methods are safe for concurrent use. They fail with a [session.Error]:
 // the guest's, session_use_unavailable if the link is lost, or operation_run_timeout if ctx expires.
 type Client struct {
-	mux   *tunnel.Mux
-	hello Hello
+	mux     *tunnel.Mux
+	hello   Hello
+	sockets *sockets // nil: the link carries the bytes of every connection
+
+	mu        sync.Mutex    // guards the rest
+	filling   chan struct{} // closed when the guest has answered for more sockets; nil: it is not asked
+	noSockets bool          // it has none
 }
 
 // Connect makes a link over conn, which it owns even if it fails with session_use_unavailable or guest_connect_version.
 func Connect(ctx context.Context, conn net.Conn) (*Client, error) {
+	conn, sockets := receive(conn)
 	mux, err := tunnel.NewMux(conn, tunnel.Opener)
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	c := &Client{mux: mux}
+	c := &Client{mux: mux, sockets: sockets}
 	if err := c.call(ctx, Request{Op: OpHello, Version: Version}, &c.hello); err != nil {
 		_ = mux.Close()
 		if session.CodeOf(err) == session.CodeGuestVersion {
@@ -137,11 +144,6 @@ func (c *Client) Activity(ctx context.Context) ([]Foreground, error) {
 // Notice shows one line of text in every terminal that runs and that no full-screen program uses; guest_call_invalid.
 func (c *Client) Notice(ctx context.Context, text string) error {
 	return c.call(ctx, Request{Op: OpNotice, Text: text}, nil)
-}
-
-// Dial connects to a port on the container's loopback; app_start_timeout. ctx applies to the connecting only.
-func (c *Client) Dial(ctx context.Context, port int) (net.Conn, error) {
-	return c.open(ctx, Request{Op: OpDial, Port: port}, nil)
 }
 
 // SSHHost returns the host key of the guest's ssh server.

@@ -35,6 +35,7 @@ const (
 	OpServiceStop    Op = "service.stop"
 	OpServiceList    Op = "service.list"
 	OpDial           Op = "dial"
+	OpSockets        Op = "sockets"
 	OpListening      Op = "listening"
 	OpActivity       Op = "activity"
 	OpNotice         Op = "notice"
@@ -55,6 +56,7 @@ type Request struct {
 	ID      string                   `json:"id,omitempty"`      // terminal.close, service.stop
 	Names   []string                 `json:"names,omitempty"`   // which
 	Port    int                      `json:"port,omitempty"`    // dial
+	Count   int                      `json:"count,omitempty"`   // sockets
 	Text    string                   `json:"text,omitempty"`    // notice
 	File    *FileCall                `json:"file,omitempty"`    // file
 	SSH     *session.SSHRequest      `json:"ssh,omitempty"`     // ssh

@@ -59,8 +59,10 @@ func (t Target) Ask(ctx context.Context, q Question) (a Answer) {
 }
 
 func (t Target) ask(ctx context.Context, q Question, a *Answer, begin time.Time) error {
+	turn := t.turn.Add(1) // another conversation each time, because a router may send one to the same replica
+	prompt := fmt.Sprintf("sing of the sea, verse %03d", turn%1000)
 	asked := map[string]any{"model": t.Model, "max_tokens": q.Words, "ignore_eos": true, "stream": q.Stream,
-		"messages": []map[string]string{{"role": "user", "content": "sing of the sea"}}}
+		"messages": []map[string]string{{"role": "user", "content": prompt}}}
 	if q.Stream {
 		asked["stream_options"] = map[string]bool{"include_usage": true}
 	}
@@ -71,7 +73,7 @@ func (t Target) ask(ctx context.Context, q Question, a *Answer, begin time.Time)
 	if err != nil {
 		return err
 	}
-	base := t.Bases[int(t.turn.Add(1))%len(t.Bases)]
+	base := t.Bases[int(turn)%len(t.Bases)]
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/chat/completions", bytes.NewReader(body))
 	if err != nil {
 		return err

@@ -1,5 +1,6 @@
-// Command fakemodel is an OpenAI-compatible server for tests. Its answers are numbered words, so that a lost, doubled or
-// misplaced one is noticed. A request may ask for a pace; POST /fault?… makes the server sick, deaf or worse from then on.
+// Command fakemodel is an OpenAI-compatible server for tests. Its answers are numbered words, so that a lost, doubled
+// or misplaced one is noticed. A request may ask for a pace. POST /fault?… makes the server sick, deaf or worse from
+// then on.
 package main
 
 import (
@@ -39,10 +40,10 @@ func main() {
 	flag.Parse()
 	s := &server{loaded: time.Now().Add(*load)}
 	routes := http.NewServeMux()
-	routes.HandleFunc("GET /health", s.health)
-	routes.HandleFunc("POST /fault", s.fault)
-	routes.HandleFunc("POST /v1/chat/completions", s.answer)
-	routes.HandleFunc("POST /size", size)
+	routes.HandleFunc("/health", s.health)
+	routes.HandleFunc("/fault", s.fault)
+	routes.HandleFunc("/v1/chat/completions", s.answer)
+	routes.HandleFunc("/size", size)
 	listener := &http.Server{Addr: fmt.Sprintf(":%d", *port), Handler: routes}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
