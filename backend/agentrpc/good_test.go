@@ -2,6 +2,7 @@ package agentrpc
 
 import (
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"reflect"
@@ -69,6 +70,8 @@ var candidates = []string{
 	"sha256:" + strings.Repeat("0a", 32), strings.Repeat("0a", 32),
 	"session_create_invalid", "batch", "ok", "admin", "ready", "file", "rw", "general", "pull", "running",
 	string(session.ServiceReady), string(session.ReplicaHealthy), string(session.OutcomeSuccess),
+	string(session.RuleWithin), string(session.FromMachine), "http://127.0.0.1:1/v1",
+	string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("x")})),
 	"ssh-ed25519 AAAA", "hard", "1m", "data/x",
 }
 

@@ -1,6 +1,7 @@
 package vet
 
 import (
+	"encoding/pem"
 	"net/url"
 	"path"
 	"reflect"
@@ -140,6 +141,12 @@ var (
 		return err == nil && (at.Scheme == "http" || at.Scheme == "https") && at.Path == "/v1" && at.User == nil &&
 			at.RawQuery == "" && at.Fragment == "" && len(at.Hostname()) > 0 && plain(text, 300) &&
 			!strings.ContainsAny(text, " \\\"'$<>`")
+	})
+	// certificate is one in PEM as encoding/pem writes it, with nothing beside it.
+	certificate = Text("a certificate in PEM", func(text string) bool {
+		block, _ := pem.Decode([]byte(text))
+		return len(text) <= 16<<10 && block != nil && block.Type == "CERTIFICATE" && len(block.Headers) == 0 &&
+			string(pem.EncodeToMemory(block)) == text
 	})
 	// address is where a web page of an app begins.
 	address = Text("the path of an address", func(text string) bool {

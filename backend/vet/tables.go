@@ -52,7 +52,7 @@ var sessions = Tables{Fields: map[reflect.Type]Fields{
 	},
 	reflect.TypeFor[session.ServiceCondition](): {"Why": Message, "Said": said},
 	reflect.TypeFor[session.ServiceAddress](): {
-		"URL": Maybe(apiBase), "Fault": Message, "Certificate": Bytes(16 << 10),
+		"URL": Maybe(apiBase), "Fault": Line(1000), "Certificate": Maybe(certificate),
 	},
 	reflect.TypeFor[session.ServiceEvent](): {
 		"Kind": word, "Message": Message, "Said": said, "Why": Message, "Because": said, "Session": Maybe(id),
