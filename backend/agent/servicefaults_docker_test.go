@@ -154,7 +154,7 @@ func TestAnUpdateWaitsForAStream(t *testing.T) {
 	t.Parallel()
 	m := newReal(t, t.TempDir(), asPerson).serve("fake", fakeSpec(), session.ServiceWish{Replicas: 1})
 	before := m.awaitService("ready", ready).Live[0].Session
-	const words = 60
+	const words = 200
 	stream := m.words(words, 100*time.Millisecond)
 	m.deploy(fakeSpec("-load", "1ms"))
 	order(t, stream.Body, words, nil)

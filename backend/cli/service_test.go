@@ -40,7 +40,7 @@ func sampleService() api.Service {
 		Tokens: []session.ServiceToken{{ID: "t1", Name: "editor", CreatedAt: ago(80), PerMinute: 60},
 			{ID: "t2", Name: "ci", CreatedAt: ago(70), ExpiresAt: noon.AddDate(0, 0, 3)}},
 		Traffic: session.ServiceTraffic{Outstanding: 3, Requests: 120, Failed: 2, Prompt: 4000, Completion: 31000,
-			FirstWordMs: 180, Last: ago(0)},
+			FirstWordMs: 180, FirstWordP99Ms: 950, TokensPerSecond: 41.5, Last: ago(0)},
 		Events: []session.ServiceEvent{
 			{At: ago(1), Kind: session.EventDegraded, Message: "Some replicas do not answer.",
 				Why: "1 of 2 replicas are healthy."},

@@ -61,7 +61,7 @@ func (p serviceCommands) serviceFields(w io.Writer, s api.Service) {
 	}
 	first := ""
 	if t.FirstWordMs > 0 {
-		first = fmt.Sprintf("%d ms, median of the last streams", t.FirstWordMs)
+		first = fmt.Sprintf("%d ms (p99 %d ms) in the last streams", t.FirstWordMs, t.FirstWordP99Ms)
 	}
 	fields(w, "Name", s.Name, "State", string(s.State), "Why", s.Why, "Agent", s.Agent, "Owner", s.Owner,
 		"Address", s.Address, "Others", othersText(s), "Models", strings.Join(models, ", "),
@@ -70,7 +70,8 @@ func (p serviceCommands) serviceFields(w io.Writer, s api.Service) {
 		"Rules", rulesText(s.Service), "Retry", ifSo(s.Retry, "unanswered requests"),
 		"Requests", fmt.Sprintf("%d, %d failed; %d under way, %d waiting", t.Requests, t.Failed, t.Outstanding,
 			t.Waiting),
-		"Tokens read", strconv.FormatInt(t.Prompt, 10), "Tokens written", strconv.FormatInt(t.Completion, 10),
+		"Tokens read", strconv.FormatInt(t.Prompt, 10), "Tokens written",
+		fmt.Sprintf("%d, %.1f a second in the last minute", t.Completion, t.TokensPerSecond),
 		"First word", first, "Last request", p.moment(&t.Last), "Created", p.moment(&s.CreatedAt))
 }
 

@@ -154,8 +154,10 @@ type ServiceTraffic struct {
 	Prompt      int64 `json:"promptTokens"`
 	Completion  int64 `json:"completionTokens"`
 	// until the first word, rounded up, median of the last hundred streams; 0: unknown
-	FirstWordMs int64     `json:"firstWordMs"`
-	Last        time.Time `json:"last,omitzero"` // when the last request began; zero: never
+	FirstWordMs     int64     `json:"firstWordMs"`
+	FirstWordP99Ms  int64     `json:"firstWordP99Ms"`  // which one in a hundred exceeds
+	TokensPerSecond float64   `json:"tokensPerSecond"` // generated, mean of the last minute; they count as answers end
+	Last            time.Time `json:"last,omitzero"`   // when the last request began; zero: never
 }
 
 // DeployRequest asks for a service.

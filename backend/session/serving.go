@@ -119,12 +119,13 @@ func (h Health) validate(f *findings) {
 	f.refuse(h.Path != "" && (!strings.HasPrefix(h.Path, "/") || len(h.Path) > maxModelName ||
 		strings.ContainsFunc(h.Path, func(r rune) bool { return r <= ' ' || r > '~' })), "serving.health.path",
 		KindInvalid, fmt.Sprintf("%q is not the path of a health check.", Clip(h.Path)), "Write for example /health.")
+	const second = Duration(time.Second) // the shortest that is written
 	for _, time := range []struct {
 		field string
 		value Duration
 	}{{"interval", h.Interval}, {"maxWaitTime", h.MaxWaitTime}, {"initialDelay", h.InitialDelay}} {
-		f.refuse(time.value != 0 && !plausible(time.value, Duration(1)), "serving.health."+time.field, KindRange,
-			"A time of the health check is not between 1 ns and 520 w.", "Write for example 10s, or leave it empty.")
+		f.refuse(time.value != 0 && !plausible(time.value, second), "serving.health."+time.field, KindRange,
+			"A time of the health check is not between 1 s and 520 w.", "Write for example 10s, or leave it empty.")
 	}
 	f.refuse(h.MaxRetries < 0 || h.MaxRetries > maxHealth, "serving.health.maxRetries", KindRange,
 		fmt.Sprintf("%d is not a number of health checks.", h.MaxRetries), "Leave it empty for 10.")

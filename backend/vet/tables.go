@@ -73,7 +73,8 @@ var sessions = Tables{Fields: map[reflect.Type]Fields{
 		"Outstanding": count},
 	reflect.TypeFor[session.ServiceTraffic](): {
 		"Waiting": count, "Outstanding": count, "Requests": Offset, "Failed": Offset, "Prompt": Offset,
-		"Completion": Offset, "FirstWordMs": Offset, "Last": OrZero(Moment),
+		"Completion": Offset, "FirstWordMs": Offset, "FirstWordP99Ms": Offset,
+		"TokensPerSecond": Number(0, 1e12), "Last": OrZero(Moment),
 	},
 	reflect.TypeFor[session.ServiceToken](): {
 		"ID": Mark, "Name": label, "ExpiresAt": OrZero(Moment), "PerMinute": count, "Concurrent": count,

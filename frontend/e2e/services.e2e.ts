@@ -129,17 +129,19 @@ describe('services', () => {
     expect((await assistant())?.traffic.requests).toBeGreaterThanOrEqual(9)
   })
 
-  it('let a request wait while the tunnel is cut, at the same address', async () => {
+  it('let a request wait while the tunnel is cut, at the same address, and others are served', async () => {
     await ready()
     const { text } = await program.call<NewToken>('POST', '/services/assistant/tokens', { name: 'patient' })
     const address = (await assistant())?.address ?? ''
-    const listed = () => fetch(`${address}/models`, { headers: { Authorization: `Bearer ${text}` } })
+    const listed = (at = address) => fetch(`${at}/models`, { headers: { Authorization: `Bearer ${text}` } })
     expect((await listed()).status).toBe(200)
+    const onTheLab = (await assistant())?.addresses.find((at) => at.from === 'machine')?.url
     await program.call('PUT', '/demo/lid', { closed: true })
     let waits = true
     const waiting = listed().finally(() => (waits = false))
     await setTimeout(10_000)
     expect(waits).toBe(true)
+    expect((await listed(onTheLab)).status).toBe(200)
     await program.call('PUT', '/demo/lid', { closed: false })
     expect((await waiting).status).toBe(200)
     await ready()

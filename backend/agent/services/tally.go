@@ -14,17 +14,42 @@ import (
 type counts struct {
 	session.Requests
 	first []time.Duration // of the last streams
+	pace  pace
 }
 
 const keptFirst = 100
 
-// median is the median time until the first word of the last streams; 0: there were none.
-func (c counts) median() time.Duration {
+// firstWord is the time until the first word which so many percent of the last streams did not exceed, in milliseconds,
+// rounded up; 0: there were none.
+func (c counts) firstWord(percent int) int64 {
 	sorted := slices.Sorted(slices.Values(c.first))
 	if len(sorted) == 0 {
 		return 0
 	}
-	return sorted[len(sorted)/2]
+	at := sorted[min(len(sorted)*percent/100, len(sorted)-1)]
+	return (at + time.Millisecond - 1).Milliseconds()
+}
+
+// pace counts the tokens that were generated in each of the last seconds. Those of a request count when it ends.
+type pace [60]struct{ second, tokens int64 }
+
+func (p *pace) add(now time.Time, tokens int64) {
+	one := &p[now.Unix()%int64(len(p))]
+	if one.second != now.Unix() {
+		one.second, one.tokens = now.Unix(), 0
+	}
+	one.tokens += tokens
+}
+
+// mean is the mean of tokens per second in the last minute.
+func (p pace) mean(now time.Time) float64 {
+	var sum int64
+	for _, one := range p {
+		if now.Unix()-one.second < int64(len(p)) {
+			sum += one.tokens
+		}
+	}
+	return float64(sum) / float64(len(p))
 }
 
 // tally counts requests that have ended, and enters them in the accounts. It has its own mutex: an answer ends only
@@ -59,15 +84,16 @@ func (t *tally) read(name string) counts {
 	if c == nil {
 		return counts{}
 	}
-	return counts{c.Requests, slices.Clone(c.first)}
+	return counts{c.Requests, slices.Clone(c.first), c.pace}
 }
 
 // add counts a request, and returns the name of its token, if that still exists.
-func (t *tally) add(record router.Record, d session.Requests) (token string) {
+func (t *tally) add(now time.Time, record router.Record, d session.Requests) (token string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if c := t.counts[record.Service]; c != nil {
 		c.Add(d)
+		c.pace.add(now, d.Completion)
 		if record.Stream && record.FirstWord > 0 {
 			c.first = append(c.first[max(0, len(c.first)-keptFirst+1):], record.FirstWord)
 		}
@@ -80,9 +106,9 @@ func (s *Services) account(record router.Record) {
 	if record.Service == "" {
 		return
 	}
-	d := countsOf(record)
-	token := s.tally.add(record, d)
-	s.config.Accounts.Count(s.config.Clock.Now(), accounts.Asked{Service: record.Service, Owner: record.Owner,
+	d, now := countsOf(record), s.config.Clock.Now()
+	token := s.tally.add(now, record, d)
+	s.config.Accounts.Count(now, accounts.Asked{Service: record.Service, Owner: record.Owner,
 		Revision: record.Revision, Token: record.Token}, token, d)
 }
 

@@ -21,7 +21,8 @@ func (s *Services) describe(one *service) session.Service {
 		Live: []session.Replica{}, Tokens: []session.ServiceToken{}, CreatedAt: one.CreatedAt,
 		Traffic: session.ServiceTraffic{Waiting: traffic.Waiting, Last: s.shown(traffic.Last),
 			Requests: count.Total(), Failed: count.Failed + count.Cut, Prompt: count.Prompt,
-			Completion: count.Completion, FirstWordMs: count.median().Milliseconds()}}
+			Completion: count.Completion, FirstWordMs: count.firstWord(50), FirstWordP99Ms: count.firstWord(99),
+			TokensPerSecond: count.pace.mean(s.config.Clock.Now())}}
 	v.Scaling = session.ServiceScaling{Target: cmp.Or(one.Plan.Scaling.Target, one.Wish.Replicas),
 		ChangedAt: one.Plan.Scaling.At, Rules: slices.Clone(one.rules)}
 	if one.Plan.Stopping {

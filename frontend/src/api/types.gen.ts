@@ -2387,6 +2387,10 @@ export interface ServiceTraffic {
   completionTokens: number;
   /** Until the first word, rounded up, median of the last hundred streams; 0: unknown. */
   firstWordMs: number;
+  /** Which one in a hundred exceeds. */
+  firstWordP99Ms: number;
+  /** Generated, mean of the last minute; they count as answers end. */
+  tokensPerSecond: number;
   /** When the last request began; zero: never. */
   last?: Time;
 }

@@ -33,6 +33,8 @@ export function makeService(change: Partial<Service> = {}): Service {
       promptTokens: 100,
       completionTokens: 3456,
       firstWordMs: 180,
+      firstWordP99Ms: 950,
+      tokensPerSecond: 41.5,
     },
     scaling: { target: 1 },
     createdAt: '2026-01-02T03:04:05Z',

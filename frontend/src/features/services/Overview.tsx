@@ -3,7 +3,7 @@ import { Globe, KeyRound } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { Service } from '@/api/types.gen'
-import { formatCount, formatFirstWord } from '@/lib/figures'
+import { formatCount, formatFirstWord, formatValue } from '@/lib/figures'
 import { RelativeTime } from '@/ui/Times'
 import { Copied } from './Copied'
 import { OtherAddresses } from './OtherAddresses'
@@ -91,9 +91,9 @@ function Figures({ service }: { service: Service }) {
     [
       t('figure.tokens'),
       formatCount(traffic.completionTokens),
-      t('figure.prompt', { tokens: formatCount(traffic.promptTokens) }),
+      t('figure.rate', { tokens: formatCount(traffic.promptTokens), rate: formatValue(traffic.tokensPerSecond) }),
     ],
-    [t('figure.first'), formatFirstWord(traffic.firstWordMs), t('figure.median')],
+    [t('figure.first'), formatFirstWord(traffic.firstWordMs), t('figure.median', { most: formatFirstWord(traffic.firstWordP99Ms) })],
     [t('figure.now'), formatCount(traffic.outstanding), t('figure.waiting', { count: traffic.waiting })],
   ]
   return (
