@@ -93,7 +93,11 @@ function Figures({ service }: { service: Service }) {
       formatCount(traffic.completionTokens),
       t('figure.rate', { tokens: formatCount(traffic.promptTokens), rate: formatValue(traffic.tokensPerSecond) }),
     ],
-    [t('figure.first'), formatFirstWord(traffic.firstWordMs), t('figure.median', { most: formatFirstWord(traffic.firstWordP99Ms) })],
+    [
+      t('figure.first'),
+      formatFirstWord(traffic.firstWordMs),
+      t('figure.median', { most: formatFirstWord(traffic.firstWordP99Ms) }),
+    ],
     [t('figure.now'), formatCount(traffic.outstanding), t('figure.waiting', { count: traffic.waiting })],
   ]
   return (
