@@ -50,6 +50,7 @@ func (b *bench) measureInference() {
 		strconv.Itoa(modelPort))
 	fake.many()
 	fake.paced()
+	fake.plain()
 	fake.remove()
 	b.measureWaking()
 }

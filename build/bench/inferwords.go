@@ -82,6 +82,39 @@ func (s *served) paced() {
 		"0", failed[0] == 0)
 }
 
+// plain asks for short answers in one piece, by each way in turn: how many a second, and what one takes of the
+// processors.
+func (s *served) plain() {
+	proxy := s.front()
+	defer proxy.stop()
+	const clients, requests = 16, 800
+	ways := []struct {
+		load.Target
+		pids []int
+	}{{s.ours, append(s.guests(), s.command.Process.Pid)}, {s.nginx, proxy.processes()}}
+	rates, cpu, failed := make([][]float64, len(ways)), make([]samples, len(ways)), 0
+	for i := range (rounds + 1) * len(ways) {
+		n := i % len(ways)
+		before := cpuOf(ways[n].pids)
+		got := load.Run(clients, requests, nil, func(int) load.Answer {
+			return ways[n].Ask(s.ctx, load.Question{Words: 4})
+		}, nil)
+		took := cpuOf(ways[n].pids) - before
+		if failed += len(got.Failed()); i < len(ways) {
+			continue // the first round warms up
+		}
+		rates[n] = append(rates[n], got.Rate())
+		cpu[n] = append(cpu[n], took/requests)
+	}
+	share := measure.Median(rates[0]) / measure.Median(rates[1])
+	s.add(row{fmt.Sprintf("plain answers, %d clients: requests a second", clients),
+		fmt.Sprintf("%.0f", measure.Median(rates[0])), fmt.Sprintf("nginx: %.0f", measure.Median(rates[1])),
+		fmt.Sprintf("%.2f", share), "≥ 0.25", share >= 0.25})
+	s.report("the same, CPU for each request, guests included", fmt.Sprintf("%d µs", cpu[0].median().Microseconds()),
+		fmt.Sprintf("nginx: %d µs", cpu[1].median().Microseconds()), "≤ 1,200 µs, 0 failed",
+		cpu[0].median() <= 1200*time.Microsecond && failed == 0)
+}
+
 // measureWaking asks a service that sleeps: when its first word comes after its session runs.
 func (b *bench) measureWaking() {
 	s := b.serve("sleeper", modelImage, session.ServiceWish{Replicas: 1, Sleep: session.Duration(time.Minute)},
