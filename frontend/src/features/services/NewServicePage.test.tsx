@@ -125,7 +125,7 @@ describe('the form', () => {
       preview().getByText(':9000/up')
       await create()
       await waitFor(() =>
-        expect(sent.find((s) => s.method === 'POST')?.body).toMatchObject({
+        expect(deployed(sent)).toMatchObject({
           spec: { image: 'mine:1', mounts: [{ folder: 'models', target: '/models', readOnly: true }], serving },
         }),
       )

@@ -121,7 +121,7 @@ describe('the form of a new service', () => {
     await userEvent.clear(max)
     await userEvent.click(screen.getByRole('button', { name: 'Create service' }))
     await waitFor(() =>
-      expect(sent.find((s) => s.method === 'POST')?.body).toMatchObject({
+      expect(sent.find((s) => s.method === 'POST' && s.path === '/api/v1/services')?.body).toMatchObject({
         maySleep: true,
         rules: [{ metricName: 'outstanding', scaleUpThreshold: 4, scaleDownThreshold: 1, minReplicas: 6 }],
       }),
