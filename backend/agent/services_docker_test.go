@@ -212,3 +212,27 @@ func (m modelServer) deploy(spec session.Spec) {
 		m.t.Fatal(err)
 	}
 }
+
+// TestARuleFollowsTheLoad adds a replica of a real model server while the first has too many requests under way.
+func TestARuleFollowsTheLoad(t *testing.T) {
+	t.Parallel()
+	image := enginetest.RequireModel(t)
+	rule := session.ScalingRule{Source: session.FromRouter, Metric: session.MetricOutstanding, ScaleUp: new(3.0),
+		ScaleDown: new(1.0), Window: session.Duration(time.Second), Cooldown: session.Duration(time.Second),
+		MaxReplicas: 2}
+	m := newReal(t, t.TempDir(), asPerson).serveModel("ruled", image,
+		session.ServiceWish{Replicas: 1, Rules: []session.ScalingRule{rule}})
+	m.awaitService("ready", ready)
+	began := time.Now()
+	clients := m.ask(8)
+	m.awaitService("larger", func(s session.Service) bool { return len(s.Live) == 2 })
+	t.Logf("a replica is launched %s after the load began", time.Since(began))
+	m.awaitService("ready with two", func(s session.Service) bool { return healthy(s, 1) == 2 })
+	clients.answered(t, 50)
+	if whole, failed := clients.end(); len(failed) > 0 {
+		t.Errorf("%d of %d requests failed, the first: %s", len(failed), whole+len(failed), failed[0])
+	}
+	m.awaitService("small again", func(s session.Service) bool {
+		return s.Scaling.Target == 1 && len(s.Live) == 1 && healthy(s, 1) == 1
+	})
+}

@@ -50,6 +50,15 @@ type Answer struct {
 	Err          error // what is wrong with it
 }
 
+// Refusal is the error of an answer that is no success.
+type Refusal struct {
+	Status     int
+	RetryAfter string // of its header, in seconds
+	text       string
+}
+
+func (r *Refusal) Error() string { return r.text }
+
 // Ask asks once.
 func (t Target) Ask(ctx context.Context, q Question) (a Answer) {
 	begin := time.Now()
@@ -90,7 +99,8 @@ func (t Target) ask(ctx context.Context, q Question, a *Answer, begin time.Time)
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(io.LimitReader(answer.Body, 300))
-		return fmt.Errorf("%s %s", answer.Status, text)
+		after := answer.Header.Get("Retry-After")
+		return &Refusal{answer.StatusCode, after, fmt.Sprintf("%s, Retry-After %q: %s", answer.Status, after, text)}
 	}
 	if q.Stream {
 		return a.read(answer.Body, q, begin)
