@@ -96,7 +96,9 @@ function Figures({ service }: { service: Service }) {
     [
       t('figure.first'),
       formatFirstWord(traffic.firstWordMs),
-      t('figure.median', { most: formatFirstWord(traffic.firstWordP99Ms) }),
+      traffic.firstWordMs > 0
+        ? t('figure.median', { most: formatFirstWord(traffic.firstWordP99Ms) })
+        : t('figure.never'),
     ],
     [t('figure.now'), formatCount(traffic.outstanding), t('figure.waiting', { count: traffic.waiting })],
   ]
