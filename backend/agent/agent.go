@@ -108,7 +108,9 @@ type HostConfig struct {
 	Moment   func() gpu.Moment         // the clocks of accounts; nil: time asleep counts as time awake
 	Boot     func() (time.Time, error) // when the machine was started
 	Load     func(dataRoot string) (meter.Load, error)
-	Files    hostfs.FS               // its file system
+	Files    hostfs.FS // its file system
+	// Listen opens the ports of services; nil: [net.Listen] does.
+	Listen   func(network, address string) (net.Listener, error)
 	Services session.NetworkListener // where other computers use its services
 }
 
@@ -344,8 +346,8 @@ func (a *Agent) openLaunch(h host.Host) (err error) {
 // openServices opens what keeps models served.
 func (a *Agent) openServices(h host.Host) error {
 	c := &a.config
-	ports, err := listeners.Open(listeners.Config{Dir: c.Dir, Store: c.Store, Network: c.Host.Services, Clock: c.Clock,
-		Log: c.Log})
+	ports, err := listeners.Open(listeners.Config{Dir: c.Dir, Store: c.Store, Network: c.Host.Services,
+		Listen: c.Host.Listen, Clock: c.Clock, Log: c.Log})
 	if err != nil {
 		return err
 	}

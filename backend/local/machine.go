@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"net"
 	"os"
 	"os/user"
 	"path"
@@ -78,11 +79,13 @@ func (m *Machine) Close() (err error) {
 
 // Config configures the agent of this machine.
 type Config struct {
-	Home     place.Home
-	Engine   string        // docker, sim, or auto for Docker if it responds
-	LogFile  string        // for hints
-	Demo     *demo.Machine // to simulate; nil: none
-	Notebook fs.FS         // the page of notebooks in simulated sessions; nil: they have none
+	Home    place.Home
+	Engine  string        // docker, sim, or auto for Docker if it responds
+	LogFile string        // for hints
+	Demo    *demo.Machine // to simulate; nil: none
+	// Listen opens the ports of services; nil: [net.Listen] does.
+	Listen   func(network, address string) (net.Listener, error)
+	Notebook fs.FS // the page of notebooks in simulated sessions; nil: they have none
 	Log      *slog.Logger
 }
 
@@ -147,7 +150,7 @@ func Open(ctx context.Context, c Config) (m *Machine, err error) {
 	if c.Demo != nil {
 		agentConfig.Sessions.NewID = c.Demo.NewID
 		agentConfig.Host = agent.HostConfig{Hostname: c.Demo.Host, Moment: c.Demo.Time.Moment(), Boot: c.Demo.Time.Boot,
-			Files: files, Load: demo.Load(hardware.engine, m.Clock)}
+			Files: files, Load: demo.Load(hardware.engine, m.Clock), Listen: c.Listen}
 	}
 	if m.Agent, err = agent.Open(agentConfig); err != nil {
 		return m, err

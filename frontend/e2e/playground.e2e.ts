@@ -36,7 +36,7 @@ const answered = (page: Page, name: string, times = 1) =>
 
 beforeAll(async () => {
   const { revisions, agent } = await inState('assistant', 'READY')
-  const spec = { ...revisions[0]!.spec, agent, name: '' }
+  const spec = { ...revisions[0]!.spec, agent, name: '', accelerator: undefined }
   await program.call('POST', '/services', { name: 'second', spec, replicas: 1 })
   await inState('second', 'READY')
 })
@@ -49,7 +49,7 @@ describe('the playground', () => {
     await picture(page, 'playground-empty')
     await ask(page, 'Hello there')
     await answered(page, 'assistant')
-    await page.getByText(/This is a simulated model: nothing is computed\. Your prompt has 2 words\./).waitFor()
+    await page.getByText(/This is a simulated model: nothing is computed\. Words in your prompt: 2\./).waitFor()
     await page.getByText('2 tokens', { exact: true }).waitFor()
     expect(await page.getByRole('status').filter({ hasText: 'assistant answered.' }).count()).toBe(1)
 

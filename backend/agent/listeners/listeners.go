@@ -23,8 +23,10 @@ type Config struct {
 	Dir     string // has the certificate that the machine makes itself
 	Store   *store.Store
 	Network session.NetworkListener
-	Clock   *pace.Clock
-	Log     *slog.Logger
+	// Listen opens a port of TCP. nil: [net.Listen] does.
+	Listen func(network, address string) (net.Listener, error)
+	Clock  *pace.Clock
+	Log    *slog.Logger
 }
 
 // Listeners are the ports of a machine. Its methods are safe for concurrent use.
@@ -55,6 +57,9 @@ const (
 
 // Open reads or makes the certificate. It fails if that is impossible. No port is opened yet.
 func Open(config Config) (*Listeners, error) {
+	if config.Listen == nil {
+		config.Listen = net.Listen
+	}
 	l := &Listeners{config: config}
 	l.ports = []*port{{ServiceAddress: session.ServiceAddress{From: session.FromMachine}, listen: l.loopback}}
 	if config.Network.Address == "" {
@@ -122,10 +127,10 @@ func (l *Listeners) loopback() (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(before)))
+	listener, err := l.config.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(before)))
 	if err != nil && before != 0 {
 		l.config.Log.Warn("the port of services is in use, so they get another", "port", before)
-		listener, err = net.Listen("tcp", "127.0.0.1:0")
+		listener, err = l.config.Listen("tcp", "127.0.0.1:0")
 	}
 	if err != nil {
 		return nil, err
@@ -140,7 +145,7 @@ func (l *Listeners) loopback() (net.Listener, error) {
 }
 
 func (l *Listeners) network() (net.Listener, error) {
-	listener, err := net.Listen("tcp", l.config.Network.Address)
+	listener, err := l.config.Listen("tcp", l.config.Network.Address)
 	if err != nil {
 		return nil, err
 	}
