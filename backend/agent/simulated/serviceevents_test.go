@@ -31,7 +31,7 @@ func TestAServiceTellsWhatHappenedToIt(t *testing.T) {
 	t.Parallel()
 	m := open(t)
 	const name = "teller"
-	wish := session.ServiceWish{Replicas: 1, Public: true, Sleep: session.Duration(2 * time.Minute)}
+	wish := session.ServiceWish{Replicas: 1, Public: true}
 	m.deploy(name, wish, 0)
 	ready := m.await(name, is(session.ServiceReady))
 	want := []session.EventKind{session.EventCreated, session.EventLaunched, session.EventReady}
@@ -51,11 +51,12 @@ func TestAServiceTellsWhatHappenedToIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	back := m.await(name, func(s session.Service) bool { return s.Events[0].Kind == session.EventRolledBack })
+	rolledBack := func(e session.ServiceEvent) bool { return e.Kind == session.EventRolledBack }
+	back := m.await(name, func(s session.Service) bool { return slices.ContainsFunc(s.Events, rolledBack) })
 	if got := kindsOf(back.Events); !holds(got, session.EventUpdate, session.EventFailure, session.EventRolledBack) {
 		t.Errorf("after a bad revision it tells %q", got)
 	}
-	if e := back.Events[0]; e.Message != "Revision 2 was rolled back." || !strings.Contains(e.Why, "5 times in a row") {
+	if e := back.Events[slices.IndexFunc(back.Events, rolledBack)]; e.Message != "Revision 2 was rolled back." || !strings.Contains(e.Why, "5 times in a row") {
 		t.Errorf("the roll-back is told as %+v", e)
 	}
 	if !slices.ContainsFunc(back.Events, func(e session.ServiceEvent) bool {
@@ -64,6 +65,10 @@ func TestAServiceTellsWhatHappenedToIt(t *testing.T) {
 		t.Errorf("the failures are told as %+v", back.Events)
 	}
 
+	sleep := session.Duration(2 * time.Minute)
+	if _, err := m.ChangeService(t.Context(), name, session.ServiceChange{Sleep: &sleep}); err != nil {
+		t.Fatal(err)
+	}
 	asleep := m.await(name, func(s session.Service) bool {
 		return s.State == session.ServiceAsleep && len(s.Live) == 0
 	})
