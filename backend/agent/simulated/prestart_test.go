@@ -13,7 +13,7 @@ import (
 // deployWith deploys a public service that does something before its server starts.
 func (m machine) deployWith(name string, serving session.Serving, request gpu.Request) {
 	m.Helper()
-	serving.Port, serving.Health.Path = 8000, "/"
+	serving.Port, serving.Health = 8000, lenient("/")
 	_, err := m.DeployService(m.Context(), session.DeployRequest{Name: name,
 		ServiceWish: session.ServiceWish{Replicas: 1, Public: true}, Spec: session.Spec{Image: "python:3.12",
 			Accelerator: request, Access: session.Access{Serving: &serving}}})

@@ -22,6 +22,7 @@ func TestAServiceScalesByTheMetricsOfItsServer(t *testing.T) {
 			Source: session.FromFramework, Metric: "llamacpp:requests_deferred", ScaleUp: new(1.0),
 			ScaleDown: new(1.0 / 2), MaxReplicas: 2, Window: short, Cooldown: short}}},
 		Spec: session.Spec{Image: "python:3.12", Access: session.Access{Serving: &session.Serving{Port: 8000,
+			Health:  lenient("/health"),
 			Command: []string{"llama-server", "--model", "tiny.gguf", "--metrics", "--port", "8000"}}}}})
 	if err != nil {
 		t.Fatal(err)

@@ -71,6 +71,7 @@ func (m machine) model(name, variant string) {
 	_, err := m.DeployService(m.Context(), session.DeployRequest{Name: name,
 		ServiceWish: session.ServiceWish{Replicas: 1}, Spec: session.Spec{Image: "python:3.12",
 			Accelerator: gpu.Request{Devices: 1}, Access: session.Access{Serving: &session.Serving{Port: 8000,
+				Health:  lenient("/health"),
 				Command: []string{"llama-server", "--model", variant + ".gguf", "--port", "8000"}}}}})
 	if err != nil {
 		m.Fatal(err)

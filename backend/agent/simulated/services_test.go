@@ -45,13 +45,19 @@ func open(t *testing.T) machine {
 	return machine{t, a, &http.Client{Transport: transport, Timeout: patience}}
 }
 
+// lenient is a health check that leaves room for a slow computer, a second of which is half a minute of the machine.
+func lenient(path string) session.Health {
+	return session.Health{Path: path, MaxRetries: 1000, MaxWaitTime: session.Duration(time.Hour),
+		InitialDelay: session.Duration(time.Hour)}
+}
+
 func (m machine) deploy(name string, wish session.ServiceWish, devices int) {
 	m.Helper()
 	wish.Public = true
 	_, err := m.DeployService(m.Context(), session.DeployRequest{Name: name, ServiceWish: wish, Spec: session.Spec{
 		Image: "python:3.12", Accelerator: gpu.Request{Devices: devices},
 		Access: session.Access{Serving: &session.Serving{Port: 8000, Command: []string{"httpd", "-p", "8000"},
-			Health: session.Health{Path: "/"}}}}})
+			Health: lenient("/")}}}})
 	if err != nil {
 		m.Fatal(err)
 	}

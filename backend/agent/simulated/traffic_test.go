@@ -22,7 +22,7 @@ func (m machine) serve(name string, wish session.ServiceWish, devices int, comma
 	_, err := m.DeployService(m.Context(), session.DeployRequest{Name: name, ServiceWish: wish, Spec: session.Spec{
 		Image: "python:3.12", Accelerator: gpu.Request{Devices: devices},
 		Access: session.Access{Serving: &session.Serving{Port: 8000, Command: command,
-			Health: session.Health{Path: "/health", InitialDelay: session.Duration(time.Hour)}}}}})
+			Health: lenient("/health")}}}})
 	if err != nil {
 		m.Fatal(err)
 	}
