@@ -108,8 +108,12 @@ describe('services', () => {
     await eventually('a rule is removed', async () => (await assistant())?.rules?.length === 1)
   })
 
-  it('get rules in the form', async () => {
-    const page = await browser.page(program, '/services/new')
+  it('begin in the launcher, and get rules in the form', async () => {
+    const page = await browser.page(program, '/launcher')
+    await page.getByText('Serves a model.').waitFor()
+    await picture(page, 'launcher-type')
+    await page.getByRole('link', { name: /^Inference/ }).click()
+    await page.waitForURL(/\/services\/new/)
     const card = page.getByRole('region', { name: 'Scaling' })
     await card.getByRole('button', { name: 'Add a rule' }).click()
     await card.getByText('Above 4: adds 1 replica, up to 4. Below 1 for 6 min: removes 1 replica, down to 1.').waitFor()

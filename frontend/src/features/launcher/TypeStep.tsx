@@ -1,7 +1,8 @@
 import { Checkbox, DatePicker, Input, InputNumber, Select, Space } from 'antd'
 import dayjs from 'dayjs'
-import { FileTerminal, SquareTerminal } from 'lucide-react'
+import { BrainCircuit, FileTerminal, SquareTerminal } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
+import { Link } from 'react-router'
 import { SESSION_NAME } from '@/api/rules.gen'
 import { now as clockNow } from '@/lib/now'
 import { formatRelative } from '@/lib/time'
@@ -29,23 +30,32 @@ export function TypeStep({ draft, issues, change }: StepProps) {
   return (
     <>
       <Card title={t('type.title')}>
-        <div className={css.choices} role="radiogroup" aria-label={t('type.title')}>
-          {TYPES.map(({ type, icon: Icon }) => (
-            <label key={type} className={`${css.choice} ${draft.type === type ? css.chosen : ''}`}>
-              <input
-                type="radio"
-                name="type"
-                value={type}
-                checked={draft.type === type}
-                onChange={() => change({ type })}
-              />
-              <Icon size={20} strokeWidth={1.75} aria-hidden />
-              <span>
-                <span className={css.choiceName}>{t(`type.${type}`)}</span>
-                <span className={css.choiceText}>{t(`type.${type}Text`)}</span>
-              </span>
-            </label>
-          ))}
+        <div className={`${css.choices} ${css.types}`}>
+          <div className={css.radios} role="radiogroup" aria-label={t('type.title')}>
+            {TYPES.map(({ type, icon: Icon }) => (
+              <label key={type} className={`${css.choice} ${draft.type === type ? css.chosen : ''}`}>
+                <input
+                  type="radio"
+                  name="type"
+                  value={type}
+                  checked={draft.type === type}
+                  onChange={() => change({ type })}
+                />
+                <Icon size={20} strokeWidth={1.75} aria-hidden />
+                <span>
+                  <span className={css.choiceName}>{t(`type.${type}`)}</span>
+                  <span className={css.choiceText}>{t(`type.${type}Text`)}</span>
+                </span>
+              </label>
+            ))}
+          </div>
+          <Link to="/services/new" className={css.choice ?? ''}>
+            <BrainCircuit size={20} strokeWidth={1.75} aria-hidden />
+            <span>
+              <span className={css.choiceName}>{t('type.inference')}</span>
+              <span className={css.choiceText}>{t('type.inferenceText')}</span>
+            </span>
+          </Link>
         </div>
         <Field label={t('name.label')} note={t('optional')} hint={t('name.hint')} issue={issues.at('name')}>
           {(control) => (
