@@ -56,7 +56,8 @@ func TestAServiceTellsWhatHappenedToIt(t *testing.T) {
 	if got := kindsOf(back.Events); !holds(got, session.EventUpdate, session.EventFailure, session.EventRolledBack) {
 		t.Errorf("after a bad revision it tells %q", got)
 	}
-	if e := back.Events[slices.IndexFunc(back.Events, rolledBack)]; e.Message != "Revision 2 was rolled back." || !strings.Contains(e.Why, "5 times in a row") {
+	e := back.Events[slices.IndexFunc(back.Events, rolledBack)]
+	if e.Message != "Revision 2 was rolled back." || !strings.Contains(e.Why, "5 times in a row") {
 		t.Errorf("the roll-back is told as %+v", e)
 	}
 	if !slices.ContainsFunc(back.Events, func(e session.ServiceEvent) bool {
