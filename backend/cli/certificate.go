@@ -19,23 +19,16 @@ func (p serviceCommands) certificateCommand() *cobra.Command {
 Clients that use the service from other computers have to trust it.`}
 	p.onFlag(cmd, &on, "agent of the machine, if several have a service of this name")
 	return runs(cmd, p.command(func(ctx context.Context, c *caller, args []string) error {
-		list, err := route.Services.At().With("agent", on).Ask(ctx, c)
+		one, err := route.Service.At(args[0]).With("agent", on).Ask(ctx, c)
 		if err != nil {
 			return err
 		}
-		for _, one := range list {
-			if one.Name != args[0] {
-				continue
+		for _, at := range one.Addresses {
+			if at.Certificate != "" {
+				return p.print(at, func(w io.Writer) { fmt.Fprint(w, at.Certificate) })
 			}
-			for _, at := range one.Addresses {
-				if at.Certificate != "" {
-					return p.print(at, func(w io.Writer) { fmt.Fprint(w, at.Certificate) })
-				}
-			}
-			return failAs(ExitNotFound, session.CodeServiceNotFound,
-				"The machine of "+one.Name+" has made no certificate.",
-				"Set services.listen there, or trust the authority of services.certificate.")
 		}
-		return session.NoService(args[0])
+		return failAs(ExitNotFound, session.CodeServiceNotFound, "The machine of "+one.Name+" has made no certificate.",
+			"Set services.listen there, or trust the authority of services.certificate.")
 	}))
 }

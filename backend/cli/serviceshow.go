@@ -55,16 +55,12 @@ func (p serviceCommands) showService(w io.Writer, s api.Service) {
 
 func (p serviceCommands) serviceFields(w io.Writer, s api.Service) {
 	t := s.Traffic
-	models := []string{s.Name}
-	if serves := s.Current().Serving; serves != nil && len(serves.Models) > 0 {
-		models = serves.Models
-	}
 	first := ""
 	if t.FirstWordMs > 0 {
 		first = fmt.Sprintf("%d ms (p99 %d ms) in the last streams", t.FirstWordMs, t.FirstWordP99Ms)
 	}
 	fields(w, "Name", s.Name, "State", string(s.State), "Why", s.Why, "Agent", s.Agent, "Owner", s.Owner,
-		"Address", s.Address, "Others", othersText(s), "Models", strings.Join(models, ", "),
+		"Address", s.Address, "Others", othersText(s), "Models", strings.Join(s.ModelNames(), ", "),
 		"Replicas", fmt.Sprintf("%d of %d healthy", healthyOf(s), s.Replicas), "Revision", strconv.Itoa(s.Revision),
 		"Tokens", p.tokensText(s), "Sleep", sleepText(s.ServiceWish),
 		"Rules", rulesText(s.Service), "Retry", ifSo(s.Retry, "unanswered requests"),

@@ -57,9 +57,9 @@ func (s serviceRoutes) chat(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	answer, err := ask(r.Context(), agent, name, token, completion{Model: modelOf(service), Messages: in.Messages,
-		MaxTokens: in.MaxTokens, Temperature: in.Temperature, TopP: in.TopP, Seed: in.Seed, Stream: true,
-		StreamOptions: map[string]bool{"include_usage": true}})
+	answer, err := ask(r.Context(), agent, name, token, completion{Model: service.ModelNames()[0],
+		Messages: in.Messages, MaxTokens: in.MaxTokens, Temperature: in.Temperature, TopP: in.TopP, Seed: in.Seed,
+		Stream: true, StreamOptions: map[string]bool{"include_usage": true}})
 	if err != nil {
 		return err
 	}
@@ -115,16 +115,6 @@ func ask(ctx context.Context, agent session.Agent, service, token string, c comp
 			"Look at the state of the service.")
 	}
 	return answer, nil
-}
-
-// modelOf is the name under which a service knows its model.
-func modelOf(service session.Service) string {
-	for _, r := range service.Revisions {
-		if r.Number == service.Revision && r.Spec.Serving != nil && len(r.Spec.Serving.Models) > 0 {
-			return r.Spec.Serving.Models[0]
-		}
-	}
-	return service.Name
 }
 
 // token returns a token for a service.

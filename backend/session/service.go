@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"slices"
 	"time"
 )
 
@@ -74,15 +73,29 @@ type ServiceCondition struct {
 	Said  []Phrase     `json:"said,omitempty"` // Why for other languages
 }
 
-// Current is the spec of the revision that the replicas of a service have or change to; that of the newest one if it is
-// not kept any more.
-func (s Service) Current() (spec Spec) {
-	for i, r := range slices.Backward(s.Revisions) {
-		if i == 0 || r.Number == s.Revision {
+// Current is the spec of the revision that the replicas of a service have or change to, as of [SpecOf].
+func (s Service) Current() Spec { return SpecOf(s.Revisions, s.Revision) }
+
+// SpecOf returns the spec of one of the revisions, which are newest first; that of the newest if it is not kept any
+// more.
+func SpecOf(revisions []Revision, number int) Spec {
+	for _, r := range revisions {
+		if r.Number == number {
 			return r.Spec
 		}
 	}
-	return spec
+	if len(revisions) == 0 {
+		return Spec{}
+	}
+	return revisions[0].Spec
+}
+
+// ModelNames are the names under which clients ask for the model of a service.
+func (s Service) ModelNames() []string {
+	if serving := s.Current().Serving; serving != nil && len(serving.Models) > 0 {
+		return serving.Models
+	}
+	return []string{s.Name}
 }
 
 // ServiceWish is what a person wants of a service besides its revision.

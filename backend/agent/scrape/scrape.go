@@ -56,7 +56,7 @@ type server struct {
 	at      time.Time // of values
 }
 
-// New returns a scraper that asks nobody.
+// New returns a scraper that has no values yet.
 func New(config Config) *Scraper { return &Scraper{config: config, servers: map[session.ID]*server{}} }
 
 // Scrape asks those targets that are due, without waiting for their answers, and forgets all other servers. It is

@@ -141,7 +141,7 @@ func TestAValueIsMissingWhileAServerFails(t *testing.T) {
 	}
 }
 
-// endless answers with the same text until nobody reads.
+// endless answers with the same text until its connection is closed.
 func endless(head, again string) func(io.Writer) {
 	return func(w io.Writer) {
 		_, err := io.WriteString(w, head)

@@ -12,7 +12,7 @@ import (
 // change is what a plan or a person changed of a service: events are told from nothing else.
 type change struct {
 	before, after kept
-	replicas      map[int]*replica // of the service, by attempt
+	replicas      []*replica // of the service
 	state         session.ServiceState
 	why           []session.Phrase // the state
 	person        bool             // who made it; state is not decided yet
@@ -45,10 +45,18 @@ func (c change) ofReplica(kind session.EventKind, say string, m serving.Member,
 	why ...session.Phrase) session.ServiceEvent {
 	event := c.event(kind, session.Say(say, session.Fill("name", replicaName(c.after.Name, m.Attempt)),
 		session.Fill("number", strconv.Itoa(m.Revision))), why...)
-	if r := c.replicas[m.Attempt]; r != nil && session.ValidID(string(r.ID)) {
+	if r := c.replica(m.Attempt); r != nil && session.ValidID(string(r.ID)) {
 		event.Session = r.ID
 	}
 	return event
+}
+
+// replica is the one of an attempt; nil if it is not known any more.
+func (c change) replica(attempt int) *replica {
+	if i := slices.IndexFunc(c.replicas, func(r *replica) bool { return r.Attempt == attempt }); i >= 0 {
+		return c.replicas[i]
+	}
+	return nil
 }
 
 func ofRevision(say string, number int) session.Phrase {
@@ -134,7 +142,7 @@ func (c change) failure(m serving.Member, why ...session.Phrase) session.Service
 
 // end tells how a replica ended. Of one that was never launched nothing is told.
 func (c change) end(m serving.Member) []session.ServiceEvent {
-	r := c.replicas[m.Attempt]
+	r := c.replica(m.Attempt)
 	ended := r != nil && r.Phase == serving.Ended && r.End != nil
 	switch {
 	case !m.Seen && !ended:

@@ -39,7 +39,7 @@ func sentences(c change) (all []string) {
 
 func TestEventsTellWhatChanged(t *testing.T) {
 	const id = session.ID("aaaaaaaaaaaa")
-	replicas := map[int]*replica{3: {Replica: serving.Replica{ID: id, Attempt: 3, Phase: serving.Ended,
+	replicas := []*replica{{Replica: serving.Replica{ID: id, Attempt: 3, Phase: serving.Ended,
 		End: &serving.End{Said: plainly("The server ended with exit code 3.")}}}}
 	seen := serving.Member{Attempt: 3, Revision: 1, Seen: true}
 	for name, test := range map[string]struct {

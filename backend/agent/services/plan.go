@@ -32,11 +32,13 @@ func (s *Services) Run(ctx context.Context) {
 	s.serve(ctx, s.pipe)
 	for ctx.Err() == nil {
 		s.plan(ctx)
+		pause := time.Hour // nothing is to be planned on a machine without services
 		if s.any() {
 			s.config.Listeners.Open()
+			pause = planEvery
 		}
 		s.serve(ctx, s.config.Listeners.Take()...)
-		host.Wait(ctx, s.config.Clock.Often(s.pause()), s.wake)
+		host.Wait(ctx, s.config.Clock.Often(pause), s.wake)
 	}
 	_ = s.pipe.Close()
 	s.checks.Wait()
@@ -59,14 +61,6 @@ func (s *Services) any() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.list) > 0
-}
-
-// pause is the time until the next plan without news. Nothing is to be planned on a machine without services.
-func (s *Services) pause() time.Duration {
-	if !s.any() {
-		return time.Hour
-	}
-	return planEvery
 }
 
 // launchKey is the idempotency key of a launch, by which its session is found again.
@@ -130,12 +124,9 @@ func (s *Services) snapshot(ctx context.Context) (names []string, snapshot servi
 				r.measure(load.Outstanding, s.shown(load.LastByte))
 			}
 		}
-		for _, r := range s.replicas {
-			if r.service == name {
-				described.Replicas = append(described.Replicas, r.Replica)
-			}
+		for _, r := range s.replicasOf(name) {
+			described.Replicas = append(described.Replicas, r.Replica)
 		}
-		slices.SortFunc(described.Replicas, func(a, b serving.Replica) int { return a.Attempt - b.Attempt })
 		s.lookForRoom(ctx, one, &described)
 		names, snapshot.Services = append(names, name), append(snapshot.Services, described)
 	}
@@ -179,15 +170,7 @@ func (k kept) settings() serving.Settings {
 		Sleep: serving.Sleep{After: k.Wish.Sleep, May: k.Wish.MaySleep}, Rules: k.Wish.Rules}
 }
 
-// spec returns the spec of a revision; that of the newest if it is not kept any more.
-func (k kept) spec(revision int) session.Spec {
-	for _, r := range k.Revisions {
-		if r.Number == revision {
-			return r.Spec
-		}
-	}
-	return k.Revisions[0].Spec
-}
+func (k kept) spec(revision int) session.Spec { return session.SpecOf(k.Revisions, revision) }
 
 // store stores the records that changed, and drops services that are over. The caller holds mu.
 func (s *Services) store(names []string, decision serving.Decision) error {
@@ -289,7 +272,7 @@ func (s *Services) route() {
 	var table []router.Service
 	for name, one := range s.list {
 		asleep := one.Plan.Sleeping.Asleep || one.state == session.ServiceDeploying && one.Wish.Sleep > 0
-		// One that was removed answers what it was asked, and nobody may use it.
+		// One that was removed answers what it was asked, and takes no other request.
 		to := router.Service{Name: name, Owner: one.Owner, Revision: one.Plan.Revision,
 			Public: one.Wish.Public && !one.Removed, Asleep: asleep && !one.Removed,
 			IncludeUsage: true, RetryUnanswered: one.Wish.Retry, Tokens: s.tokens(one)}

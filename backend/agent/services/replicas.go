@@ -2,6 +2,7 @@ package services
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"slipway/backend/agent/scrape"
@@ -47,14 +48,14 @@ func (s *Services) follow(ctx context.Context, one *service) error {
 	return nil
 }
 
-// replicasOf are the replicas of a service, by their attempts. The caller holds mu.
-func (s *Services) replicasOf(service string) map[int]*replica {
-	all := map[int]*replica{}
+// replicasOf are the replicas of a service, oldest first. The caller holds mu.
+func (s *Services) replicasOf(service string) (all []*replica) {
 	for _, r := range s.replicas {
 		if r.service == service {
-			all[r.Attempt] = r
+			all = append(all, r)
 		}
 	}
+	slices.SortFunc(all, func(a, b *replica) int { return a.Attempt - b.Attempt })
 	return all
 }
 

@@ -23,8 +23,8 @@ func (s *Services) measured(one *service) map[serving.Metric]serving.Measured {
 		}
 		var m serving.Measured
 		sum := 0.0
-		for _, r := range s.replicas {
-			if r.service != one.Name || r.Phase != serving.Healthy {
+		for _, r := range s.replicasOf(one.Name) {
+			if r.Phase != serving.Healthy {
 				continue
 			}
 			if value, known := s.value(r, rule); known {

@@ -101,7 +101,7 @@ func (t *tally) add(now time.Time, record router.Record, d session.Requests) (to
 	return t.tokens[record.Service+"/"+record.Token]
 }
 
-// account counts a request that has ended. One that was refused before its service was found is nobody's.
+// account counts a request that has ended, unless it was refused before its service was found.
 func (s *Services) account(record router.Record) {
 	if record.Service == "" {
 		return

@@ -2,7 +2,6 @@ package services
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"slipway/backend/serving"
@@ -31,9 +30,8 @@ func (s *Services) describe(one *service) session.Service {
 	for _, t := range one.Tokens {
 		v.Tokens = append(v.Tokens, t.ServiceToken)
 	}
-	oldestFirst := slices.SortedFunc(maps.Values(s.replicas), func(a, b *replica) int { return a.Attempt - b.Attempt })
-	for _, r := range oldestFirst {
-		if r.service != one.Name || r.Phase == serving.Ended {
+	for _, r := range s.replicasOf(one.Name) {
+		if r.Phase == serving.Ended {
 			continue
 		}
 		load := traffic.Replicas[r.ID]

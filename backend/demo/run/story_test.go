@@ -116,7 +116,7 @@ func tell(t *testing.T, dir string, o demo.Options, length time.Duration) (lines
 			m.Time = goes
 			l, err := local.Open(ctx, local.Config{Home: place.Home{Dir: filepath.Join(dir, m.Name)},
 				Engine: local.EngineSim, Demo: &m, Log: slog.New(slog.DiscardHandler),
-				// Nobody connects, and time stands still while a port is listened on.
+				// No client connects, and time stands still while a port is listened on.
 				Listen: func(string, string) (net.Listener, error) { return nil, errors.New("no network") }})
 			if err != nil {
 				t.Fatal(err)

@@ -186,7 +186,7 @@ func (s *containers) doFirst(id string, c *container, l *life, actions []session
 		return true
 	}
 	select {
-	case <-l.guest.Watched(): // else nobody hears why it ends
+	case <-l.guest.Watched(): // else the reason for its end is lost
 	case <-l.ctx.Done():
 		return false
 	}

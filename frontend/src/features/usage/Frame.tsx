@@ -1,7 +1,10 @@
+import type { UseQueryResult } from '@tanstack/react-query'
 import { Button, Skeleton } from 'antd'
 import { Download, TriangleAlert } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
+import { asProblem } from '@/api/client'
+import { ErrorState } from '@/ui/ErrorState'
 import { PageHeader } from '@/ui/PageHeader'
 import { Tabs } from '@/ui/Tabs'
 import { Controls } from './Controls'
@@ -9,7 +12,7 @@ import css from './usage.module.css'
 import { views, type UsageProps } from './useUsageState'
 
 /** The head of the page, with what is chosen for all of it. Without a download there is nothing to save. */
-export function Head({ state, change, download }: UsageProps & { download: (() => void) | undefined }) {
+function Head({ state, change, download }: UsageProps & { download: (() => void) | undefined }) {
   const { t } = useTranslation('usage')
   return (
     <>
@@ -29,8 +32,41 @@ export function Head({ state, change, download }: UsageProps & { download: (() =
   )
 }
 
+interface FrameProps<T> extends UsageProps {
+  report: UseQueryResult<T>
+  download: () => void
+  /** In place of a report without rows. */
+  empty: ReactNode
+  children: (data: T) => ReactNode
+}
+
+/** A page around a report: while it is asked for, without rows, and if it failed. */
+export function Frame<T extends { rows: readonly unknown[]; missing: readonly string[] }>({
+  state,
+  change,
+  report,
+  download,
+  empty,
+  children,
+}: FrameProps<T>) {
+  const { data } = report
+  const full = data !== undefined && data.rows.length > 0
+  return (
+    <div className={css.page}>
+      <Head state={state} change={change} download={full ? download : undefined} />
+      {report.error && !data ? (
+        <ErrorState problem={asProblem(report.error)} onRetry={() => void report.refetch()} />
+      ) : null}
+      {!data && !report.error ? <Waiting /> : null}
+      <Missing agents={data?.missing ?? []} />
+      {data && !full ? empty : null}
+      {full ? <div className={`${css.body} ${report.isPlaceholderData ? css.old : ''}`}>{children(data)}</div> : null}
+    </div>
+  )
+}
+
 /** Which machines are not in the sums. */
-export function Missing({ agents }: { agents: readonly string[] }) {
+function Missing({ agents }: { agents: readonly string[] }) {
   const { t } = useTranslation('usage')
   if (agents.length === 0) return null
   return (
@@ -52,7 +88,7 @@ export function Tile({ name, main, foot }: { name: string; main: string; foot: R
 }
 
 /** The shape of what is to come, so that little moves when it is there. */
-export function Waiting() {
+function Waiting() {
   return (
     <div className={css.body} aria-busy>
       <div className={css.tiles}>

@@ -1,14 +1,13 @@
 import { BrainCircuit } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
 
-import { asProblem, target } from '@/api/client'
+import { target } from '@/api/client'
 import type { ServiceUsage } from '@/api/types.gen'
 import { formatCount, formatFirstWord } from '@/lib/figures'
 import { saveUrl } from '@/lib/save'
 import { digits, formatEnergy, toHours } from '@/lib/share'
 import { EmptyState } from '@/ui/EmptyState'
-import { ErrorState } from '@/ui/ErrorState'
-import { Head, Missing, Tile, Waiting } from './Frame'
+import { Frame, Tile } from './Frame'
 import { ServiceTable } from './ServiceTable'
 import { energyOf, failedOf, formatWh, serviceRows } from './services'
 import css from './usage.module.css'
@@ -58,31 +57,27 @@ export function ServicesUsage({ state, change }: UsageProps) {
   const report = useServiceReport({ from, to, by: 'service' })
   const revisions = useServiceReport({ from, to, by: 'revision' })
   const tokens = useServiceReport({ from, to, by: 'token' })
-  const { data } = report
   const download = () =>
     saveUrl(
       `slipway-services-${from}-${to}.csv`,
       target('service-accounts-csv', { query: { from, to, bucket: 'day' } }),
     )
   return (
-    <div className={css.page}>
-      <Head state={state} change={change} download={data && data.rows.length > 0 ? download : undefined} />
-      {report.error && !data ? (
-        <ErrorState problem={asProblem(report.error)} onRetry={() => void report.refetch()} />
-      ) : null}
-      {!data && !report.error ? <Waiting /> : null}
-      <Missing agents={data?.missing ?? []} />
-      {data && data.rows.length === 0 ? (
-        <EmptyState icon={BrainCircuit} title={t('services.emptyTitle')} text={t('services.emptyText')} />
-      ) : null}
-      {data && data.rows.length > 0 ? (
-        <div className={`${css.body} ${report.isPlaceholderData ? css.old : ''}`}>
+    <Frame
+      state={state}
+      change={change}
+      report={report}
+      download={download}
+      empty={<EmptyState icon={BrainCircuit} title={t('services.emptyTitle')} text={t('services.emptyText')} />}
+    >
+      {(data) => (
+        <>
           <Totals total={data.total} />
           <section className={css.card}>
             <ServiceTable rows={serviceRows(data.rows, revisions.data?.rows ?? [], tokens.data?.rows ?? [])} />
           </section>
-        </div>
-      ) : null}
-    </div>
+        </>
+      )}
+    </Frame>
   )
 }

@@ -5,14 +5,13 @@ import { ChartColumn } from 'lucide-react'
 import { useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
 
-import { asProblem, call, target } from '@/api/client'
+import { call, target } from '@/api/client'
 import { keys } from '@/api/keys'
 import type { UsageReport } from '@/api/types.gen'
 import { saveUrl } from '@/lib/save'
 import { digits, formatEnergy, formatPercent, mjPerKwh, toHours } from '@/lib/share'
 import { BarChart, type BarLayer } from '@/ui/BarChart'
 import { EmptyState } from '@/ui/EmptyState'
-import { ErrorState } from '@/ui/ErrorState'
 import { foreignColour, partColour, reservedColour } from '@/ui/palette'
 import {
   daysBetween,
@@ -26,7 +25,7 @@ import {
   type Stack,
 } from './accounts'
 import { Balance } from './Balance'
-import { Head, Missing, Tile, Waiting } from './Frame'
+import { Frame, Tile } from './Frame'
 import css from './usage.module.css'
 import { Measured, UsageTable } from './UsageTable'
 import type { UsageChange, UsageProps, UsageState } from './useUsageState'
@@ -166,22 +165,21 @@ export function SessionsUsage({ state, change }: UsageProps) {
   const download = () =>
     saveUrl(`slipway-usage-${state.from}-${state.to}.csv`, target('accounts-csv', { query: query }))
   return (
-    <div className={css.page}>
-      <Head state={state} change={change} download={data && data.rows.length > 0 ? download : undefined} />
-      {report.error && !data ? (
-        <ErrorState problem={asProblem(report.error)} onRetry={() => void report.refetch()} />
-      ) : null}
-      {!data && !report.error ? <Waiting /> : null}
-      <Missing agents={data?.missing ?? []} />
-      {data && data.rows.length === 0 ? (
+    <Frame
+      state={state}
+      change={change}
+      report={report}
+      download={download}
+      empty={
         <EmptyState
           icon={ChartColumn}
           title={t('emptyTitle')}
           text={t(state.label ? 'emptyLabel' : 'emptyText', { label: state.label })}
         />
-      ) : null}
-      {data && data.rows.length > 0 ? (
-        <div className={`${css.body} ${report.isPlaceholderData ? css.old : ''}`}>
+      }
+    >
+      {(data) => (
+        <>
           <Totals report={data} />
           <ChartCard groups={groups} state={{ ...state, by }} change={change} />
           <section className={css.card}>
@@ -200,8 +198,8 @@ export function SessionsUsage({ state, change }: UsageProps) {
             <UsageTable groups={groups} by={by} loading={false} />
           </section>
           <Balance totals={data.totals} />
-        </div>
-      ) : null}
-    </div>
+        </>
+      )}
+    </Frame>
   )
 }
