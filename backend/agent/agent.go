@@ -353,13 +353,7 @@ func (a *Agent) openServices(h host.Host) error {
 	}
 	a.serves, err = services.Open(services.Config{Host: h, Sessions: a.Sessions, LastLines: a.lastLines,
 		Accounts: a.accounts, Listeners: ports, DeviceMemory: a.largestDevice, Sample: a.meter.Newest,
-		Dial: func(ctx context.Context, id session.ID, port int) (net.Conn, error) {
-			guest, err := a.guests.Guest(ctx, id, "")
-			if err != nil {
-				return nil, err
-			}
-			return guest.Dial(ctx, port)
-		}})
+		Dial: a.guests.Dial})
 	a.Services = a.serves
 	return err
 }

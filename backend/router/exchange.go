@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"sync/atomic"
 	"time"
+
+	"slipway/tunnel/nonblock"
 )
 
 // exchange is one request to one replica, and its answer.
@@ -34,8 +36,12 @@ func (r *Router) connect(ctx context.Context, one *replica, limits Limits, own b
 	if err != nil {
 		return nil, err
 	}
-	return newConn(c, one), nil
+	return newConn(nonblock.Conn(c), one), nil
 }
+
+// longestWhole is the longest body, in bytes, that the buffers of every connection take whole, so that writing it waits
+// for nobody.
+const longestWhole = 16 << 10
 
 // send writes a request while it reads the head of the answer, because a server may answer before it read everything.
 // The end of ctx closes the connection. Whoever gets an exchange finishes it, also one with an error.
@@ -44,7 +50,7 @@ func (r *Router) send(ctx context.Context, c *conn, out *http.Request, limits Li
 	x := &exchange{conn: c, sent: make(chan error, 1)}
 	x.upload, _ = out.Body.(*upload)
 	x.stop = context.AfterFunc(ctx, func() { c.Close() })
-	if out.Body == nil {
+	if x.upload == nil && out.ContentLength <= longestWhole {
 		x.sent <- r.write(c, out)
 	} else {
 		go func() {

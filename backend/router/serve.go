@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"slipway/tunnel/nonblock"
 )
 
 // The limits on what comes before a request is known.
@@ -40,7 +42,7 @@ func (r *Router) Serve(ctx context.Context, listener net.Listener) error {
 		},
 	}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
-	err := server.Serve(listener)
+	err := server.Serve(nonblock.Listen(listener))
 	if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
 		err = nil
 	}

@@ -175,6 +175,19 @@ func (g *Guests) Guest(ctx context.Context, id session.ID, kernel string) (Clien
 	}
 }
 
+// Dial connects to a port on the loopback of a session's main kernel. It waits for the guest as Guest does. The record
+// of the session is not read while its guest is connected, because each request to a service dials.
+func (g *Guests) Dial(ctx context.Context, id session.ID, port int) (net.Conn, error) {
+	if client := g.Now(id, session.MainKernel); client != nil {
+		return client.Dial(ctx, port)
+	}
+	client, err := g.Guest(ctx, id, "")
+	if err != nil {
+		return nil, err
+	}
+	return client.Dial(ctx, port)
+}
+
 func noKernel(s session.Session, kernel string) error {
 	names := make([]string, len(s.Kernels))
 	for i, k := range s.Kernels {
