@@ -393,6 +393,33 @@ func TestEndWhileTheEngineIsAway(t *testing.T) {
 	})
 }
 
+func TestSessionsOfAnEarlierProcessAreFollowedAfterTheEngineWasAway(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		fake := newFake(t, simtest.Config{})
+		w := newWorld(t, fake, nil)
+		ended, exited := w.launch(session.Spec{}), w.launch(session.Spec{})
+		w.awaitStatus(ended.ID, session.Running)
+		container := w.awaitStatus(exited.ID, session.Running).Container()
+		w.halt()
+		w.start()
+		time.Sleep(time.Minute)
+		fake.SetDown(true)
+		time.Sleep(time.Minute)
+		if m, err := w.agent.Machine(context.Background()); err != nil || len(m.Warnings) == 0 {
+			t.Fatalf("machine %+v, %v", m, err)
+		}
+		fake.SetDown(false)
+		time.Sleep(time.Minute)
+		if _, err := w.agent.Terminate(context.Background(), ended.ID, false); err != nil {
+			t.Fatal(err)
+		}
+		w.awaitStatus(ended.ID, session.Terminated)
+		fake.Lose(container)
+		w.await(exited.ID, "ended", func(s session.Session) bool { return s.Status.Terminal() })
+		w.audit()
+	})
+}
+
 func TestPoliteEndBecomesForced(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		fake := newFake(t, simtest.Config{})

@@ -28,7 +28,8 @@ type News interface {
 type Config struct {
 	Engine Engine
 	News   News
-	// Reconcile compares records and containers. It is called when the engine begins to answer, and regularly.
+	// Reconcile compares records and containers. It is called when the engine begins to answer, and regularly. ctx ends
+	// with Run, not when the engine stops answering, because what is started then goes on.
 	Reconcile func(ctx context.Context) error
 	Changed   func(container engine.State) // called when a container has changed
 	Clock     *pace.Clock
@@ -206,7 +207,7 @@ func (w *Watch) Run(ctx context.Context) {
 
 // attend watches an engine that answers, until it no longer does.
 func (w *Watch) attend(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
+	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var info engine.Info
 	err := engine.Within(ctx, w.config.Call, "info", func(ctx context.Context) (err error) {
@@ -221,7 +222,7 @@ func (w *Watch) attend(ctx context.Context) error {
 	default:
 	}
 	broken := make(chan error, 1)
-	w.tasks.Go(func() { broken <- w.config.Engine.Watch(ctx, w.config.Changed) })
+	w.tasks.Go(func() { broken <- w.config.Engine.Watch(watching, w.config.Changed) })
 	if err := w.config.Reconcile(ctx); err != nil {
 		return err
 	}

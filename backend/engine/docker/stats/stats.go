@@ -4,6 +4,8 @@ package stats
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"sync"
 	"time"
 
@@ -83,11 +85,12 @@ func (r *Reader) sampleAPI(ctx context.Context, id string) (*engine.Stats, error
 	}
 	defer reply.Body.Close() //nolint:errcheck // read to its end
 	var said container.StatsResponse
-	if err := json.NewDecoder(reply.Body).Decode(&said); err != nil {
-		return nil, daemon.Failure(ctx, err)
-	}
-	if said.Read.IsZero() {
+	err = json.NewDecoder(reply.Body).Decode(&said)
+	switch {
+	case errors.Is(err, io.EOF), err == nil && said.Read.IsZero():
 		return nil, nil // it ended meanwhile
+	case err != nil:
+		return nil, daemon.Failure(ctx, err)
 	}
 	return new(statsFromAPI(said)), nil
 }
