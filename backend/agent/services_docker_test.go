@@ -11,8 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"slipway/backend/agent/devices"
 	"slipway/backend/engine/enginetest"
 	"slipway/backend/session"
+	"slipway/gpu"
 )
 
 // load is what clients of a service got that asked it without a pause.
@@ -235,4 +237,50 @@ func TestARuleFollowsTheLoad(t *testing.T) {
 	m.awaitService("small again", func(s session.Service) bool {
 		return s.Scaling.Target == 1 && len(s.Live) == 1 && healthy(s, 1) == 1
 	})
+}
+
+// TestTwoServicesAlternateOnARealEngine has two model servers, for one of which there is a device, answer in turn. The
+// device is a node that every machine has, described as one of AMD, because those are attached by their nodes.
+func TestTwoServicesAlternateOnARealEngine(t *testing.T) {
+	t.Parallel()
+	image := enginetest.RequireModel(t)
+	r := newReal(t, t.TempDir(), asPerson, func(c *Config) {
+		c.Host.Moment = devices.OwnMoment()
+		c.Devices.Source = &scriptedDevices{moment: c.Host.Moment, devices: []gpu.Device{{UUID: "GPU-a",
+			Vendor: gpu.AMD, Model: "T", Memory: 24 * gpu.GiB, Nodes: []string{"/dev/full"}}},
+			sample: func(at gpu.Moment) gpu.Sample {
+				return gpu.Sample{At: at, Devices: []gpu.DeviceSample{{UUID: "GPU-a", MemoryUsed: new(gpu.Bytes(0))}}}
+			}}
+	})
+	var both [2]modelServer
+	for i, name := range []string{"first", "second"} {
+		spec := modelSpec(image)
+		spec.Accelerator.Devices = 1
+		both[i] = r.serve(name, spec, session.ServiceWish{Replicas: 1, MaySleep: true})
+	}
+	for i := range 20 {
+		now, other := both[i%2], both[(i+1)%2]
+		if a, b := now.service(), other.service(); healthy(a, a.Revision)+healthy(b, b.Revision) > 1 {
+			t.Fatalf("both are served at a time: %+v, %+v", a.Live, b.Live)
+		}
+		if i != 7 {
+			if wrong := now.askOnce(i%3 == 0); wrong != "" {
+				t.Errorf("request %d: %s", i, wrong)
+			}
+			continue
+		}
+		const tokens = 400
+		stream := now.chat(t.Context(), tokens)
+		waits := make(chan string, 1)
+		go func() { waits <- other.askOnce(true) }()
+		text, err := io.ReadAll(stream.Body)
+		stream.Body.Close()
+		if err != nil || !strings.HasSuffix(string(text), "data: [DONE]\n\n") ||
+			strings.Count(string(text), `"content":"`) < tokens/2 {
+			t.Errorf("the long stream is not whole: %v, %q", err, text)
+		}
+		if wrong := <-waits; wrong != "" {
+			t.Errorf("the request that waits for its end: %s", wrong)
+		}
+	}
 }
