@@ -20,6 +20,7 @@ func Exec(ctx context.Context, name string, args []string, stdin []byte) ([]byte
 	cmd.Env = environment(os.Environ())
 	cmd.Stdin = bytes.NewReader(stdin)
 	cmd.WaitDelay = 5 * time.Second // for processes that it leaves behind
+	defer tie(cmd)()
 	out, said := &bounded{most: maxOutput}, &bounded{most: maxSaid, drop: true}
 	cmd.Stdout, cmd.Stderr = out, said
 	err := cmd.Run()

@@ -81,7 +81,7 @@ func allowed(text string) []string {
 }
 
 // shapeFields are the fields of sinfo that a shape is read from: partition, nodes, CPUs, memory, devices, features.
-var shapeFields = strings.Join([]string{"%R", "%D", "%c", "%m", "%G", "%f"}, separator)
+const shapeFields = "%R" + separator + "%D" + separator + "%c" + separator + "%m" + separator + "%G" + separator + "%f"
 
 // parseShapes reads the kinds of nodes of each partition.
 func parseShapes(out []byte) map[string][]Shape {

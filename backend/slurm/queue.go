@@ -7,8 +7,9 @@ import (
 )
 
 // queueFields are the fields of squeue that a job is read from, in this order.
-var queueFields = strings.Join([]string{"%A", "%F", "%K", "%j", "%T", "%r", "%S", "%e", "%N", "%l", "%M", "%P", "%q",
-	"%a", "%Q", "%k"}, separator)
+const queueFields = "%A" + separator + "%F" + separator + "%K" + separator + "%j" + separator + "%T" + separator + "%r" +
+	separator + "%S" + separator + "%e" + separator + "%N" + separator + "%l" + separator + "%M" + separator + "%P" +
+	separator + "%q" + separator + "%a" + separator + "%Q" + separator + "%k"
 
 // The indexes of the fields.
 const (
