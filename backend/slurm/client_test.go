@@ -41,7 +41,8 @@ func TestAJobThatEndedIsCancelledWithoutError(t *testing.T) {
 		if err := c.Cancel(ctx, 7); session.CodeOf(err) != want || !slices.Equal(*called, []string{"scancel", "7"}) {
 			t.Errorf("%q: %v: %v", said, *called, err)
 		}
-		if err := c.CancelTask(ctx, 7, 3); session.CodeOf(err) != want || !slices.Equal(*called, []string{"scancel", "7_3"}) {
+		if err := c.CancelTask(ctx, 7, 3); session.CodeOf(err) != want ||
+			!slices.Equal(*called, []string{"scancel", "7_3"}) {
 			t.Errorf("%q: %v: %v", said, *called, err)
 		}
 		if err := c.Terminate(ctx, 7); session.CodeOf(err) != want ||
@@ -187,7 +188,7 @@ func TestExecReturnsWhatACommandSaysOfItsFailure(t *testing.T) {
 }
 
 func TestExecReadsTheAnswerOfATestOnStandardError(t *testing.T) {
-	command(t, "sbatch", `echo "sbatch: Job 12 to start at 1700000000 using 1 processors on nodes n1 in partition gpu" >&2`)
+	command(t, "sbatch", `echo "sbatch: Job 12 to start at 1700000000 using 1 processors on nodes n1 in all" >&2`)
 	start, err := client(nil).Test(t.Context(), request("/home/lab", "abc"))
 	if err != nil || !start.Equal(time.Unix(1700000000, 0)) {
 		t.Errorf("starts at %s: %v", start, err)
@@ -206,7 +207,8 @@ func TestExecBoundsWhatACommandPrints(t *testing.T) {
 	}
 	command(t, "sbatch", `head -c 100000 /dev/zero | tr '\0' e >&2; exit 1`)
 	_, err = slurm.Exec(t.Context(), "sbatch", nil, nil)
-	if failure, ok := errors.AsType[*slurm.Failure](err); !ok || len(failure.Said) > 4096 || !strings.HasPrefix(failure.Said, "ee") {
+	failure, ok := errors.AsType[*slurm.Failure](err)
+	if !ok || len(failure.Said) > 4096 || !strings.HasPrefix(failure.Said, "ee") {
 		t.Error(err)
 	}
 }

@@ -18,7 +18,8 @@ func shown(parts string) string {
 func TestPlacements(t *testing.T) {
 	for parts, want := range map[string]Placement{
 		"": nil,
-		"  Nodes=n1 CPU_IDs=0-1 Mem=300 GRES=gpu:h200:2(IDX:0-1)   Nodes=n2 CPU_IDs=4,6 Mem=300 GRES=gpu:h200:1(IDX:3)": {
+		"  Nodes=n1 CPU_IDs=0-1 Mem=300 GRES=gpu:h200:2(IDX:0-1)" +
+			"   Nodes=n2 CPU_IDs=4,6 Mem=300 GRES=gpu:h200:1(IDX:3)": {
 			{Node: "n1", CPUs: []int{0, 1}, Memory: 300 * gpu.MiB, GPUType: "h200", GPUs: []int{0, 1}},
 			{Node: "n2", CPUs: []int{4, 6}, Memory: 300 * gpu.MiB, GPUType: "h200", GPUs: []int{3}}},
 		"  Nodes=n[1-2] CPU_IDs=0 Mem=0 GRES=": {{Node: "n1", CPUs: []int{0}}, {Node: "n2", CPUs: []int{0}}},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -58,7 +59,8 @@ func TestThePollerAsksOftenOnlyWhileAJobWaits(t *testing.T) {
 		p.Wake()
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
-		if s := p.Snapshot(); len(s.Jobs) != 2 || s.Jobs[0].State != slurm.Running || s.Jobs[1].State != slurm.Pending ||
+		s := p.Snapshot()
+		if len(s.Jobs) != 2 || s.Jobs[0].State != slurm.Running || s.Jobs[1].State != slurm.Pending ||
 			time.Since(s.At) > 5*time.Second || s.Err != nil {
 			t.Errorf("it knows %+v", s)
 		}
@@ -99,7 +101,7 @@ func TestThePollerAsksLessWhileCallsFail(t *testing.T) {
 		var down atomic.Bool
 		c := slurmtest.New(slurmtest.Config{Nodes: 1, CPUs: 1, Fault: func(slurmtest.Call) slurmtest.Fault {
 			if down.Load() {
-				return slurmtest.Fault{Says: "slurm_load_jobs error: Unable to contact slurm controller (connect failure)"}
+				return slurmtest.Fault{Says: "Unable to contact slurm controller (connect failure)"}
 			}
 			return slurmtest.Fault{}
 		}})
@@ -143,11 +145,8 @@ func TestThePollerLeavesASlowControllerInPeace(t *testing.T) {
 
 func TestAJobThatNeverStartsIsNotWaitedFor(t *testing.T) {
 	testSeconds(t, func(t *testing.T) {
-		reason := "JobHeldUser"
-		one := client(func(context.Context, string, []string, []byte) ([]byte, error) {
-			return fmt.Appendf(nil, "1\x1f1\x1fN/A\x1fslipway-abc-1\x1fPENDING\x1f%s\x1fN/A\x1fN/A\x1f\x1f1:00\x1f0:00\x1fall\x1f"+
-				"normal\x1flab\x1f1\x1f\n", reason), nil
-		})
+		one, _ := says(strings.Join([]string{"1", "1", "N/A", "slipway-abc-1", "PENDING", "JobHeldUser", "N/A", "N/A",
+			"", "1:00", "0:00", "all", "normal", "lab", "1", ""}, "\x1f")+"\n", "")
 		p := slurm.NewPoller(one, func() {})
 		ctx, stop := context.WithTimeout(t.Context(), time.Hour-time.Second)
 		defer stop()

@@ -48,7 +48,8 @@ func TestAWaitingJobIsRead(t *testing.T) {
 func TestTasksOfAnArrayAreJobs(t *testing.T) {
 	jobs, err := parseQueue([]byte(row(map[int]string{fieldTask: "0"}) +
 		row(map[int]string{fieldID: "13", fieldTask: "7"})))
-	if err != nil || len(jobs) != 2 || jobs[1].ID != 13 || jobs[1].Array != 12 || jobs[1].Task != 7 || jobs[0].Array != 12 {
+	if err != nil || len(jobs) != 2 || jobs[1].ID != 13 || jobs[1].Array != 12 || jobs[1].Task != 7 ||
+		jobs[0].Array != 12 {
 		t.Errorf("read %+v: %v", jobs, err)
 	}
 }
@@ -96,11 +97,13 @@ func FuzzQueue(f *testing.F) {
 			t.Error("jobs with an error")
 		}
 		for _, j := range jobs {
-			if _, attempt, ours := ParseJobName(j.Name); !ours || attempt < 1 || j.ID <= 0 || j.Task < 0 || j.Array < 0 ||
-				j.Priority < 0 || j.TimeLimit < 0 || j.Elapsed < 0 {
+			_, attempt, ours := ParseJobName(j.Name)
+			if !ours || attempt < 1 || j.ID <= 0 || j.Task < 0 || j.Array < 0 || j.Priority < 0 || j.TimeLimit < 0 ||
+				j.Elapsed < 0 {
 				t.Errorf("read %+v", j)
 			}
-			for _, said := range append([]string{j.Comment, string(j.Reason), j.Partition, j.QOS, j.Account}, j.Nodes...) {
+			texts := append([]string{j.Comment, string(j.Reason), j.Partition, j.QOS, j.Account}, j.Nodes...)
+			for _, said := range texts {
 				if strings.ContainsFunc(said, foreign) || len(said) > maxNotes {
 					t.Errorf("%q cannot be shown", said)
 				}

@@ -23,7 +23,7 @@ func TestAllReasonsHaveWords(t *testing.T) {
 		queue := intern{}
 		r := Reason(queue.reason(name))
 		words := r.Words().English()
-		if strings.Contains(words, name) && name != "Resources" || !strings.HasSuffix(words, ".") || strings.Contains(words, "{{") {
+		if strings.Contains(words, name) || !strings.HasSuffix(words, ".") || strings.Contains(words, "{{") {
 			t.Errorf("%s: %q", name, words)
 		}
 		if !strings.HasPrefix(string(r.Code()), "scheduler_wait_") {
@@ -43,22 +43,32 @@ func TestReasons(t *testing.T) {
 		code  session.Code
 		never bool
 	}{
-		"(Resources)":           {"Waiting until enough resources are free.", session.CodeWaitResources, false},
-		"None":                  {"Slurm has not considered the job yet.", session.CodeWaitTurn, false},
-		"AssocGrpGRES":          {"Limit of the account reached: devices.", session.CodeWaitLimit, false},
-		"AssocMaxJobsLimit":     {"You have reached your limit in the account: running jobs.", session.CodeWaitLimit, false},
-		"QOSMaxGRESPerUser":     {"You have reached your limit in the QOS: devices.", session.CodeWaitLimit, false},
-		"QOSMaxCpuPerJobLimit":  {"The session asks for more than the QOS allows: CPUs.", session.CodeWaitLimit, true},
-		"QOSMinGRES":            {"The session asks for less than the QOS requires: devices.", session.CodeWaitLimit, true},
-		"MaxGRESPerAccount":     {"The account has reached its limit in the QOS: devices.", session.CodeWaitLimit, false},
-		"QOSGrpCPUMinutesLimit": {"Limit of the QOS reached: CPU time.", session.CodeWaitLimit, false},
+		"(Resources)": {"Waiting until enough resources are free.", session.CodeWaitResources, false},
+		"None": {"Slurm has not considered the job yet.",
+			session.CodeWaitTurn, false},
+		"AssocGrpGRES": {"Limit of the account reached: devices.",
+			session.CodeWaitLimit, false},
+		"AssocMaxJobsLimit": {"You have reached your limit in the account: running jobs.",
+			session.CodeWaitLimit, false},
+		"QOSMaxGRESPerUser": {"You have reached your limit in the QOS: devices.",
+			session.CodeWaitLimit, false},
+		"QOSMaxCpuPerJobLimit": {"The session asks for more than the QOS allows: CPUs.",
+			session.CodeWaitLimit, true},
+		"QOSMinGRES": {"The session asks for less than the QOS requires: devices.",
+			session.CodeWaitLimit, true},
+		"MaxGRESPerAccount": {"The account has reached its limit in the QOS: devices.",
+			session.CodeWaitLimit, false},
+		"QOSGrpCPUMinutesLimit": {"Limit of the QOS reached: CPU time.",
+			session.CodeWaitLimit, false},
 		"ReqNodeNotAvail, UnavailableNodes:n[1-2]": {"A node that the job needs is in use, reserved or down.",
 			session.CodeWaitMachine, false},
 		"Nodes_required_for_job_are_DOWN,_DRAINED_or_reserved_for_jobs_in_higher_priority_partitions": {
 			"A node that the job needs is in use, reserved or down.", session.CodeWaitMachine, false},
-		"launch_failed_requeued_held": {"Slurm could not start the job and holds it now.", session.CodeWaitStart, true},
-		"Waiting_for_the_moon":        {"Slurm says: Waiting_for_the_moon", session.CodeWaitResources, false},
-		"Evil\x1b[31m":                {"Slurm says: Evil [31m", session.CodeWaitResources, false},
+		"launch_failed_requeued_held": {"Slurm could not start the job and holds it now.",
+			session.CodeWaitStart, true},
+		"Waiting_for_the_moon": {"Slurm says: Waiting_for_the_moon",
+			session.CodeWaitResources, false},
+		"Evil\x1b[31m": {"Slurm says: Evil [31m", session.CodeWaitResources, false},
 	} {
 		r := Reason(intern{}.reason(name))
 		if got := r.Words().English(); got != want.words || r.Code() != want.code || r.Never() != want.never {

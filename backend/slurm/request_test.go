@@ -31,7 +31,8 @@ func TestArguments(t *testing.T) {
 	if got := r.Args(); r.check() != nil || !slices.Equal(got, want) {
 		t.Errorf("%v\n%v\n%v", got, want, r.check())
 	}
-	least := Request{Name: "slipway-k3x9-1", Nodes: 1, Each: Each{CPUs: 1, Shards: 3}, Dir: "/r", Script: "/r/j", Log: "/r/l"}
+	least := Request{Name: "slipway-k3x9-1", Nodes: 1, Each: Each{CPUs: 1, Shards: 3}, Dir: "/r", Script: "/r/j",
+		Log: "/r/l"}
 	want = []string{"--parsable", "--no-requeue", "--export=NONE", "--job-name=slipway-k3x9-1", "--nodes=1",
 		"--ntasks-per-node=1", "--cpus-per-task=1", "--gres=shard:3", "--chdir=/r", "--output=/r/l",
 		"--open-mode=append", "/r/j"}
@@ -82,10 +83,12 @@ func TestOptionsByHand(t *testing.T) {
 			t.Errorf("%q: %+v", option, faults[0])
 		}
 	}
-	if faults := CheckExtra("e", []string{"--tmp=1", "--tmp=2"}); len(faults) != 1 || faults[0].Kind != session.KindDuplicate {
+	faults := CheckExtra("e", []string{"--tmp=1", "--tmp=2"})
+	if len(faults) != 1 || faults[0].Kind != session.KindDuplicate {
 		t.Errorf("twice: %+v", faults)
 	}
-	if faults := CheckExtra("e", make([]string, maxExtra+1)); len(faults) != 1 || faults[0].Kind != session.KindTooMany {
+	faults = CheckExtra("e", make([]string, maxExtra+1))
+	if len(faults) != 1 || faults[0].Kind != session.KindTooMany {
 		t.Errorf("many: %+v", faults)
 	}
 	for _, name := range ours {

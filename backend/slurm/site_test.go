@@ -24,7 +24,7 @@ SLURM_VERSION           = 22.05.8
 	}
 	partitions := parsePartitions([]byte(
 		"PartitionName=gpu AllowGroups=ALL AllowAccounts=bio,chem AllowQos=ALL AllocNodes=ALL Default=YES QoS=gpuq "+
-			"DefaultTime=01:00:00 RootOnly=NO MaxNodes=2 MaxTime=2-00:00:00 MinNodes=0 State=UP TotalCPUs=8 TotalNodes=3\n"+
+			"DefaultTime=01:00:00 RootOnly=NO MaxNodes=2 MaxTime=2-00:00:00 MinNodes=0 State=UP TotalNodes=3\n"+
 			"PartitionName=all DenyAccounts=guests DenyQos=(null) Default=NO QoS=N/A DefaultTime=NONE RootOnly=NO "+
 			"MaxNodes=UNLIMITED MaxTime=UNLIMITED State=DOWN TotalNodes=4\n"+
 			"PartitionName=admin RootOnly=YES State=UP\nbroken\n"),
@@ -46,8 +46,9 @@ SLURM_VERSION           = 22.05.8
 }
 
 func TestAccountsAreRead(t *testing.T) {
-	associations := parseAssociations([]byte("bio||normal,high|normal|4|8|1-00:00:00|cpu=8,gres/gpu=2,gres/gpu:h200=1\n" +
-		"chem|gpu|normal|||||\n|||||||\nbroken|\n"))
+	associations := parseAssociations([]byte(
+		"bio||normal,high|normal|4|8|1-00:00:00|cpu=8,gres/gpu=2,gres/gpu:h200=1\n" +
+			"chem|gpu|normal|||||\n|||||||\nbroken|\n"))
 	if want := []Association{{Account: "bio", QOS: []string{"normal", "high"}, DefaultQOS: "normal",
 		Limits: Limits{MaxJobs: 4, MaxSubmit: 8, MaxWall: 24 * time.Hour, MaxGPUs: 2}},
 		{Account: "chem", Partition: "gpu", QOS: []string{"normal"}}}; !reflect.DeepEqual(associations, want) {
@@ -61,8 +62,10 @@ func TestAccountsAreRead(t *testing.T) {
 }
 
 func FuzzSite(f *testing.F) {
-	f.Add("PartitionName=gpu MaxTime=2-00:00:00 State=UP", "gpu\x1f2\x1f64\x1f64000\x1fgpu:h200:4(S:0-1)\x1fa", "a|b|c|d|1|2|3|cpu=1")
-	f.Add(shown("Nodes=n1 CPU_IDs=0 Mem=300 GRES=shard:h200:3(0/4,3/4)"), "12\x1fFAILED\x1f3:0\x1f1\x1f2\x1fn1\n", "KillWait = 30 sec")
+	f.Add("PartitionName=gpu MaxTime=2-00:00:00 State=UP", "gpu\x1f2\x1f64\x1f64000\x1fgpu:h200:4(S:0-1)\x1fa",
+		"a|b|c|d|1|2|3|cpu=1")
+	f.Add(shown("Nodes=n1 CPU_IDs=0 Mem=300 GRES=shard:h200:3(0/4,3/4)"),
+		"12\x1fFAILED\x1f3:0\x1f1\x1f2\x1fn1\n", "KillWait = 30 sec")
 	f.Fuzz(func(t *testing.T, one, two, three string) {
 		for _, p := range parsePartitions([]byte(one), []byte(two)) {
 			if p.Name == "" || p.MaxTime < 0 || p.DefaultTime < 0 || p.Nodes < 0 || len(p.Shapes) > maxShapes {

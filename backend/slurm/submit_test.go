@@ -57,12 +57,13 @@ func TestSubmitFindsAJobWhoseAnswerWasLost(t *testing.T) {
 	for _, late := range []time.Duration{0, time.Second, 9 * time.Second} {
 		t.Run(late.String(), func(t *testing.T) {
 			testSeconds(t, func(t *testing.T) {
-				c := slurmtest.New(slurmtest.Config{Nodes: 2, CPUs: 4, Fault: func(call slurmtest.Call) slurmtest.Fault {
+				fault := func(call slurmtest.Call) slurmtest.Fault {
 					if call.Name == "sbatch" {
 						return slurmtest.Fault{Late: late, Lost: true, Wait: 2 * time.Millisecond}
 					}
 					return slurmtest.Fault{}
-				}})
+				}
+				c := slurmtest.New(slurmtest.Config{Nodes: 2, CPUs: 4, Fault: fault})
 				id, err := client(c.Run).Submit(t.Context(), request(t.TempDir(), "abc"))
 				if err != nil || id != 1 || c.Made() != 1 {
 					t.Errorf("job %d, %d made: %v", id, c.Made(), err)
@@ -175,8 +176,8 @@ func TestSubmitDoesNotCallWhileAnotherDoes(t *testing.T) {
 func TestSubmitCallsNothingWithoutAMark(t *testing.T) {
 	c := slurmtest.New(slurmtest.Config{Nodes: 1, CPUs: 1})
 	dir := filepath.Join(t.TempDir(), "none")
-	if _, err := client(c.Run).Submit(t.Context(), request(dir, "abc")); session.CodeOf(err) != session.CodeFileFailed ||
-		c.Calls("") != 0 {
+	_, err := client(c.Run).Submit(t.Context(), request(dir, "abc"))
+	if session.CodeOf(err) != session.CodeFileFailed || c.Calls("") != 0 {
 		t.Errorf("%d calls: %v", c.Calls(""), err)
 	}
 }

@@ -55,9 +55,10 @@ func TestSpans(t *testing.T) {
 	const day = 24 * time.Hour
 	for text, want := range map[string]time.Duration{
 		"30": 30 * time.Minute, "0:10": 10 * time.Second, "30:00": 30 * time.Minute, "1:30:00": 90 * time.Minute,
-		"2-01:30:00": 2*day + 90*time.Minute, "1-12": day + 12*time.Hour, "1-12:30": day + 12*time.Hour + 30*time.Minute,
-		"UNLIMITED": Unlimited, "infinite": Unlimited, "INVALID": 0, "NOT_SET": 0, "Partition_Limit": 0, "N/A": 0, "": 0,
-		"-1": 0, "1:2:3:4": 0, "a:b": 0, "-": 0, "99999999999": 0, "999999-00:00:00": 36500 * day,
+		"2-01:30:00": 2*day + 90*time.Minute, "1-12": day + 12*time.Hour,
+		"1-12:30":   day + 12*time.Hour + 30*time.Minute,
+		"UNLIMITED": Unlimited, "infinite": Unlimited, "INVALID": 0, "NOT_SET": 0, "Partition_Limit": 0, "N/A": 0,
+		"": 0, "-1": 0, "1:2:3:4": 0, "a:b": 0, "-": 0, "99999999999": 0, "999999-00:00:00": 36500 * day,
 	} {
 		if got := span(text); got != want {
 			t.Errorf("%q is %s instead of %s", text, got, want)
@@ -96,7 +97,8 @@ func TestMemory(t *testing.T) {
 
 func TestTextIsPrintableAndBounded(t *testing.T) {
 	for text, want := range map[string]string{" a\x1b[31m\tb\n": "a [31m b", "한국어": "한국어", "\xff\xfea": "a",
-		"a\u202eb": "a b", "abcdefghijklmnopqrstuvwxyz": "abcdefghijklmnopqrst", "한국어한국어한국어": "한국어한국어"} {
+		"a\u202eb": "a b", "abcdefghijklmnopqrstuvwxyz": "abcdefghijklmnopqrst",
+		"한국어한국어한국어": "한국어한국어"} {
 		if got := clean(text, 20); got != want {
 			t.Errorf("%q is %q", text, got)
 		}
@@ -104,8 +106,8 @@ func TestTextIsPrintableAndBounded(t *testing.T) {
 	if got := words("a,(null),b\x00,,c"); !reflect.DeepEqual(got, []string{"a", "b", "c"}) {
 		t.Errorf("names %v", got)
 	}
-	said := cleanLines("sbatch: error: Name a project.\x07\nsbatch: error: Batch job submission failed: Unspecified error\n\n")
-	if said != "Name a project.\nBatch job submission failed: Unspecified error" {
+	said := cleanLines("sbatch: error: Name a project.\x07\nsbatch: error: Batch job failed: Unspecified error\n\n")
+	if said != "Name a project.\nBatch job failed: Unspecified error" {
 		t.Errorf("said %q", said)
 	}
 }

@@ -98,9 +98,14 @@ func (c *Controller) squeue(options map[string]string) []byte {
 			limit = fmt.Sprintf("%d:00", job.Limit/time.Minute)
 		}
 		nodes := strings.Join(job.names(), ",")
-		fmt.Fprintf(out, "%d\x1f%d\x1fN/A\x1f%s\x1f%s\x1f%s\x1f%s\x1f%s\x1f%s\x1f%s\x1f0:10\x1fall\x1fnormal\x1flab\x1f1000"+
-			"\x1f%s\n", id, id, job.Name, job.State, orNone(job.Reason), at(job.Started), at(job.Ended), nodes, limit,
-			job.Comment)
+		number := id.String()
+		for _, field := range []string{number, number, "N/A", job.Name, job.State.String(), orNone(job.Reason),
+			at(job.Started), at(job.Ended), nodes, limit, "0:10", "all", "normal", "lab", "1000"} {
+			out.WriteString(field)
+			out.WriteByte('\x1f')
+		}
+		out.WriteString(job.Comment)
+		out.WriteByte('\n')
 	}
 	return out.Bytes()
 }
@@ -142,11 +147,12 @@ func (c *Controller) scancel(options map[string]string, rest []string, now time.
 func (c *Controller) scontrol(rest []string) ([]byte, error) {
 	switch {
 	case slices.Equal(rest, []string{"show", "config"}):
-		return []byte("ClusterName             = test\nKillWait                = 30 sec\nMinJobAge               = 300 sec\n" +
-			"SLURM_VERSION           = 22.05.8\nAccountingStorageType   = accounting_storage/none\n"), nil
+		return []byte("ClusterName = test\nKillWait = 30 sec\nMinJobAge = 300 sec\nSLURM_VERSION = 22.05.8\n" +
+			"AccountingStorageType = accounting_storage/none\n"), nil
 	case slices.Equal(rest, []string{"show", "partition"}):
-		return fmt.Appendf(nil, "PartitionName=all AllowAccounts=ALL AllowQos=ALL Default=YES QoS=N/A DefaultTime=NONE "+
-			"MaxNodes=UNLIMITED MaxTime=UNLIMITED RootOnly=NO State=UP TotalNodes=%d\n", c.config.Nodes), nil
+		return fmt.Appendf(nil, "PartitionName=all AllowAccounts=ALL AllowQos=ALL Default=YES QoS=N/A "+
+			"DefaultTime=NONE MaxNodes=UNLIMITED MaxTime=UNLIMITED RootOnly=NO State=UP TotalNodes=%d\n",
+			c.config.Nodes), nil
 	case len(rest) == 3 && rest[0] == "update":
 		job := c.find(strings.TrimPrefix(rest[1], "JobId="))
 		if job == nil {
@@ -164,8 +170,8 @@ func (c *Controller) scontrol(rest []string) ([]byte, error) {
 	}
 	line := fmt.Appendf(nil, "JobId=%d JobName=%s JobState=%s", job.ID, job.Name, job.State)
 	for _, node := range job.names() {
-		line = fmt.Appendf(line, " Nodes=%s CPU_IDs=0-%d Mem=1000 GRES=gpu:h200:%d(IDX:0-%d)", node, job.CPUs-1, job.GPUs,
-			max(0, job.GPUs-1))
+		line = fmt.Appendf(line, " Nodes=%s CPU_IDs=0-%d Mem=1000 GRES=gpu:h200:%d(IDX:0-%d)", node, job.CPUs-1,
+			job.GPUs, max(0, job.GPUs-1))
 	}
 	return append(line, " Command=/x\n"...), nil
 }
