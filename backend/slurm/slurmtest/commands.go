@@ -79,6 +79,7 @@ func (c *Controller) sbatch(options map[string]string, rest []string, now time.T
 	c.made++
 	job.ID = c.last
 	c.jobs[job.ID] = job
+	c.named[job.Name] = append(c.named[job.Name], job.ID)
 	c.order = append(c.order, job.ID)
 	c.pending = append(c.pending, job.ID)
 	c.advance(now)
@@ -87,12 +88,13 @@ func (c *Controller) sbatch(options map[string]string, rest []string, now time.T
 
 // squeue prints the fields that [slurm.Client] asks for.
 func (c *Controller) squeue(options map[string]string) []byte {
-	out := bytes.NewBuffer(make([]byte, 0, 200*len(c.order)))
-	for _, id := range c.order {
+	shown := c.order
+	if name, filtered := options["name"]; filtered {
+		shown = c.named[name]
+	}
+	out := bytes.NewBuffer(make([]byte, 0, 200*len(shown)))
+	for _, id := range shown {
 		job := c.jobs[id]
-		if name, filtered := options["name"]; filtered && name != job.Name {
-			continue
-		}
 		limit := "UNLIMITED"
 		if job.Limit > 0 {
 			limit = fmt.Sprintf("%d:00", job.Limit/time.Minute)

@@ -63,6 +63,7 @@ type Controller struct {
 
 	mu      sync.Mutex // guards everything below
 	jobs    map[slurm.JobID]*Job
+	named   map[string][]slurm.JobID
 	order   []slurm.JobID // of those that are remembered
 	pending []slurm.JobID // of order
 	running []slurm.JobID
@@ -71,12 +72,14 @@ type Controller struct {
 	calls   int
 	counts  map[string]int // calls by command
 	made    int            // jobs that were ever submitted
+	checked time.Time      // when jobs were last ended and forgotten
 }
 
 // New returns a controller without jobs.
 func New(config Config) *Controller {
 	config.MinJobAge = cmp.Or(config.MinJobAge, 5*time.Minute)
-	c := &Controller{config: config, jobs: map[slurm.JobID]*Job{}, counts: map[string]int{}}
+	c := &Controller{config: config, jobs: map[slurm.JobID]*Job{}, named: map[string][]slurm.JobID{},
+		counts: map[string]int{}}
 	for range config.Nodes {
 		c.free = append(c.free, struct{ cpus, gpus int }{config.CPUs, config.GPUs})
 	}
@@ -173,17 +176,33 @@ func (c *Controller) Forget(id slurm.JobID) {
 		if !job.State.Ended() {
 			c.end(job, slurm.Cancelled, time.Now())
 		}
-		c.drop(id)
+		job.Ended = time.Time{} // longer ago than MinJobAge
+		c.checked = time.Time{}
+		c.advance(time.Now())
 	}
-}
-
-func (c *Controller) drop(id slurm.JobID) {
-	delete(c.jobs, id)
-	c.order = slices.DeleteFunc(c.order, func(other slurm.JobID) bool { return other == id })
 }
 
 // advance ends jobs whose time is over, starts those that fit, in their order, and forgets old ones. Callers hold mu.
 func (c *Controller) advance(now time.Time) {
+	c.finish(now)
+	for len(c.pending) > 0 {
+		job := c.jobs[c.pending[0]]
+		if !c.place(job) {
+			job.Reason = "Resources"
+			break
+		}
+		c.pending = c.pending[1:]
+		c.running = append(c.running, job.ID)
+		job.State, job.Reason, job.Started = slurm.Running, "", now
+	}
+}
+
+// finish ends jobs whose time is over, and forgets old ones, once at each time. Callers hold mu.
+func (c *Controller) finish(now time.Time) {
+	if now.Equal(c.checked) {
+		return
+	}
+	c.checked = now
 	for _, id := range slices.Clone(c.running) {
 		job := c.jobs[id]
 		if c.config.Runtime != nil {
@@ -196,21 +215,12 @@ func (c *Controller) advance(now time.Time) {
 			c.end(job, slurm.Timeout, job.Started.Add(job.Limit))
 		}
 	}
-	for len(c.pending) > 0 {
-		job := c.jobs[c.pending[0]]
-		if !c.place(job) {
-			job.Reason = "Resources"
-			break
-		}
-		c.pending = c.pending[1:]
-		c.running = append(c.running, job.ID)
-		job.State, job.Reason, job.Started = slurm.Running, "", now
-	}
 	c.order = slices.DeleteFunc(c.order, func(id slurm.JobID) bool {
 		job := c.jobs[id]
 		old := job.State.Ended() && now.Sub(job.Ended) > c.config.MinJobAge
 		if old {
 			delete(c.jobs, id)
+			delete(c.named, job.Name)
 		}
 		return old
 	})
