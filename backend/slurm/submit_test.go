@@ -116,6 +116,27 @@ func TestSubmitAfterAKillLooksTwiceFirst(t *testing.T) {
 	})
 }
 
+func TestSubmitDoesNotRepeatAJobThatSqueueHasForgotten(t *testing.T) {
+	testSeconds(t, func(t *testing.T) {
+		dir := t.TempDir()
+		c := slurmtest.New(slurmtest.Config{Nodes: 2, CPUs: 4, Accounts: true})
+		id, err := client(c.Run).Submit(t.Context(), request(dir, "abc"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.End(id, slurm.Failed)
+		time.Sleep(time.Hour)
+		one := client(c.Run)
+		if again, err := one.Submit(t.Context(), request(dir, "abc")); again != id || err != nil || c.Made() != 1 {
+			t.Errorf("job %d instead of %d: %v", again, id, err)
+		}
+		end, found, err := one.Ended(t.Context(), "slipway-abc-1")
+		if end.State != slurm.Failed || !found || err != nil {
+			t.Errorf("ended as %+v: %v", end, err)
+		}
+	})
+}
+
 func TestSubmitSaysWhatSlurmRefused(t *testing.T) {
 	testSeconds(t, func(t *testing.T) {
 		dir := t.TempDir()
