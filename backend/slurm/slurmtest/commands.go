@@ -69,9 +69,9 @@ func (c *Controller) sbatch(options map[string]string, rest []string, now time.T
 	}
 	switch {
 	case job.CPUs > c.config.CPUs || job.GPUs > c.config.GPUs || job.Nodes > c.config.Nodes:
-		return nil, refuse("sbatch", "Batch job submission failed: Requested node configuration is not available")
+		return nil, refuse("sbatch", "Requested node configuration is not available")
 	case options["partition"] != "" && options["partition"] != "all":
-		return nil, refuse("sbatch", "Batch job submission failed: Invalid partition name specified")
+		return nil, refuse("sbatch", "Invalid partition name specified")
 	}
 	if _, test := options["test-only"]; test {
 		return fmt.Appendf(nil, "sbatch: Job %d to start at %d using %d processors on nodes n1 in partition all\n",
