@@ -12,7 +12,7 @@ import (
 // probe prints what works on this node as one line of JSON. It returns 0 also if nothing does.
 func probe([]string) int {
 	runtime.LockOSThread() // with this thread end the processes that it starts
-	own := ownGroups()
+	own := ownGroups().dirs
 	_, all := own[""]
 	found := Probe{Containers: true, MemoryGroup: all || own["memory"] != "", CPUGroup: all || own["cpuset"] != ""}
 	if err := tryContainer(&found); err != nil {
