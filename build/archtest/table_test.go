@@ -69,6 +69,7 @@ var table = []row{
 	{pkg: "backend/slurm", imports: []string{"backend/pace", "backend/session", "gpu"},
 		tests: []string{"backend/slurm/slurmtest"}},
 	{pkg: "backend/slurm/slurmtest", imports: []string{"backend/slurm"}},
+	{pkg: "backend/engine/slurm/slurmtest"},
 	{pkg: "backend/engine", imports: []string{"backend/session", "gpu"}},
 	{pkg: "backend/guest/link", imports: []string{"backend/session", "backend/terminal", "tunnel", "tunnel/frame"},
 		tests: []string{"backend/guest"}},
