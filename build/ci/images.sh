@@ -2,6 +2,7 @@
 # Makes images from the recipes in build/environments and loads them.
 #
 #   build/ci/images.sh [--force] [recipe…]   without names: those for the tests
+#   build/ci/images.sh --filesystem recipe   prints the path of its tar file, without Docker
 #
 # An image is made of packages from the mirror that this machine's own apt
 # uses, so no registry is needed. It is kept as build/.cache/images/*.tar under
@@ -22,7 +23,7 @@ recipes=$repo/build/environments
 cache=$repo/build/.cache/images
 tests=(minimal notebook static user pip fakemodel)
 export PATH=$PATH:/usr/sbin:/sbin:/usr/local/go/bin
-force=
+force= only=
 
 fail() { echo "images.sh: $*" >&2; exit 1; }
 say() { echo "images.sh: $*" >&2; }
@@ -45,7 +46,7 @@ mirror() {
 
 install_missing() {
     local missing=()
-    command -v docker >/dev/null || missing+=(docker.io)
+    [ -n "$only" ] || command -v docker >/dev/null || missing+=(docker.io)
     command -v mmdebstrap >/dev/null || missing+=(mmdebstrap)
     [ ${#missing[@]} -eq 0 ] && [ -n "$(mirror)" ] && return
     command -v apt-get >/dev/null || fail "needs apt, on Debian or Ubuntu, to make images"
@@ -134,12 +135,16 @@ load() {
     say "loaded $ref"
 }
 
-if [ "${1:-}" = --force ]; then force=yes; shift; fi
+case ${1:-} in
+--force) force=yes; shift ;;
+--filesystem) only=yes; shift ;;
+esac
 [ $# -gt 0 ] || set -- "${tests[@]}"
 install_missing
 sources=$(mirror)
 mkdir -p "$cache"
 exec 9>"$cache/lock"
 flock 9
+if [ -n "$only" ]; then filesystem "$1"; exit; fi
 docker version >/dev/null || fail "Docker does not answer; start one with build/ci/dockerd.sh start"
 for name; do load "$name"; done
