@@ -1,6 +1,11 @@
 package slurm
 
-import "time"
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+)
 
 // End is the end of a job as accounting knows it.
 type End struct {
@@ -8,7 +13,63 @@ type End struct {
 	State      State
 	Exit       int    // exit code of the script
 	Signal     int    // that ended the script; 0: none
-	By         string // user number of who cancelled it; empty: unknown or not cancelled
+	By         string // number of the user who cancelled it; empty: unknown or not cancelled
 	Start, End time.Time
 	Nodes      []string
+}
+
+// endFields are the fields of sacct that an end is read from, in this order.
+const endFields = "jobidraw,state,exitcode,start,end,nodelist"
+
+// remembered is how far back accounting is asked.
+const remembered = "now-7days"
+
+// Ended returns the end of a job of which squeue no longer knows; of an array, that of its last task. It returns false
+// if accounting is off, does not know the job, or knows it as not ended.
+func (c *Client) Ended(ctx context.Context, name JobName) (end End, found bool, err error) {
+	out, err := c.run(ctx, "sacct", "--noheader", "--allocations", "--parsable2", "--delimiter="+separator,
+		"--user="+c.config.User, "--name="+string(name), "--starttime="+remembered, "--format="+endFields)
+	if failure, ok := errors.AsType[*Failure](err); ok && says(failure.Said, unaccounted) {
+		return End{}, false, nil
+	}
+	if err != nil {
+		return End{}, false, err
+	}
+	end, err = parseEnd(out)
+	if err != nil {
+		return End{}, false, unreadable("sacct", err)
+	}
+	return end, end.State.Ended(), nil
+}
+
+// unaccounted is what sacct and sacctmgr say where a site keeps no accounts.
+var unaccounted = []string{"accounting storage is disabled", "not running a supported accounting_storage plugin"}
+
+// parseEnd returns the last job that sacct printed. The last one is the one with the highest number.
+func parseEnd(out []byte) (last End, err error) {
+	all, err := lines(out)
+	if err != nil {
+		return End{}, err
+	}
+	for line := range all {
+		fields := strings.Split(line, separator)
+		if len(fields) != strings.Count(endFields, ",")+1 {
+			continue // a line of another program, such as a message of the day
+		}
+		id, err := ParseJobID(fields[0])
+		if err != nil {
+			continue
+		}
+		if id < last.ID {
+			continue
+		}
+		last = End{ID: id, Start: moment(fields[3]), End: moment(fields[4])}
+		last.State, last.By = parseState(fields[1])
+		exit, signal, _ := strings.Cut(fields[2], ":")
+		last.Exit, last.Signal = number(exit), number(signal)
+		if last.Nodes, err = expandHosts(fields[5]); err != nil {
+			return End{}, err
+		}
+	}
+	return last, nil
 }

@@ -1,15 +1,16 @@
 package slurm
 
 import (
+	"context"
+	"errors"
+	"strings"
 	"time"
-
-	"slipway/gpu"
 )
 
 // Site is what a site offers to the user.
 type Site struct {
-	Version      string // for example 22.05.8
-	Cluster      string
+	Version      string        // for example 22.05.8
+	Cluster      string        // its name
 	KillWait     time.Duration // between TERM and KILL when a job ends
 	MinJobAge    time.Duration // how long squeue remembers a job that ended
 	Proctrack    string        // how the site finds the processes of a job, for example proctrack/cgroup
@@ -19,59 +20,67 @@ type Site struct {
 	QOS          []QOS
 }
 
-// Partition is a group of nodes with limits of its own.
-type Partition struct {
-	Name          string
-	Up            bool // jobs start in it
-	Default       bool
-	MaxTime       time.Duration // may be [Unlimited]
-	DefaultTime   time.Duration // 0: MaxTime
-	MaxNodes      int           // of one job; 0: not limited
-	Nodes         int
-	Shapes        []Shape  // kinds of nodes, the most frequent first
-	AllowAccounts []string // nil: all
-	DenyAccounts  []string
-	AllowQOS      []string // nil: all
-	DenyQOS       []string
-	QOS           string // whose limits apply to all jobs in it
+// Site asks what the site offers to the user, in three to five calls.
+func (c *Client) Site(ctx context.Context) (site Site, err error) {
+	out, err := c.run(ctx, "scontrol", "show", "config")
+	if err != nil {
+		return Site{}, err
+	}
+	site.readConfig(out)
+	partitions, err := c.run(ctx, "scontrol", "--oneliner", "show", "partition")
+	if err != nil {
+		return Site{}, err
+	}
+	nodes, err := c.run(ctx, "sinfo", "--noheader", "--exact", "--format="+shapeFields)
+	if err != nil {
+		return Site{}, err
+	}
+	site.Partitions = parsePartitions(partitions, nodes)
+	if !site.Accounting {
+		return site, nil
+	}
+	return site, c.readAccounts(ctx, &site)
 }
 
-// Shape is a kind of node.
-type Shape struct {
-	Nodes    int // of this kind
-	CPUs     int
-	Memory   gpu.Bytes
-	GPUs     []GPU
-	Features []string
+// readConfig reads lines such as "KillWait                = 30 sec".
+func (s *Site) readConfig(out []byte) {
+	for line := range strings.Lines(string(out)) {
+		name, text, _ := strings.Cut(line, "=")
+		text = word(text)
+		switch strings.TrimSpace(name) {
+		case "SLURM_VERSION":
+			s.Version = text
+		case "ClusterName":
+			s.Cluster = text
+		case "KillWait":
+			s.KillWait = seconds(text)
+		case "MinJobAge":
+			s.MinJobAge = seconds(text)
+		case "ProctrackType":
+			s.Proctrack = text
+		case "AccountingStorageType":
+			s.Accounting = text != "" && text != "accounting_storage/none"
+		}
+	}
 }
 
-// GPU is a kind of device of a node.
-type GPU struct {
-	Type   string // may be empty
-	Count  int
-	Shards int // of all of them; 0: whole devices only
-}
-
-// Association is an account that the user may use.
-type Association struct {
-	Account    string
-	Partition  string // empty: all
-	QOS        []string
-	DefaultQOS string
-	Limits
-}
-
-// QOS is a quality of service, a set of limits and a priority.
-type QOS struct {
-	Name     string
-	Priority int64
-	Limits
-}
-
-// Limits are the limits of an association or a QOS; 0: not limited.
-type Limits struct {
-	MaxJobs   int // that run at once, of one user
-	MaxSubmit int // that run or wait, of one user
-	MaxWall   time.Duration
-	MaxGPUs   int // at once, of one user
+// readAccounts asks accounting. A site whose accounting cannot be asked counts as one without.
+func (c *Client) readAccounts(ctx context.Context, site *Site) error {
+	associations, err := c.run(ctx, "sacctmgr", "--noheader", "--parsable2", "show", "associations",
+		"user="+c.config.User, "format="+associationFields)
+	var qos []byte
+	if err == nil {
+		qos, err = c.run(ctx, "sacctmgr", "--noheader", "--parsable2", "show", "qos", "format="+qosFields)
+	}
+	failure, failed := errors.AsType[*Failure](err)
+	switch {
+	case failed:
+		c.config.Log.Warn("accounting of the site cannot be asked", "err", failure)
+		site.Accounting = false
+		return nil
+	case err != nil:
+		return err
+	}
+	site.Associations, site.QOS = parseAssociations(associations), parseQOS(qos)
+	return nil
 }

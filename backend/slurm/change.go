@@ -1,0 +1,51 @@
+package slurm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"slipway/backend/session"
+)
+
+// Terminate sends TERM to all processes of a job. One that ended is no error.
+func (c *Client) Terminate(ctx context.Context, id JobID) error {
+	return c.cancel(ctx, "--signal=TERM", "--full", id.String())
+}
+
+// Cancel ends a job, or keeps it from starting; of an array, all tasks. One that ended is no error.
+func (c *Client) Cancel(ctx context.Context, id JobID) error { return c.cancel(ctx, id.String()) }
+
+// CancelTask cancels one task of an array. One that ended is no error.
+func (c *Client) CancelTask(ctx context.Context, array JobID, task int) error {
+	return c.cancel(ctx, fmt.Sprintf("%s_%d", array, task))
+}
+
+func (c *Client) cancel(ctx context.Context, args ...string) error {
+	_, err := c.run(ctx, "scancel", args...)
+	if failure, ok := errors.AsType[*Failure](err); ok && (says(failure.Said, gone) || says(failure.Said, over)) {
+		return nil
+	}
+	return err
+}
+
+// Extend sets the time limit of a job, rounded up to whole minutes. Most sites let people only shorten it, and refuse
+// more with engine_call_invalid.
+func (c *Client) Extend(ctx context.Context, id JobID, limit time.Duration) error {
+	if limit <= 0 {
+		return session.NewError(session.CodeEngineInvalid, "The time limit is not positive.", "")
+	}
+	return c.update(ctx, id, "TimeLimit="+inMinutes(limit))
+}
+
+// Nice sets the nice value of a job that waits, which lowers its priority. Only admins of a site may set a negative
+// one.
+func (c *Client) Nice(ctx context.Context, id JobID, nice int) error {
+	return c.update(ctx, id, fmt.Sprintf("Nice=%d", nice))
+}
+
+func (c *Client) update(ctx context.Context, id JobID, change string) error {
+	_, err := c.run(ctx, "scontrol", "update", "JobId="+id.String(), change)
+	return err
+}
