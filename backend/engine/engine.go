@@ -191,7 +191,7 @@ type Attempt struct {
 
 // Info describes an engine.
 type Info struct {
-	Name        string // "docker" or "sim"
+	Name        string // "docker", "sim" or "slurm"
 	Version     string
 	CPUs        int
 	Memory      gpu.Bytes
@@ -202,6 +202,11 @@ type Info struct {
 	Cgroup      int    // version of the cgroup hierarchy, 1 or 2
 	Warnings    []session.Warning
 	LiveRestore bool // containers outlive a restart of the engine
+	// Elsewhere: containers run on other computers. They outlive a restart of this one and a time without an answer of
+	// the engine, and their file systems have device numbers of their own.
+	Elsewhere bool
+	Lacks     []session.Feature  // what it cannot do for sessions
+	Slurm     *session.SlurmSite // nil: Slurm has nothing to do with it
 }
 
 // Container is everything that an engine needs to create one kernel.

@@ -21,13 +21,28 @@ type Machine struct {
 
 // Platform is what sessions run on.
 type Platform struct {
-	Engine        string `json:"engine"` // docker or sim
+	Engine        string `json:"engine"` // docker, sim or slurm
 	EngineVersion string `json:"engineVersion,omitempty"`
 	Version       string `json:"version"` // of the agent
 	Hostname      string `json:"hostname"`
 	OS            string `json:"os"`
 	Arch          string `json:"arch"`
+	// Lacks is what cannot be done with its sessions. An older agent lacks nothing.
+	Lacks []Feature  `json:"lacks,omitempty"`
+	Slurm *SlurmSite `json:"slurm,omitempty"` // nil: Slurm has nothing to do with it
 }
+
+// Feature is something that the sessions of most machines have.
+type Feature string
+
+// The features that a machine may lack.
+const (
+	FeatureDevices Feature = "devices"        // its devices are listed and measured, and who holds what of them
+	FeatureGuard   Feature = "guard"          // who uses more of a device's memory than granted is warned or ended
+	FeatureMPS     Feature = "mps"            // a device is shared through MPS
+	FeatureCommit  Feature = "commit"         // an image is made of a session
+	FeatureRaise   Feature = "raise-priority" // the priority of a waiting session is raised
+)
 
 // Capacity is what sessions may use, and how much of it is allocated.
 type Capacity struct {

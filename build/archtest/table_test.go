@@ -71,7 +71,9 @@ var table = []row{
 		tests: []string{"backend/guest"}},
 	{pkg: "backend/guest", imports: []string{"backend/session", "backend/engine", "backend/terminal", "tunnel",
 		"backend/guest/link", "backend/files", "backend/mountinfo"}},
-	{pkg: "backend/guest/slipway-guest", imports: []string{"backend/guest"}},
+	{pkg: "backend/guest/node", imports: []string{"backend/session", "backend/engine", "gpu"},
+		tests: []string{"backend/guest/link", "backend/terminal"}},
+	{pkg: "backend/guest/slipway-guest", imports: []string{"backend/guest", "backend/guest/node"}},
 	{pkg: "backend/engine/enginetest", imports: []string{"backend/session", "gpu", "backend/engine",
 		"backend/guest/link"}},
 	{pkg: "backend/engine/docker/daemon", imports: []string{"backend/session", "gpu", "backend/engine"}},
@@ -269,9 +271,9 @@ var fences = []fence{
 	{module: "mvdan.cc/sh/v3", pkgs: []string{"backend/engine/sim/shell"}},
 	{module: "golang.org/x/term", pkgs: []string{"backend/cli", "backend/engine/sim/shell", "backend/guest", "app",
 		"build/bench"}},
-	{module: "golang.org/x/sys", pkgs: []string{"backend/guest", "backend/guest/link", "backend/engine/docker",
-		"backend/engine/sim", "backend/agent/doctor", "backend/cli", "backend/client", "backend/peer",
-		"backend/offlimits", "backend/daemon", "backend/hostlock", "backend", "app", "tunnel", "tunnel/netwatch",
+	{module: "golang.org/x/sys", pkgs: []string{"backend/guest", "backend/guest/link", "backend/guest/node",
+		"backend/engine/docker", "backend/engine/sim", "backend/agent/doctor", "backend/cli", "backend/client",
+		"backend/peer", "backend/offlimits", "backend/daemon", "backend/hostlock", "backend", "app", "tunnel", "tunnel/netwatch",
 		"build/bench/link", "gpu/clock"}},
 }
 
