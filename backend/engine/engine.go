@@ -179,6 +179,7 @@ const (
 	AttachRequest AttachWay = "device-request"
 	AttachRuntime AttachWay = "runtime"
 	AttachSim     AttachWay = "sim"
+	AttachSlurm   AttachWay = "slurm" // Slurm gives jobs their devices
 	AttachNone    AttachWay = "none"
 )
 

@@ -79,7 +79,9 @@ func Open(dir string, users func(id string) []string) (*Store, error) {
 			return nil, session.WrapError(err, session.CodeServerInvalid, "The file "+path+" is not readable.",
 				"Remove it, and upload the image again.")
 		}
-		s.byID[one.ID] = one
+		if len(one.Refs) > 0 || len(users(one.ID)) > 0 {
+			s.byID[one.ID] = one
+		}
 	}
 	return s, s.sweep()
 }
@@ -93,7 +95,7 @@ func read(path string) (one record, err error) {
 		return one, err
 	}
 	digests := []string{one.ID}
-	for _, layer := range one.ImageParts.Layers {
+	for _, layer := range one.Layers {
 		digests = append(digests, layer.Digest)
 	}
 	if !slices.ContainsFunc(digests, func(digest string) bool { return !idRule.MatchString(digest) }) &&
@@ -118,7 +120,7 @@ func (s *Store) config(id string) string { return filepath.Join(s.records(), fil
 func (s *Store) sweep() error {
 	used := map[string]bool{}
 	for _, one := range s.byID {
-		for _, layer := range one.ImageParts.Layers {
+		for _, layer := range one.Layers {
 			used[s.layer(layer.Digest)] = true
 		}
 		used[s.config(one.ID)], used[filepath.Join(s.records(), fileOf(one.ID)+".json")] = true, true
@@ -186,7 +188,7 @@ var emptyID = idPrefix + strings.Repeat("0", 64)
 func (r record) image() session.Image {
 	image := session.Image{ID: r.ID, Refs: slices.Clone(r.Refs), Arch: r.Arch, CreatedAt: r.Created,
 		Labels: maps.Clone(r.Labels), Origin: session.OriginOf(r.Labels)}
-	for _, layer := range r.ImageParts.Layers {
+	for _, layer := range r.Layers {
 		image.Size += layer.Size
 	}
 	return image
@@ -199,7 +201,9 @@ func (s *Store) Images(ctx context.Context) ([]session.Image, error) {
 	}
 	images := []session.Image{}
 	for _, one := range s.all() {
-		images = append(images, one.image())
+		if len(one.Refs) > 0 {
+			images = append(images, one.image())
+		}
 	}
 	return images, nil
 }
@@ -227,7 +231,7 @@ func (s *Store) Content(ctx context.Context, ref string) (id string, layers []st
 	if err != nil {
 		return "", nil, Starts{}, err
 	}
-	for _, layer := range one.ImageParts.Layers {
+	for _, layer := range one.Layers {
 		layers = append(layers, layer.Digest)
 	}
 	return one.ID, layers, one.Starts, nil
@@ -305,7 +309,7 @@ func (s *Store) DiskUse(ctx context.Context) (disk session.ImageDisk, err error)
 // sizes are the sizes of the layers by digest, each once.
 func (r record) sizes() map[string]gpu.Bytes {
 	sizes := map[string]gpu.Bytes{}
-	for _, layer := range r.ImageParts.Layers {
+	for _, layer := range r.Layers {
 		sizes[layer.Digest] = layer.Size
 	}
 	return sizes

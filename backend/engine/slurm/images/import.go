@@ -61,12 +61,12 @@ func (s *Store) ImportImage(ctx context.Context, parts session.ImageParts,
 	if err := s.mayName(one, parts.Replace); err != nil {
 		return session.Image{}, err
 	}
-	for i, layer := range one.ImageParts.Layers {
+	for i, layer := range one.Layers {
 		size, err := s.take(ctx, layer.Digest, content)
 		if err != nil {
 			return session.Image{}, errors.Join(err, s.sweep())
 		}
-		one.ImageParts.Layers[i].Size = size
+		one.Layers[i].Size = size
 	}
 	if err := s.put(one, data); err != nil {
 		return session.Image{}, err
@@ -103,7 +103,7 @@ func recordOf(parts session.ImageParts, data []byte, said config) record {
 	one := record{ImageParts: parts, Labels: said.Config.Labels, Starts: Starts{Dir: said.Config.WorkingDir,
 		Argv: slices.Concat(said.Config.Entrypoint, said.Config.Cmd)}}
 	one.ID, one.Replace = idPrefix+hex.EncodeToString(sum[:]), false
-	one.ImageParts.Layers = slices.Clone(parts.Layers)
+	one.Layers = slices.Clone(parts.Layers)
 	one.Refs = slices.DeleteFunc(slices.Clone(parts.Refs), func(ref string) bool {
 		return strings.Contains(ref, "@") || session.IsEmptyImage(ref)
 	})

@@ -1,0 +1,308 @@
+package slurm
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode"
+
+	"slipway/backend/engine"
+	"slipway/backend/guest/node"
+	"slipway/backend/session"
+	"slipway/backend/slurm"
+)
+
+// Start waits until the container runs, which it may do already: a job waits in the queue of Slurm, and unpacks its
+// image where its node has not had it. Without a [Planner] it submits the job.
+func (e *Engine) Start(ctx context.Context, id string) error {
+	if err := ended(ctx); err != nil {
+		return err
+	}
+	r, k, err := e.runs.find(id)
+	if err != nil {
+		return err
+	}
+	if err := e.submit(ctx, r); err != nil {
+		return err
+	}
+	wait := e.patience()
+	for {
+		state, err := e.stateOf(ctx, r, k, e.view())
+		switch {
+		case err != nil:
+			return err
+		case state.Running, !state.Created && !state.StartedAt.IsZero():
+			e.wake()
+			return nil
+		case !state.Created:
+			return startFailure(ctx, r, k, state)
+		}
+		if err := wait(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+func (e *Engine) submit(ctx context.Context, r *run) error {
+	r, err := e.runs.take(ctx, r.name)
+	if err != nil {
+		return err
+	}
+	defer e.runs.give(r)
+	return e.hand(ctx, r)
+}
+
+// hand submits the job of a run unless it has one. It fails with engine_start_failed if Slurm refuses it. The caller has
+// the turn of the run.
+func (e *Engine) hand(ctx context.Context, r *run) error {
+	now := r.now()
+	if now.Job != 0 || len(now.Kernels) == 0 {
+		return nil
+	}
+	now.Submitting, now.Submitted = true, time.Now().UTC()
+	if err := r.keep(now); err != nil {
+		return err
+	}
+	job, err := e.config.Commands.Submit(ctx, now.Request)
+	if session.CodeOf(err) == session.CodeEngineInvalid {
+		now.Submitting = false
+		said := session.AsError(err, session.CodeEngineInvalid)
+		return errors.Join(session.WrapError(err, session.CodeStartFailed, said.Message, said.Hint), r.keep(now))
+	}
+	if err != nil {
+		return failure(ctx, err)
+	}
+	now.Job, now.Submitted = job, time.Now().UTC()
+	e.poller.Wake()
+	return r.keep(now)
+}
+
+// patience returns a function that waits for what happens on a node: often at first, then as Config.Look says.
+func (e *Engine) patience() func(context.Context) error {
+	pause := 20 * time.Millisecond
+	return func(ctx context.Context) error {
+		if pause >= e.config.Look {
+			return e.pause(ctx)
+		}
+		timer := time.NewTimer(pause)
+		defer timer.Stop()
+		pause *= 2
+		select {
+		case <-timer.C:
+			return nil
+		case <-ctx.Done():
+			return ended(ctx)
+		}
+	}
+}
+
+// startFailure says why a container ended before its program ran.
+func startFailure(ctx context.Context, r *run, k kernel, state engine.State) error {
+	line := cmp.Or(lastLine(ctx, r, k), lastText(filepath.Join(r.dir, jobLog)), state.Error, "it says nothing")
+	if state.ExitCode == engine.ExitUnsafe {
+		return session.NewError(session.CodeEngineUnsupported, "This image cannot be used: "+line+".",
+			"Choose another image, or change it so that this is a directory of its own.")
+	}
+	return session.NewError(session.CodeStartFailed, "The container did not start on its node: "+line+".",
+		"Launch again. If it fails again, run slipway doctor and tell the admins of the cluster what it shows.")
+}
+
+// longestLine is the most of a last line that is shown, in bytes.
+const longestLine = 512
+
+// lastLine is the last line that a kernel wrote, empty if it wrote none.
+func lastLine(ctx context.Context, r *run, k kernel) string {
+	log, err := node.OpenLog(ctx, r.dir, k.Kernel, session.LogOptions{Tail: 1})
+	if err != nil {
+		return ""
+	}
+	defer log.Close()                                       //nolint:errcheck // only read
+	text, _ := io.ReadAll(io.LimitReader(log, longestLine)) //nolint:errcheck // what was read counts
+	return plain(text)
+}
+
+// lastText is the last line of a file, empty if it has none.
+func lastText(path string) string {
+	file, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer file.Close() //nolint:errcheck // only read
+	if info, err := file.Stat(); err == nil && info.Size() > longestLine {
+		_, _ = file.Seek(-longestLine, io.SeekEnd) // else what is read is not the last
+	}
+	text, _ := io.ReadAll(io.LimitReader(file, longestLine)) //nolint:errcheck // what was read counts
+	text = bytes.TrimSpace(text)
+	return plain(text[bytes.LastIndexByte(text, '\n')+1:])
+}
+
+// plain is the printable text of a line, without the program before it and the full stop after it.
+func plain(line []byte) string {
+	text := strings.ToValidUTF8(strings.TrimSpace(string(line)), string(unicode.ReplacementChar))
+	text = strings.TrimSuffix(strings.TrimPrefix(text, "slipway-guest: "), ".")
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
+}
+
+// Stop ends the job, with all kernels of the session. Slurm kills what is left after its KillWait, and Stop after grace.
+func (e *Engine) Stop(ctx context.Context, id string, grace time.Duration) error {
+	if err := ended(ctx); err != nil {
+		return err
+	}
+	r, k, err := e.runs.find(id)
+	if session.CodeOf(err) == session.CodeNoContainer {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	state, err := e.stateOf(ctx, r, k, e.view())
+	if session.CodeOf(err) == session.CodeNoContainer || err == nil && !state.Running {
+		return nil // what is created and has a job is ended by Remove
+	}
+	if err != nil {
+		return err
+	}
+	over := func() bool {
+		state, err := e.stateOf(ctx, r, k, e.view())
+		return session.CodeOf(err) == session.CodeNoContainer || err == nil && !state.Running
+	}
+	if grace > 0 {
+		if err := e.end(ctx, r, e.config.Commands.Terminate); err != nil {
+			return err
+		}
+		patient, stop := context.WithTimeout(ctx, grace)
+		err := e.await(patient, over)
+		stop()
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+	}
+	if err := e.end(ctx, r, e.config.Commands.Cancel); err != nil {
+		return err
+	}
+	return e.await(ctx, over)
+}
+
+// await waits until done reports true.
+func (e *Engine) await(ctx context.Context, done func() bool) error {
+	wait := e.patience()
+	for !done() {
+		if err := wait(ctx); err != nil {
+			return err
+		}
+	}
+	e.wake()
+	return nil
+}
+
+// end ends the job of a run by a command of Slurm, if it has one.
+func (e *Engine) end(ctx context.Context, r *run, by func(context.Context, slurm.JobID) error) error {
+	job := r.now().Job
+	if job == 0 && r.now().Submitting { // its submission was interrupted
+		said, err := e.poller.Fresh(ctx)
+		if err != nil {
+			return failure(ctx, err)
+		}
+		for _, other := range said.Jobs {
+			if other.Name == r.now().Request.Name && !other.State.Ended() {
+				job = other.ID
+			}
+		}
+	}
+	if job == 0 {
+		return nil
+	}
+	if err := by(ctx, job); err != nil {
+		return failure(ctx, err)
+	}
+	e.poller.Wake()
+	return nil
+}
+
+// Remove ends the job of a container's session, if it is not over, and removes its files when all of its containers are
+// removed.
+func (e *Engine) Remove(ctx context.Context, id string) error {
+	if err := ended(ctx); err != nil {
+		return err
+	}
+	r, _, err := e.runs.find(id)
+	if session.CodeOf(err) == session.CodeNoContainer {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if r, err = e.runs.take(ctx, r.name); err != nil {
+		return err
+	}
+	defer e.runs.give(r)
+	if err := e.finish(ctx, r); err != nil {
+		return err
+	}
+	now, left := r.now(), []kernel{}
+	last := true
+	for _, k := range now.Kernels {
+		if k.Name == id {
+			k.Created = time.Time{}
+		}
+		last = last && k.Created.IsZero()
+		left = append(left, k)
+	}
+	now.Kernels = left
+	if last {
+		err = e.discard(r)
+	} else {
+		err = r.keep(now)
+	}
+	e.wake()
+	return err
+}
+
+// discard removes the files of a run whose job is over, and what is known of its end. The caller has its turn.
+func (e *Engine) discard(r *run) error {
+	if err := e.runs.remove(r); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.ends, r.name)
+	return nil
+}
+
+// finish cancels the job of a run and waits until it is over. The caller has the turn of the run.
+func (e *Engine) finish(ctx context.Context, r *run) error {
+	if !r.now().Submitting {
+		return nil
+	}
+	if e.over(r, e.view()) {
+		return nil
+	}
+	began := time.Now()
+	if err := e.end(ctx, r, e.config.Commands.Cancel); err != nil {
+		return err
+	}
+	return e.await(ctx, func() bool {
+		v := e.view()
+		return v.at.After(began) && e.over(r, v)
+	})
+}
+
+// over reports whether Slurm says that the job of a run has ended or is unknown.
+func (e *Engine) over(r *run, v view) bool {
+	job, known := v.jobs[r.now().Request.Name]
+	if known {
+		return job.State.Ended()
+	}
+	return v.at.After(r.now().Submitted)
+}
