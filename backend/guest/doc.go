@@ -13,6 +13,9 @@
 // administrator session the person is the image's root and keeps all of them except SETPCAP, and FSETID. Such a
 // container has no mounts of the machine.
 //
+// On a compute node of Slurm, package node starts it in a user namespace with one id, the person's. There it has the
+// same capabilities, over the person's own files only, and everything of root below is the person's.
+//
 // # What it touches as root
 //
 // The image is not trusted, and folders of the machine are mounted in it. If root followed a link of the image, it

@@ -2,19 +2,22 @@ package guest
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"syscall"
 )
 
-// Main is the program of the guest, by its first argument, or ssh by its own name. It returns the exit code.
-func Main(args []string) int {
+// Main is the program of the guest or one of more, by its first argument, or ssh by its own name. It returns the exit
+// code.
+func Main(args []string, more map[string]func(args []string) int) int {
 	if filepath.Base(os.Args[0]) == "ssh" { // by the link that stands in for it
 		return sshMain(args)
 	}
 	programs := map[string]func(args []string) int{"init": initialise, "worker": work, "spawn": spawn,
 		"spawn-admin": spawnAdmin, "files": filesMain, "ssh": sshMain, "sftp": sftpMain, "ssh-setup": setupMain}
+	maps.Copy(programs, more)
 	if len(args) > 0 && programs[args[0]] != nil {
 		return programs[args[0]](args[1:])
 	}

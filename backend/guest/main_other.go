@@ -8,7 +8,7 @@ import (
 )
 
 // Main fails, because containers are Linux.
-func Main([]string) int {
+func Main([]string, map[string]func([]string) int) int {
 	fmt.Fprintln(os.Stderr, "slipway-guest runs inside Linux containers only")
 	return 2
 }

@@ -134,7 +134,8 @@ func dropPrivileges(uid int, groups []int, keep uint32) error {
 			return fmt.Errorf("give up capability %d: %w", capability, err)
 		}
 	}
-	if err := unix.Setgroups(groups); err != nil { // for this thread only, unlike the standard library's
+	// For this thread only, unlike the standard library's.
+	if err := unix.Setgroups(groups); err != nil && !(errors.Is(err, unix.EPERM) && groupsFixed()) {
 		return fmt.Errorf("set groups: %w", err)
 	}
 	if _, _, e := syscall.RawSyscall(unix.SYS_SETRESGID, uintptr(gid), uintptr(gid), uintptr(gid)); e != 0 {
@@ -157,6 +158,13 @@ func dropPrivileges(uid int, groups []int, keep uint32) error {
 		return fmt.Errorf("capabilities remain: %v %w", have, err)
 	}
 	return nil
+}
+
+// groupsFixed reports whether nothing in this user namespace can change its groups, which are those of the person who
+// made it. Such a person has no ids but their own. See user_namespaces(7).
+func groupsFixed() bool {
+	data, err := kernelFile("/proc/self/setgroups", maxKernelText)
+	return err == nil && strings.TrimSpace(string(data)) == "deny"
 }
 
 func execute(argv []string) error {

@@ -271,13 +271,13 @@ func (p *place) markStartFile(name string) {
 	}
 }
 
-// replace atomically replaces an entry by a file that belongs to root.
+// replace atomically replaces an entry by a file that belongs to the guest.
 func (p *place) replace(name string, content []byte, mode fs.FileMode) error {
 	const fresh = ".slipway-new"
 	if err := unix.Unlinkat(p.fd(), fresh, 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove %s: %w", path.Join(p.path, fresh), err)
 	}
-	if err := p.add(fresh, content, mode, 0, 0); err != nil {
+	if err := p.add(fresh, content, mode, os.Geteuid(), os.Getegid()); err != nil {
 		return err
 	}
 	if err := unix.Renameat(p.fd(), fresh, p.fd(), name); err != nil {
@@ -344,9 +344,9 @@ func (p *place) giveDirectories(uid, gid int) error {
 	return p.chown(uid, gid)
 }
 
-// keep makes a directory root's, and inaccessible to others.
+// keep makes a directory the guest's, and inaccessible to others.
 func (p *place) keep() error {
-	return errors.Join(p.chown(0, 0), unix.Fchmodat(unix.AT_FDCWD, p.held(), 0o700, 0))
+	return errors.Join(p.chown(os.Geteuid(), os.Getegid()), unix.Fchmodat(unix.AT_FDCWD, p.held(), 0o700, 0))
 }
 
 func (p *place) chown(uid, gid int) error {

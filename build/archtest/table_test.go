@@ -71,7 +71,7 @@ var table = []row{
 		tests: []string{"backend/guest"}},
 	{pkg: "backend/guest", imports: []string{"backend/session", "backend/engine", "backend/terminal", "tunnel",
 		"backend/guest/link", "backend/files", "backend/mountinfo"}},
-	{pkg: "backend/guest/node", imports: []string{"backend/session", "backend/engine", "gpu"},
+	{pkg: "backend/guest/node", imports: []string{"backend/session", "backend/engine", "backend/peer", "gpu"},
 		tests: []string{"backend/guest/link", "backend/terminal"}},
 	{pkg: "backend/guest/slipway-guest", imports: []string{"backend/guest", "backend/guest/node"}},
 	{pkg: "backend/engine/enginetest", imports: []string{"backend/session", "gpu", "backend/engine",

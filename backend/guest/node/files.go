@@ -76,8 +76,29 @@ type Exit struct {
 // Why says why a container did not start although nothing failed.
 type Why string
 
-// Restarted: the job was started again after its batch command had begun.
+// Restarted means that the job was started again after its batch command had begun.
 const Restarted Why = "restarted"
+
+// Probe says what works on a node. It is what slipway-guest probe prints, as one line of JSON.
+type Probe struct {
+	Containers  bool   `json:"containers"`        // a container can be made
+	Reason      string `json:"reason,omitempty"`  // why not
+	Network     string `json:"network,omitempty"` // program that joins private networks to the outside; empty: none
+	MemoryGroup bool   `json:"memoryGroup"`       // there is a control group for memory
+	CPUGroup    bool   `json:"cpuGroup"`          // and one for CPUs
+}
+
+// ParseProbe parses the output of slipway-guest probe.
+func ParseProbe(output []byte) (Probe, error) {
+	var p Probe
+	if len(output) > maxRecord {
+		return Probe{}, errors.New("a probe's output is too long")
+	}
+	if err := json.Unmarshal(output, &p); err != nil {
+		return Probe{}, fmt.Errorf("read a probe's output: %w", err)
+	}
+	return p, nil
+}
 
 // CodeFailed is the exit code of a runner that could not make the container. The last line of the log says why.
 const CodeFailed = 125
@@ -101,6 +122,7 @@ func logFile(dir, kernel string) string     { return filepath.Join(dir, kernel+"
 const (
 	maxSpec   = 4 << 20
 	maxRecord = 16 << 10
+	maxGuest  = 16 << 20
 )
 
 // ReadMeeting returns the meeting of a kernel. The error is fs.ErrNotExist while its guest does not run.

@@ -65,10 +65,10 @@ func (l LogLine) append(to []byte) []byte {
 	return append(append(to, l.Text...), '\n')
 }
 
-// OpenLog returns what a kernel wrote, as text, with the time before each line if asked. It follows until the kernel has
-// ended and everything was read, or ctx ends. A kernel that has written nothing yet has an empty log.
+// OpenLog returns what a kernel wrote, as text, with the time before each line if asked. It follows until the kernel
+// has ended and everything was read, or ctx ends. A kernel that has written nothing yet has an empty log.
 func OpenLog(ctx context.Context, dir, kernel string, opts session.LogOptions) (io.ReadCloser, error) {
-	r := &logReader{path: logFile(dir, kernel), timestamps: opts.Timestamps, ctx: ctx}
+	r := &logReader{path: logFile(dir, kernel), timestamps: opts.Timestamps, done: ctx.Done()}
 	if opts.Follow {
 		r.ended = func() bool {
 			_, err := ReadExit(dir, kernel)
@@ -128,7 +128,7 @@ func eachLine(path string, fn func(LogLine)) error {
 
 // logReader reads the text of a log: first the earlier file, if there is one, then the later.
 type logReader struct {
-	ctx        context.Context
+	done       <-chan struct{} // ends the following
 	path       string
 	timestamps bool
 	ended      func() bool // nil: the log is not followed
@@ -175,8 +175,8 @@ func (r *logReader) Read(p []byte) (int, error) {
 		}
 		select {
 		case <-time.After(logPause):
-		case <-r.ctx.Done():
-			return 0, r.ctx.Err()
+		case <-r.done:
+			return 0, context.Canceled
 		}
 	}
 	n := copy(p, r.out)

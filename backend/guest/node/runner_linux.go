@@ -1,0 +1,475 @@
+package node
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"slipway/backend/engine"
+	"slipway/backend/session"
+)
+
+// Programs are those of package node in slipway-guest, by their first argument.
+func Programs() map[string]func(args []string) int {
+	return map[string]func(args []string) int{"node": run, "relay": relay, "probe": probe, "contain": contain}
+}
+
+const (
+	// guestWait is how long a signal is held back until the guest takes it. Process 1 ignores those that it does not.
+	guestWait = 5 * time.Second
+	// drainTimeout is how long what a container wrote last may take to be read.
+	drainTimeout = 5 * time.Second
+	codeTerm     = 128 + int(syscall.SIGTERM)
+)
+
+// runner runs one kernel.
+type runner struct {
+	dir     string // of the run, shared
+	kernel  string
+	spec    Spec
+	place   string     // of the kernel on this node
+	held    []*os.File // locks
+	log     *logWriter
+	asked   <-chan struct{} // closed by the first signal
+	signals chan os.Signal
+	exit    Exit
+
+	first   *exec.Cmd // the container's first process
+	plans   *os.File
+	status  *os.File
+	outputs chan struct{} // closed when everything that the container wrote is in the log
+	network *exec.Cmd     // nil: none
+}
+
+// errRestarted says that a batch command is not begun again.
+var errRestarted = errors.New("the job was started again after its command had begun, which does not run twice")
+
+// errAsked says that the job was ended before its guest started.
+var errAsked = errors.New("the job was ended before the session started")
+
+// ends are the signals by which a job is asked to end.
+func ends() []os.Signal { return []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} }
+
+// run RUN runs the kernel of this task and returns its exit code.
+func run(args []string) int {
+	runtime.LockOSThread() // with this thread end the processes that it starts
+	if len(args) != 1 {
+		fmt.Fprintln(os.Stderr, "slipway-guest node: name the folder of the run")
+		return 2
+	}
+	ctx, cancel := signal.NotifyContext(context.Background(), ends()...)
+	defer cancel()
+	r := &runner{dir: args[0], asked: ctx.Done(), signals: make(chan os.Signal, 8)}
+	signal.Notify(r.signals, ends()...)
+	if err := r.read(); err != nil {
+		fmt.Fprintln(os.Stderr, "slipway-guest node:", err)
+		return CodeFailed
+	}
+	return r.run()
+}
+
+// read reads what the run consists of.
+func (r *runner) read() error {
+	unix.Umask(0o077)
+	if os.Getuid() == 0 {
+		return errors.New("sessions do not run as root on compute nodes")
+	}
+	spec, err := read(filepath.Join(r.dir, SpecFile), maxSpec, Spec.check)
+	if err != nil {
+		return err
+	}
+	task, err := taskNumber()
+	if err != nil || task < 0 || task >= len(spec.Kernels) {
+		return fmt.Errorf("this task has no kernel: %q", os.Getenv("SLURM_PROCID"))
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return err
+	}
+	r.spec, r.kernel = spec, spec.Kernels[task]
+	r.exit = Exit{Host: host, Job: os.Getenv("SLURM_JOB_ID")}
+	r.log, err = openLogWriter(logFile(r.dir, r.kernel))
+	return err
+}
+
+// run makes the container, waits for its end and records it.
+func (r *runner) run() int {
+	before := ownGroups().oomKills()
+	code, err := r.contain()
+	r.end()
+	switch {
+	case errors.Is(err, errRestarted):
+		r.exit.Why, code = Restarted, CodeFailed
+	case err != nil && r.wasAsked():
+		code, err = codeTerm, errAsked
+	case err != nil:
+		code = CodeFailed
+	}
+	if err != nil {
+		r.log.say("slipway: " + err.Error())
+		fmt.Fprintln(os.Stderr, "slipway-guest node:", err)
+	}
+	r.exit.Code, r.exit.Ended = code, time.Now()
+	r.exit.OOMKilled = ownGroups().oomKills() > before
+	if err := errors.Join(r.log.close(), r.record()); err != nil {
+		fmt.Fprintln(os.Stderr, "slipway-guest node:", err)
+	}
+	return code
+}
+
+func (r *runner) wasAsked() bool {
+	select {
+	case <-r.asked:
+		return true
+	default:
+		return false
+	}
+}
+
+// record writes how the kernel ended. A start that was refused does not replace the record of the one before.
+func (r *runner) record() error {
+	path := exitFile(r.dir, r.kernel)
+	if r.exit.Why == Restarted {
+		err := create(path, r.exit)
+		if errors.Is(err, fs.ErrExist) {
+			return nil
+		}
+		return err
+	}
+	return replace(path, r.exit)
+}
+
+// contain makes the container and returns its exit code.
+func (r *runner) contain() (int, error) {
+	if r.spec.Batch {
+		if _, err := os.Lstat(begunFile(r.dir, r.kernel)); err == nil {
+			return 0, errRestarted
+		}
+	}
+	// Those of an earlier start.
+	for _, path := range []string{meetingFile(r.dir, r.kernel), exitFile(r.dir, r.kernel)} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return 0, err
+		}
+	}
+	p, err := r.prepare()
+	if err != nil {
+		return 0, err
+	}
+	guests, err := listenSocket(filepath.Join(r.place, linkFolder, guestSocket))
+	if err != nil {
+		return 0, err
+	}
+	defer guests.Close()
+	relays, err := listenSocket(filepath.Join(r.place, relaySocket))
+	if err != nil {
+		return 0, err
+	}
+	defer relays.Close()
+	callers, err := net.Listen("tcp", ":0")
+	if err != nil {
+		return 0, err
+	}
+	defer callers.Close()
+	if err := r.start(p); err != nil {
+		return 0, err
+	}
+	secret := make([]byte, secretSize)
+	_, _ = rand.Read(secret) // never fails
+	users, err := usersOf(r.first.Process.Pid)
+	if err != nil {
+		return 0, err
+	}
+	own := ownGroups()
+	l := newLinks(secret, users, func() (engine.Stats, error) { return own.stats(r.first.Process.Pid) })
+	go l.takeGuests(guests)
+	if err := r.release(); err != nil {
+		return 0, err
+	}
+	go l.takeCallers(relays)
+	go l.takeCallers(callers)
+	meeting := Meeting{Host: r.exit.Host, Port: callers.Addr().(*net.TCPAddr).Port, Secret: hex.EncodeToString(secret),
+		Socket: filepath.Join(r.place, relaySocket), PID: os.Getpid(), Job: r.exit.Job, Started: r.exit.Started}
+	if err := replace(meetingFile(r.dir, r.kernel), meeting); err != nil {
+		return 0, err
+	}
+	return r.wait(l.first), nil
+}
+
+// prepare makes the folder of the kernel on this node and returns the plan of the container.
+func (r *runner) prepare() (*plan, error) {
+	node, err := r.settle()
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{Box: r.spec.Box, Dir: r.place, Home: filepath.Join(r.dir, homeFolder), Hostname: r.kernel,
+		Variables: variables(r.spec.Env, r.kernel)}
+	if p.Files, err = nameFiles(r.spec, r.kernel, nodeFile); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(p.Home, 0o755); err != nil {
+		return nil, err
+	}
+	if p.Layers, err = r.layers(node); err != nil {
+		return nil, err
+	}
+	return p, errors.Join(r.copyGuest(), r.copyConfig())
+}
+
+// settle makes and locks the folder of the kernel on this node.
+func (r *runner) settle() (*local, error) {
+	node, err := openLocal(r.spec.Local)
+	if err != nil {
+		return nil, err
+	}
+	place, lock, err := node.open(fmt.Sprintf("%s-%d-%s", r.spec.Session, r.spec.Attempt, r.kernel))
+	if err != nil {
+		return nil, err
+	}
+	r.place, r.held = place, append(r.held, lock)
+	for _, dir := range []string{rootFolder, upperFolder, workFolder, layerFolder, linkFolder, spoolFolder} {
+		if err := os.Mkdir(filepath.Join(place, dir), 0o700); err != nil {
+			return nil, err
+		}
+	}
+	return node, os.Chmod(filepath.Join(place, upperFolder), 0o755) // it is the container's root
+}
+
+// layers unpacks what this node lacks. An image without layers has an empty one.
+func (r *runner) layers(node *local) ([]string, error) {
+	var dirs []string
+	for _, digest := range r.spec.Layers {
+		dir, lock, err := node.layer(r.asked, r.spec.Store, digest)
+		if err != nil {
+			return nil, err
+		}
+		dirs, r.held = append(dirs, dir), append(r.held, lock)
+	}
+	if len(dirs) > 0 {
+		return dirs, nil
+	}
+	empty := filepath.Join(r.place, "empty")
+	return []string{empty}, os.Mkdir(empty, 0o755)
+}
+
+// copyGuest copies this program to the node, where an upgrade does not remove it.
+func (r *runner) copyGuest() error {
+	from, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	to, err := os.OpenFile(filepath.Join(r.place, guestCopy), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o700)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, from)
+	return errors.Join(err, to.Close())
+}
+
+// copyConfig gives the guest its configuration, for the only user that there is.
+func (r *runner) copyConfig() error {
+	config, err := read(GuestFile(r.dir, r.kernel), maxGuest, func(engine.GuestConfig) error { return nil })
+	if err != nil {
+		return err
+	}
+	config.UID, config.GID, config.Groups, config.Admin = os.Getuid(), os.Getgid(), nil, false
+	data, err := json.Marshal(config)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(r.place, configCopy), data, 0o600)
+}
+
+// passed are the variables of a job by which programs find its devices.
+var passed = []string{"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL",
+	"ZE_AFFINITY_MASK"}
+
+// variables are those of the image, as Docker completes them, and of the job's devices.
+func variables(image []session.EnvVar, host string) []string {
+	list := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOSTNAME=" + host}
+	for _, v := range image {
+		list = append(list, v.Name+"="+v.Value)
+	}
+	for _, name := range passed {
+		if value, ok := os.LookupEnv(name); ok {
+			list = append(list, name+"="+value)
+		}
+	}
+	return list
+}
+
+// start starts the container's first process and returns when everything is mounted.
+func (r *runner) start(p *plan) error {
+	plans, ours, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer plans.Close()
+	r.plans = ours
+	said, status, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer status.Close()
+	r.status = said
+	read, output, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer output.Close()
+	r.first = enclosed("contain", p.Private)
+	r.first.Stdout, r.first.Stderr = output, output
+	r.first.ExtraFiles = []*os.File{plans, status}
+	if err := r.first.Start(); err != nil {
+		return fmt.Errorf("make namespaces: %w", err)
+	}
+	r.outputs = make(chan struct{})
+	go func() {
+		defer close(r.outputs)
+		r.log.copy(read)
+		_ = read.Close()
+	}()
+	_ = plans.Close()
+	_ = status.Close()
+	if err := json.NewEncoder(r.plans).Encode(p); err != nil {
+		return r.failure(err)
+	}
+	answer := make([]byte, len(ready))
+	if n, err := io.ReadFull(r.status, answer); err != nil || string(answer) != ready {
+		return r.failure(errors.New(string(answer[:n])))
+	}
+	if p.Private {
+		r.network, err = join(r.first.Process.Pid)
+	}
+	return err
+}
+
+// enclosed is this program, to be started in namespaces of its own, with the capabilities to make a container in them.
+// It ends with the calling thread.
+func enclosed(program string, network bool) *exec.Cmd {
+	cmd := exec.Command("/proc/self/exe", program)
+	cmd.Env = []string{}
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}},
+		AmbientCaps: setupCapabilities(),
+		Pdeathsig:   syscall.SIGKILL,
+		Setsid:      true,
+	}
+	if network {
+		cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWNET
+	}
+	return cmd
+}
+
+// failure is why the first process failed, by what it says.
+func (r *runner) failure(err error) error {
+	rest, _ := io.ReadAll(io.LimitReader(r.status, maxRecord)) // what was read counts
+	if text := err.Error() + string(rest); text != "" {
+		return errors.New(text)
+	}
+	return errors.New("the container's first process ended")
+}
+
+// release marks the kernel as begun and lets the guest start.
+func (r *runner) release() error {
+	if r.wasAsked() {
+		return errAsked
+	}
+	restarts, _ := strconv.Atoi(os.Getenv("SLURM_RESTART_COUNT")) // not set before the first
+	r.exit.Started = time.Now()
+	begun := Begun{Job: r.exit.Job, Restarts: restarts, Host: r.exit.Host, At: r.exit.Started}
+	err := create(begunFile(r.dir, r.kernel), begun)
+	switch {
+	case errors.Is(err, fs.ErrExist) && r.spec.Batch:
+		return errRestarted
+	case errors.Is(err, fs.ErrExist):
+		err = replace(begunFile(r.dir, r.kernel), begun)
+	}
+	if err == nil {
+		err = json.NewEncoder(r.plans).Encode(true)
+	}
+	if err != nil {
+		return err
+	}
+	said, err := io.ReadAll(io.LimitReader(r.status, maxRecord)) // until the guest starts
+	if err == nil && len(said) > 0 {
+		err = errors.New(string(said))
+	}
+	return err
+}
+
+// wait forwards signals to the guest, once it takes them, and returns its exit code.
+func (r *runner) wait(guest <-chan struct{}) int {
+	ended := make(chan struct{})
+	go func() {
+		select {
+		case <-guest:
+		case <-time.After(guestWait):
+		case <-ended:
+		}
+		for {
+			select {
+			case <-r.signals:
+				_ = r.first.Process.Signal(syscall.SIGTERM)
+			case <-ended:
+				return
+			}
+		}
+	}()
+	_ = r.first.Wait() // the state says how it ended
+	close(ended)
+	return exitCode(r.first.ProcessState)
+}
+
+// exitCode returns the exit code as a shell has it: 128 plus the signal's number for a signal.
+func exitCode(state *os.ProcessState) int {
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return state.ExitCode()
+}
+
+// end ends what still runs and removes what is on the node.
+func (r *runner) end() {
+	_ = os.Remove(meetingFile(r.dir, r.kernel)) // there may be none
+	for _, cmd := range []*exec.Cmd{r.first, r.network} {
+		if cmd != nil && cmd.Process != nil && cmd.ProcessState == nil {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+	}
+	if r.outputs != nil {
+		select {
+		case <-r.outputs:
+		case <-time.After(drainTimeout):
+		}
+	}
+	if r.place != "" {
+		if err := removeAll(r.place); err != nil {
+			r.log.say("slipway: files on the node stay: " + err.Error())
+		}
+		_ = os.Remove(r.place + ".lock")
+	}
+	for _, lock := range r.held {
+		_ = lock.Close()
+	}
+}
