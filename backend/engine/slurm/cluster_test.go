@@ -27,11 +27,12 @@ type cluster struct {
 	mu     sync.Mutex // guards everything below
 	jobs   []*job
 	calls  map[string]int
-	down   bool   // the controller does not answer
-	deaf   bool   // it does what sbatch asks and does not answer it
-	refuse string // why it refuses every request; empty: it does not
-	kept   bool   // accounting keeps the ends of jobs
-	gone   []*job // that only accounting knows
+	asked  []string // arguments of the last sbatch
+	down   bool     // the controller does not answer
+	deaf   bool     // it does what sbatch asks and does not answer it
+	refuse string   // why it refuses every request; empty: it does not
+	kept   bool     // accounting keeps the ends of jobs
+	gone   []*job   // that only accounting knows
 	tasks  sync.WaitGroup
 }
 
@@ -53,6 +54,7 @@ func newCluster(t *testing.T, cpus int) *cluster {
 	c := &cluster{t: t, cpus: cpus, calls: map[string]int{}}
 	t.Cleanup(func() {
 		c.mu.Lock()
+		c.cpus = 0
 		for _, j := range c.jobs {
 			c.signal(j, syscall.SIGKILL)
 		}
@@ -81,7 +83,7 @@ func (c *cluster) run(ctx context.Context, name string, args []string, _ []byte)
 	options, rest := options(args)
 	switch name {
 	case "sbatch":
-		if c.refuse != "" {
+		if c.asked = args; c.refuse != "" {
 			return fail(c.refuse)
 		}
 		if _, test := options["test-only"]; test {
@@ -176,15 +178,16 @@ func (c *cluster) start(j *job) {
 		out.Close()    //nolint:errcheck // of a test
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		j.end, j.code = time.Now(), process.ProcessState.ExitCode()
-		switch {
-		case j.cancelled:
-			j.state = "CANCELLED"
-		case j.state != "RUNNING": // a test has decided it
-		case j.code == 0:
-			j.state = "COMPLETED"
-		default:
-			j.state, j.reason = "FAILED", "NonZeroExitCode"
+		if j.state == "RUNNING" { // else a test has decided it
+			j.end, j.code = time.Now(), process.ProcessState.ExitCode()
+			switch {
+			case j.cancelled:
+				j.state = "CANCELLED"
+			case j.code == 0:
+				j.state = "COMPLETED"
+			default:
+				j.state, j.reason = "FAILED", "NonZeroExitCode"
+			}
 		}
 		close(j.over)
 		c.schedule()
@@ -193,7 +196,12 @@ func (c *cluster) start(j *job) {
 
 // signal sends a signal to all processes of a job.
 func (c *cluster) signal(j *job, sig syscall.Signal) {
-	if j.process != nil && j.end.IsZero() {
+	if j.process == nil {
+		return
+	}
+	select {
+	case <-j.over: // its number may be another's
+	default:
 		syscall.Kill(-j.process.Pid, sig) //nolint:errcheck // it may have ended
 	}
 }

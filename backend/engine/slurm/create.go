@@ -46,7 +46,7 @@ func (e *Engine) Create(ctx context.Context, c engine.Container) (string, error)
 				"Launch again.")
 		}
 		return c.Name, nil
-	case at < 0 && (e.planned.Load() || now.Submitting):
+	case at < 0 && e.planned.Load():
 		return "", session.NewError(session.CodeDevicesTaken, "The job of this session is over before it was used.",
 			"It is submitted again.")
 	case at < 0 && len(now.Kernels) > 0:
@@ -59,7 +59,7 @@ func (e *Engine) Create(ctx context.Context, c engine.Container) (string, error)
 		at = 0
 	}
 	now.Kernels = slices.Clone(now.Kernels)
-	now.Kernels[at].Labels, now.Kernels[at].Created = maps.Clone(c.Labels), time.Now().UTC()
+	now.Kernels[at].Labels, now.Kernels[at].Created = maps.Clone(c.Labels), e.config.Clock.Now().UTC()
 	if err := r.keep(now); err != nil {
 		return "", err
 	}

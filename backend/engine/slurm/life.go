@@ -65,20 +65,20 @@ func (e *Engine) hand(ctx context.Context, r *run) error {
 	if now.Job != 0 || len(now.Kernels) == 0 {
 		return nil
 	}
-	now.Submitting, now.Submitted = true, time.Now().UTC()
+	now.Submitted = e.config.Clock.Now().UTC()
 	if err := r.keep(now); err != nil {
 		return err
 	}
 	job, err := e.config.Commands.Submit(ctx, now.Request)
 	if session.CodeOf(err) == session.CodeEngineInvalid {
-		now.Submitting = false
+		now.Submitted = time.Time{}
 		said := session.AsError(err, session.CodeEngineInvalid)
 		return errors.Join(session.WrapError(err, session.CodeStartFailed, said.Message, said.Hint), r.keep(now))
 	}
 	if err != nil {
 		return failure(ctx, err)
 	}
-	now.Job, now.Submitted = job, time.Now().UTC()
+	now.Job, now.Submitted = job, e.config.Clock.Now().UTC()
 	e.poller.Wake()
 	return r.keep(now)
 }
@@ -208,14 +208,15 @@ func (e *Engine) await(ctx context.Context, done func() bool) error {
 
 // end ends the job of a run by a command of Slurm, if it has one.
 func (e *Engine) end(ctx context.Context, r *run, by func(context.Context, slurm.JobID) error) error {
-	job := r.now().Job
-	if job == 0 && r.now().Submitting { // its submission was interrupted
+	now := r.now()
+	job := now.Job
+	if job == 0 && !now.Submitted.IsZero() { // its submission was interrupted
 		said, err := e.poller.Fresh(ctx)
 		if err != nil {
 			return failure(ctx, err)
 		}
 		for _, other := range said.Jobs {
-			if other.Name == r.now().Request.Name && !other.State.Ended() {
+			if other.Name == now.Request.Name && !other.State.Ended() {
 				job = other.ID
 			}
 		}
@@ -282,20 +283,27 @@ func (e *Engine) discard(r *run) error {
 
 // finish cancels the job of a run and waits until it is over. The caller has the turn of the run.
 func (e *Engine) finish(ctx context.Context, r *run) error {
-	if !r.now().Submitting {
+	if r.now().Submitted.IsZero() || r.exited() || e.over(r, e.view()) {
 		return nil
 	}
-	if e.over(r, e.view()) {
-		return nil
-	}
-	began := time.Now()
+	began := e.config.Clock.Now()
 	if err := e.end(ctx, r, e.config.Commands.Cancel); err != nil {
 		return err
 	}
 	return e.await(ctx, func() bool {
 		v := e.view()
-		return v.at.After(began) && e.over(r, v)
+		return r.exited() || v.at.After(began) && e.over(r, v)
 	})
+}
+
+// exited reports whether all kernels of a run have ended, of which their nodes have nothing left then.
+func (r *run) exited() bool {
+	for _, k := range r.now().Kernels {
+		if _, err := node.ReadExit(r.dir, k.Kernel); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // over reports whether Slurm says that the job of a run has ended or is unknown.

@@ -117,7 +117,7 @@ func (p *Planner) decide(ctx context.Context, w Wanted, name slurm.JobName, v vi
 		d.End = &scheduler.End{Reason: session.ReasonCreateFailed, Cause: *refused.Cause()}
 		return d, false
 	}
-	if r == nil || !r.now().Submitting || taken {
+	if r == nil || r.now().Job == 0 || taken {
 		image := w.Kernels[0].Image
 		if _, err := e.Image(ctx, image); session.CodeOf(err) == session.CodeNoImage {
 			d.Wait = waitFor(session.CodeWaitResources, session.Say("slurmNoImage", session.Fill("image", image)))
@@ -141,7 +141,7 @@ func (p *Planner) decide(ctx context.Context, w Wanted, name slurm.JobName, v vi
 	case known && job.State.Ended():
 		p.endedEarly(ctx, &d, r, job, v)
 	case known:
-		d.Wait = waitOf(job)
+		d.Wait = waitOf(job, e.config.Clock.Now())
 	case e.endOf(ctx, r, v).lost:
 		p.forget(name, r) // nothing of it ran, so it is submitted again
 		fallthrough
@@ -165,7 +165,7 @@ func waitFor(code session.Code, said session.Phrase) *session.Wait {
 }
 
 // waitOf is why a job waits, in Slurm's words, and when Slurm expects to start it.
-func waitOf(job slurm.Job) *session.Wait {
+func waitOf(job slurm.Job, now time.Time) *session.Wait {
 	said := job.Reason.Words()
 	switch job.State {
 	case slurm.Configuring:
@@ -174,7 +174,7 @@ func waitOf(job slurm.Job) *session.Wait {
 		said = session.Say("slurmEnding")
 	}
 	w := waitFor(job.Reason.Code(), said)
-	if at := job.Start; !at.IsZero() && at.After(time.Now()) && !job.Reason.Never() {
+	if at := job.Start; !at.IsZero() && at.After(now) && !job.Reason.Never() {
 		w.Start = new(at.UTC())
 	}
 	return w

@@ -49,10 +49,9 @@ type record struct {
 	Image   string        `json:"image"` // its id
 	Request slurm.Request `json:"request"`
 	Kernels []kernel      `json:"kernels"`       // the main one first
-	Job     slurm.JobID   `json:"job,omitempty"` // 0: no job was submitted, as far as is known
-	// Submitting is set before a job is submitted: there may be one though Job is not known.
-	Submitting bool      `json:"submitting,omitempty"`
-	Submitted  time.Time `json:"submitted,omitzero"` // when the last attempt to submit it began or succeeded
+	Job     slurm.JobID   `json:"job,omitempty"` // 0: none is known
+	// Submitted is when a job was last asked for or made: there may be one though Job is not known. Zero: never.
+	Submitted time.Time `json:"submitted,omitzero"`
 }
 
 // kernel is one kernel of a run.

@@ -25,6 +25,7 @@ import (
 
 	"slipway/backend/engine"
 	"slipway/backend/engine/slurm/images"
+	"slipway/backend/pace"
 	"slipway/backend/session"
 	"slipway/backend/slurm"
 	"slipway/gpu"
@@ -36,6 +37,7 @@ type Config struct {
 	Instance string                            // value of [engine.LabelInstance] of our containers
 	Guest    func(arch string) ([]byte, error) // the guest's binary for a Go architecture name
 	Commands *slurm.Client
+	Clock    *pace.Clock   // that Commands have; nil: the clock on the wall
 	Local    string        // folder on each node in which containers are made; empty: one below /tmp
 	Devices  []string      // device nodes below /dev that jobs get if Slurm allows them; nil: [Devices]
 	Look     time.Duration // between two looks at the files of runs; 0: 1 s
@@ -149,18 +151,18 @@ func (e *Engine) Site(ctx context.Context) (slurm.Site, error) {
 	e.mu.Lock()
 	site, at := e.site, e.siteAt
 	e.mu.Unlock()
-	if !at.IsZero() && time.Since(at) < siteAge {
+	if !at.IsZero() && e.config.Clock.Since(at) < siteAge {
 		return site, ended(ctx)
 	}
 	fresh, err := e.config.Commands.Site(ctx)
-	if err != nil && !at.IsZero() && ctx.Err() == nil && time.Since(at) < 6*siteAge {
+	if err != nil && !at.IsZero() && ctx.Err() == nil && e.config.Clock.Since(at) < 6*siteAge {
 		return site, nil // a controller that is restarted is no news
 	}
 	if err != nil {
 		return site, failure(ctx, err)
 	}
 	e.mu.Lock()
-	e.site, e.siteAt = fresh, time.Now()
+	e.site, e.siteAt = fresh, e.config.Clock.Now()
 	e.mu.Unlock()
 	return fresh, nil
 }
@@ -174,7 +176,7 @@ func (e *Engine) Info(ctx context.Context) (engine.Info, error) {
 	if err != nil {
 		return engine.Info{}, err
 	}
-	if said := e.poller.Snapshot(); said.Err != nil && time.Since(said.At) > silent {
+	if said := e.poller.Snapshot(); said.Err != nil && e.config.Clock.Since(said.At) > silent {
 		return engine.Info{}, failure(ctx, said.Err)
 	}
 	info := engine.Info{Name: "slurm", Version: site.Version, OS: "linux", Arch: runtime.GOARCH,

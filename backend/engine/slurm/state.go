@@ -64,7 +64,7 @@ func (e *Engine) stateOf(ctx context.Context, r *run, k kernel, v view) (engine.
 	if !errors.Is(err, fs.ErrNotExist) {
 		return s, fileFailure("the files of "+k.Name, err)
 	}
-	if !now.Submitting {
+	if now.Submitted.IsZero() {
 		s.Created = true
 		return s, nil
 	}
@@ -99,22 +99,23 @@ var endWords = map[slurm.State]string{
 // endOf finds out whether the job of a run is over, though its kernels have no exit record. One that Slurm does not know
 // is lost when two answers at least a minute apart have not had it, and accounting does not know its end.
 func (e *Engine) endOf(ctx context.Context, r *run, v view) ending {
-	job, known := v.jobs[r.now().Request.Name]
+	now := r.now()
+	job, known := v.jobs[now.Request.Name]
 	e.mu.Lock()
 	end, seen := e.ends[r.name]
 	e.mu.Unlock()
 	switch {
 	case end.sure:
 		return end
-	case known && !job.State.Ended() || !known && !v.at.After(r.now().Submitted):
+	case known && !job.State.Ended() || !known && (now.Job == 0 || !v.at.After(now.Submitted)):
 		end, seen = ending{}, false
 	case !seen:
 		end = ending{since: v.at}
 		seen = true
-	case known && time.Since(end.since) > settle:
+	case known && e.config.Clock.Since(end.since) > settle:
 		end.sure, end.state, end.at = true, job.State, job.End
 		e.judge(ctx, r, &end)
-	case !known && v.at.Sub(end.since) >= forget && time.Since(end.asked) > askAgain:
+	case !known && v.at.Sub(end.since) >= forget && e.config.Clock.Since(end.asked) > askAgain:
 		e.judge(ctx, r, &end)
 	}
 	e.mu.Lock()
@@ -129,7 +130,7 @@ func (e *Engine) endOf(ctx context.Context, r *run, v view) ending {
 
 // judge asks accounting for the end of a job. Without an answer it decides by what squeue has said, if that knows it.
 func (e *Engine) judge(ctx context.Context, r *run, end *ending) {
-	end.asked = time.Now()
+	end.asked = e.config.Clock.Now()
 	said, known, err := e.config.Commands.Ended(ctx, r.now().Request.Name)
 	switch {
 	case known:
