@@ -27,6 +27,7 @@ type Planner struct {
 	mu      sync.Mutex                            // guards everything below
 	queue   []Wanted                              // to submit, in this order
 	working bool                                  // somebody submits
+	current slurm.JobName                         // what is being submitted; empty: nothing
 	refused map[slurm.JobName]*session.Error      // why Slurm did not take a run
 	failed  map[slurm.JobName]*session.Error      // why a run could not be submitted at the last attempt
 	placed  map[slurm.JobName]scheduler.Placement // of runs whose job has nodes
@@ -90,7 +91,7 @@ func (p *Planner) Plan(ctx context.Context, wanted []Wanted, live []session.Sess
 	plan := scheduler.Schedule{Decisions: make([]scheduler.Decision, 0, len(wanted))}
 	var submit []Wanted
 	for i, w := range wanted {
-		name := slurm.NameOf(w.Session.ID, w.Session.Attempt+1)
+		name := nameOf(w)
 		needed[name] = true
 		d, absent := p.decide(ctx, w, name, v)
 		if d.Session = w.Session.ID; d.Wait != nil {
@@ -202,8 +203,8 @@ func (p *Planner) endedEarly(ctx context.Context, d *scheduler.Decision, r *run,
 func (p *Planner) submit(wanted []Wanted) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.queue = wanted
-	if p.working || len(wanted) == 0 {
+	p.queue = slices.DeleteFunc(wanted, func(w Wanted) bool { return nameOf(w) == p.current })
+	if p.working || len(p.queue) == 0 {
 		return
 	}
 	p.working = true
@@ -222,17 +223,21 @@ func (p *Planner) submit(wanted []Wanted) {
 func (p *Planner) next() (w Wanted, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.queue) == 0 || p.engine.ctx.Err() != nil {
-		p.working = false
-		return w, false
+	for len(p.queue) > 0 && p.engine.ctx.Err() == nil {
+		w, p.queue = p.queue[0], p.queue[1:]
+		if p.current = nameOf(w); p.refused[p.current] == nil { // else it was refused since it was planned
+			return w, true
+		}
 	}
-	w = p.queue[0]
-	p.queue = p.queue[1:]
-	return w, true
+	p.working, p.current = false, ""
+	return w, false
 }
 
+// nameOf is the name of the run of a waiting session's next attempt.
+func nameOf(w Wanted) slurm.JobName { return slurm.NameOf(w.Session.ID, w.Session.Attempt+1) }
+
 func (p *Planner) submitOne(ctx context.Context, w Wanted) {
-	name := slurm.NameOf(w.Session.ID, w.Session.Attempt+1)
+	name := nameOf(w)
 	err := p.engine.launch(ctx, name, w)
 	p.mu.Lock()
 	defer p.mu.Unlock()
