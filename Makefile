@@ -82,7 +82,7 @@ test: ## install what is missing and test what a change can break, with real Doc
 	@build/ci/test.sh
 
 .PHONY: verify
-verify: ## run the Go tests again under the race detector, also with a Docker of today, which is built first
+verify: ## run the Go tests again under the race detector, also with a Docker of today and with Slurm, made first
 	@build/ci/setup.sh build test
 	@$(MAKE) build
 	@build/ci/verify.sh
@@ -130,4 +130,5 @@ package: ## install what is missing, make a .deb and a tarball under build/bin
 clean: ## remove what was built and the test engine's data
 	@build/ci/dockerd.sh stop || true
 	@build/ci/moderndocker.sh stop || true
+	@[ ! -d build/.cache/slurm ] || build/slurm/rig.sh remove
 	@rm -rf $(BIN) build/.cache frontend/dist frontend/notebook/dist frontend/node_modules backend/guest/payload/bin/slipway-guest-* gpu/nvml/payload/bin/slipway-gpu-*

@@ -66,6 +66,7 @@ var table = []row{
 	{pkg: "backend/offlimits", imports: []string{"backend/session", "backend/hostfs", "backend/mountinfo"}},
 	{pkg: "backend/guest/payload"},
 	{pkg: "backend/slurm", imports: []string{"backend/pace", "backend/session", "gpu"}},
+	{pkg: "backend/engine/slurm/slurmtest"},
 	{pkg: "backend/engine", imports: []string{"backend/session", "gpu"}},
 	{pkg: "backend/guest/link", imports: []string{"backend/session", "backend/terminal", "tunnel", "tunnel/frame"},
 		tests: []string{"backend/guest"}},

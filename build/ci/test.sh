@@ -18,7 +18,7 @@ wait "$images" || { cat "$said/images"; exit 1; }
 build/ci/offline.sh npm --prefix frontend run --silent e2e -- --project offline >"$said/offline" 2>&1 &
 offline=$!
 failed=0
-SLIPWAY_TEST_MODERN_DOCKER=verify SLIPWAY_TEST_MODEL=verify build/ci/docker.sh build/ci/test-real.sh || failed=1
+SLIPWAY_TEST_MODERN_DOCKER=verify SLIPWAY_TEST_MODEL=verify SLIPWAY_TEST_SLURM=verify build/ci/docker.sh build/ci/test-real.sh || failed=1
 wait "$offline" || failed=1
 cat "$said/parts" "$said/offline"
 exit "$failed"

@@ -11,24 +11,27 @@
 #   build/slurm/rig.sh copy FILE NODE PATH  copies a file of this machine to a node, as ada
 #   build/slurm/rig.sh kill NODE DAEMON [SIGNAL]   sends KILL, or that signal, to a daemon
 #   build/slurm/rig.sh start NODE DAEMON    starts it again
+#   build/slurm/rig.sh mend                 starts again what was ended, until all nodes take jobs
 #   build/slurm/rig.sh accounting on|off    starts or stops slurmdbd and its database
 #   build/slurm/rig.sh ssh                  prints the directory with address, id_ed25519, known_hosts
 #   build/slurm/rig.sh status               exits 0 if the controller answers
+#   build/slurm/rig.sh remove               ends it and removes its file system as well
 #
 # Nodes are login, n1 and n2; daemons are munged, sshd, slurmctld, slurmd, slurmdbd
 # and mariadbd. Each node has namespaces of its own and joins a network that only they
 # are in; all of their processes are in one control group of this machine. A port of
 # this machine's loopback leads to the login node's sshd. The users have their home,
-# which all nodes share, as long as the cluster is up.
+# which all nodes share, as long as the cluster is up. SLIPWAY_SLURM names another
+# state directory, so that a test may have a second cluster to break.
 set -euo pipefail
 
 if [ "$(id -u)" -ne 0 ]; then
-    exec sudo --preserve-env=http_proxy,https_proxy,no_proxy "$0" "$@"
+    exec sudo --preserve-env=SLIPWAY_SLURM,http_proxy,https_proxy,no_proxy "$0" "$@"
 fi
 
 here=$(cd "$(dirname "$0")" && pwd)
 cache=$(mkdir -p "$here/../.cache/slurm" && cd "$here/../.cache/slurm" && pwd)
-state=$cache/state
+state=${SLIPWAY_SLURM:-$cache/state}
 group=slipway-slurm-$(printf %s "$state" | sha256sum | cut -c1-8)
 declare -A address=([login]=10.214.0.1 [n1]=10.214.0.11 [n2]=10.214.0.12)
 nodes=(login n1 n2)
@@ -72,7 +75,8 @@ enter() {
     [ -n "${address[$node]:-}" ] || fail "no node $node; there are ${nodes[*]}"
     holder=$(pid "$node") || fail "$node is not up"
     join "$node"
-    exec nsenter -t "$holder" -m -n -u -p -i -C -- env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 "$@"
+    exec nsenter -t "$holder" -m -n -u -p -i -C -- \
+        env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 "$@"
 }
 
 # as becomes a command as a user.
@@ -103,8 +107,9 @@ daemon() {
     munged) on "$node" setpriv --reuid munge --regid munge --init-groups munged ;;
     sshd | slurmctld | slurmd | slurmdbd) on "$node" "/usr/sbin/$2" ;; # sshd insists on its path
     mariadbd)
-        on "$node" bash -c 'setsid mariadbd --user=slurm --skip-networking --skip-grant-tables --socket=/run/mysqld/mysqld.sock \
-            --innodb-buffer-pool-size=32M --innodb-log-file-size=8M --innodb-flush-log-at-trx-commit=0 >/var/log/mariadbd.log 2>&1 &'
+        on "$node" bash -c 'setsid mariadbd --user=slurm --skip-networking --skip-grant-tables \
+            --socket=/run/mysqld/mysqld.sock --innodb-buffer-pool-size=32M --innodb-log-file-size=8M \
+            --innodb-flush-log-at-trx-commit=0 >/var/log/mariadbd.log 2>&1 &'
         until_true 20 on "$node" test -S /run/mysqld/mysqld.sock || fail "mariadbd does not answer"
         ;;
     *) fail "no daemon $2" ;;
@@ -162,7 +167,8 @@ gate() {
     (
         join login
         nsenter -t "$holder" -m -n -p -C setsid socat UNIX-LISTEN:/run/gate,fork,mode=600 TCP:127.0.0.1:22 &
-        nsenter -t "$holder" -m -p -C setsid socat "TCP-LISTEN:$port,bind=127.0.0.1,reuseaddr,fork" UNIX-CONNECT:/run/gate,retry=50,interval=0.1 &
+        nsenter -t "$holder" -m -p -C setsid socat "TCP-LISTEN:$port,bind=127.0.0.1,reuseaddr,fork" \
+            UNIX-CONNECT:/run/gate,retry=50,interval=0.1 &
     ) </dev/null >"$state/login/gate.log" 2>&1 9>&-
 }
 
@@ -200,18 +206,49 @@ configure() {
 books() {
     daemon login mariadbd
     daemon login slurmdbd
-    until_true 30 on login sacctmgr -n list cluster || { on login cat /var/log/slurm/slurmdbd.log >&2; fail "slurmdbd does not answer"; }
+    until_true 30 on login sacctmgr -n list cluster ||
+        fail "slurmdbd does not answer: $(on login cat /var/log/slurm/slurmdbd.log)"
     on login sacctmgr -i add cluster harbor >/dev/null || true # it is there after the first time
 }
 
 # accounts makes those that are missing: limits of GPUs only once the controller has named them.
 accounts() {
     [ -z "$(on login sacctmgr -nP list user ada)" ] || return 0
-    (enter login sacctmgr -i <"$here/etc/accounts.sacctmgr") >"$state/accounts.log" 2>&1 || { cat "$state/accounts.log" >&2; fail "the accounts cannot be made"; }
+    (enter login sacctmgr -i <"$here/etc/accounts.sacctmgr") >"$state/accounts.log" 2>&1 ||
+        fail "the accounts cannot be made: $(cat "$state/accounts.log")"
 }
 
-# idle succeeds when both nodes take jobs.
-idle() { [ "$(on login sinfo -h -N -p gpu -o %T)" = $'idle\nidle' ]; }
+# usable succeeds when both nodes take jobs, or would if they had none.
+usable() { [ "$(on login sinfo -h -N -p gpu -o %T | grep -cxE 'idle|mixed|allocated|completing|planned')" = 2 ]; }
+
+# ready waits until both nodes take jobs.
+ready() {
+    until_true 40 usable || fail "the nodes take no jobs: $(on login sinfo -h -N -o '%N %T %E' 2>&1)"
+    [ ! -e "$state/accounting" ] || accounts
+}
+
+# mend starts what a test has ended.
+mend() {
+    local node one daemons
+    for node in "${nodes[@]}"; do
+        if ! kill -0 "$(pid "$node")" 2>/dev/null; then
+            boot "$node"
+            continue
+        fi
+        daemons=(munged sshd slurmd)
+        if [ "$node" = login ]; then daemons=(munged sshd slurmctld); fi
+        for one in "${daemons[@]}"; do
+            on "$node" pkill -CONT -x "$one" || daemon "$node" "$one"
+        done
+    done
+    until_true 40 answers || fail "the controller does not answer"
+    for node in n1 n2; do
+        case $(on login sinfo -h -p gpu -n "$node" -o %T) in
+        drain* | down) on login scontrol update "nodename=$node" state=resume ;;
+        esac
+    done
+    ready
+}
 
 up() {
     local node
@@ -236,12 +273,6 @@ link set nodes up"
     for node in "${nodes[@]}"; do boot "$node" & booting+=($!); done
     for node in "${booting[@]}"; do wait "$node"; done
     ready
-}
-
-# ready waits until both nodes take jobs.
-ready() {
-    until_true 30 idle || fail "the nodes take no jobs: $(on login sinfo -h -N -o '%N %T %E' 2>&1)"
-    [ ! -e "$state/accounting" ] || accounts
 }
 
 # accounting switches it on or off, which the controller learns at its start.
@@ -310,7 +341,7 @@ trees=$(hierarchies)
 booting=()
 root=$(cat "$state/file-system" 2>/dev/null || true)
 case ${1:-} in
-up | down | reboot | accounting)
+up | down | reboot | mend | accounting | remove)
     exec 9>"$cache/lock"
     flock 9
     ;;
@@ -334,9 +365,14 @@ as) shift; as "$@" ;;
 copy) as ada "$3" sh -c 'cat >"$0"' "$4" <"$2" ;;
 kill) enter "$2" pkill "-${4:-KILL}" -x "$3" ;;
 start) daemon "$2" "$3" ;;
+mend) mend ;;
 accounting) accounting "$2" ;;
 ssh) echo "$state/ssh" ;;
 status) answers || { echo "not running"; exit 1; } ;;
+remove)
+    clean
+    rm -rf "$cache"
+    ;;
 *)
     sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2
     exit 2
