@@ -2,6 +2,8 @@ package queue
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	"slipway/backend/engine"
 	"slipway/backend/scheduler"
@@ -30,4 +32,70 @@ type Wanted struct {
 	// Kernels is what the engine will be asked to create, complete but for CPUs, devices, grants and their labels, which
 	// are those of the placement.
 	Kernels []engine.Container
+}
+
+// follow plans again whenever the planner has changed, until ctx ends.
+func (q *Queue) follow(ctx context.Context) {
+	for {
+		select {
+		case <-q.config.Planner.Changed():
+			q.Wake()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// delegate makes a plan with the planner: it decides on the sessions that are due and ready.
+func (q *Queue) delegate(ctx context.Context, snapshot scheduler.Snapshot, live []session.Session,
+	now time.Time) (scheduler.Schedule, error) {
+	due, decided := scheduler.Due(snapshot, now)
+	byID, holders := map[session.ID]session.Session{}, []session.Session{}
+	for _, s := range live {
+		byID[s.ID] = s
+		if s.Status.HoldsResources() {
+			holders = append(holders, s)
+		}
+	}
+	waiting := make([]session.Session, len(due))
+	for i, id := range due {
+		waiting[i] = byID[id]
+	}
+	ready, err := q.config.Launch.Ahead(ctx, waiting)
+	if err != nil {
+		return scheduler.Schedule{}, err
+	}
+	var wanted []Wanted
+	var unready []scheduler.Decision
+	for _, one := range ready {
+		if one.Kernels == nil {
+			unready = append(unready, scheduler.Decision{Session: one.Session.ID, Wait: one.Wait, End: one.End})
+			continue
+		}
+		wanted = append(wanted, Wanted{one.Session, one.Kernels})
+	}
+	given, err := q.config.Planner.Plan(ctx, wanted, holders)
+	if err != nil {
+		return scheduler.Schedule{}, q.config.Health.Heed(err)
+	}
+	given.Decisions = slices.Concat(unready, given.Decisions)
+	return decided.With(due, given), nil
+}
+
+// foresee adds to a preview what the sessions of a launch would wait for, where a planner decides.
+func (q *Queue) foresee(p *session.Preview, would []session.Session, snapshot scheduler.Snapshot) {
+	due, decided := scheduler.Due(snapshot, q.config.Clock.Now().UTC())
+	said := session.Say("slurmDecides")
+	asked := scheduler.Schedule{Decisions: make([]scheduler.Decision, len(due))}
+	for i, id := range due {
+		asked.Decisions[i] = scheduler.Decision{Session: id, Wait: &session.Wait{Code: session.CodeWaitResources,
+			Message: said.English(), Said: []session.Phrase{said}}}
+	}
+	all := make([]session.Forecast, len(would))
+	for _, d := range decided.With(due, asked).Decisions {
+		if i := slices.IndexFunc(would, func(s session.Session) bool { return s.ID == d.Session }); i >= 0 {
+			all[i].Wait = d.Wait
+		}
+	}
+	p.Wait, p.Further = all[0].Wait, all[1:]
 }
