@@ -22,7 +22,8 @@ func TestDueIsWhatWaitsForResourcesOnly(t *testing.T) {
 			{Session: "plain", Owner: "ann", Resources: ask},
 			{Session: "later", Owner: "ann", Resources: ask, NotBefore: &soon},
 			{Session: "urgent", Owner: "ann", Resources: ask, Priority: 90, GPU: gpu.Request{Devices: 4}},
-			{Session: "after", Owner: "ann", Resources: ask, After: []Dependency{{Session: "runs", Status: session.Running}}},
+			{Session: "after", Owner: "ann", Resources: ask,
+				After: []Dependency{{Session: "runs", Status: session.Running}}},
 			{Session: "failed", Owner: "ann", Resources: ask, After: []Dependency{{Session: "gone"}}},
 			{Session: "expired", Owner: "ann", Resources: ask, Deadline: &gone},
 			{Session: "eve-1", Owner: "eve", Resources: ask, GPU: gpu.Request{Devices: 1}},
@@ -77,7 +78,8 @@ func TestDueIsWhatWaitsForResourcesOnly(t *testing.T) {
 func TestAnotherSchedulerDecidesOnWhatIsDueOnly(t *testing.T) {
 	now := time.Now()
 	kept := session.Wait{Code: session.CodeWaitResources, Message: "Slurm has no free node."}
-	own := Schedule{Next: now.Add(time.Hour), Decisions: []Decision{{Session: "later", Wait: &session.Wait{Position: 3}}}}
+	own := Schedule{Next: now.Add(time.Hour),
+		Decisions: []Decision{{Session: "later", Wait: &session.Wait{Position: 3}}}}
 	all := own.With([]session.ID{"b", "a", "silent"}, Schedule{Next: now, Decisions: []Decision{
 		{Session: "a", Wait: &kept},
 		{Session: "later", Place: &Placement{}},

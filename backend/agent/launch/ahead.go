@@ -45,8 +45,8 @@ type Ready struct {
 	End     *scheduler.End
 }
 
-// Ahead prepares the sessions that are due, and answers for each. The queue plans again when an image has come. What was
-// prepared for others is given up.
+// Ahead prepares the sessions that are due, and answers for each. The queue plans again when an image has come. What
+// was prepared for others is given up.
 func (r *Runner) Ahead(ctx context.Context, due []session.Session) ([]Ready, error) {
 	answers := make([]Ready, len(due))
 	used, waiting := map[pull]bool{}, map[session.ID]bool{}

@@ -218,7 +218,8 @@ func (q *Queue) SetAccelerator(ctx context.Context, id session.ID, asked gpu.Req
 	return q.changePending(id, hint, func(d *records.Draft) error {
 		spec := d.Spec
 		spec.Accelerator = asked
-		if wrong := append(spec.AcceleratorFaults(), q.Check(ctx, spec, q.config.Health.State().Info)...); len(wrong) > 0 {
+		wrong := append(spec.AcceleratorFaults(), q.Check(ctx, spec, q.config.Health.State().Info)...)
+		if len(wrong) > 0 {
 			return session.Refused(session.CodeSessionInvalid, wrong...)
 		}
 		d.Spec = spec
