@@ -73,6 +73,8 @@ func (a *Agent) describe() (session.Machine, error) {
 			Hostname:      cmp.Or(a.config.Host.Hostname, hostname, "localhost"),
 			OS:            info.OS,
 			Arch:          info.Arch,
+			Lacks:         info.Lacks,
+			Slurm:         info.Slurm,
 		}, Capacity: session.Capacity{CPUs: info.CPUs, Memory: info.Memory},
 		Warnings: append([]session.Warning{}, info.Warnings...),
 		Caller: session.Caller{

@@ -262,7 +262,7 @@ type Server struct {
 // changed since the engine resolved it.
 type Pin struct {
 	Target string `json:"target"`
-	Device uint64 `json:"device"`
+	Device uint64 `json:"device,omitempty"` // of its file system; 0: not compared, because it differs by computer
 	Inode  uint64 `json:"inode"`
 }
 

@@ -32,18 +32,6 @@ type Platform struct {
 	Slurm *SlurmSite `json:"slurm,omitempty"` // nil: Slurm has nothing to do with it
 }
 
-// Feature is something that the sessions of most machines have.
-type Feature string
-
-// The features that a machine may lack.
-const (
-	FeatureDevices Feature = "devices"        // its devices are listed and measured, and who holds what of them
-	FeatureGuard   Feature = "guard"          // who uses more of a device's memory than granted is warned or ended
-	FeatureMPS     Feature = "mps"            // a device is shared through MPS
-	FeatureCommit  Feature = "commit"         // an image is made of a session
-	FeatureRaise   Feature = "raise-priority" // the priority of a waiting session is raised
-)
-
 // Capacity is what sessions may use, and how much of it is allocated.
 type Capacity struct {
 	CPUs       int       `json:"cpus"`

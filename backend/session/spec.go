@@ -169,6 +169,9 @@ func (s Spec) WithDefaults() Spec {
 	s.Resources.CPU = cmp.Or(s.Resources.CPU, DefaultCPU)
 	s.Resources.Memory = cmp.Or(s.Resources.Memory, DefaultMemory)
 	s.Resources.Shm = cmp.Or(s.Resources.Shm, AutomaticShm(s.Resources.Memory, 0))
+	if s.Slurm.IsZero() {
+		s.Slurm = nil
+	}
 	s.Mounts = slices.Clone(s.Mounts)
 	for i, m := range s.Mounts {
 		s.Mounts[i].Target = MountTarget(m)

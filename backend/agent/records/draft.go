@@ -232,6 +232,9 @@ func (d *Draft) Place(p scheduler.Placement, level gpu.Level) error {
 	for i, grants := range p.Kernels {
 		name := session.KernelName(i)
 		d.Kernels[i] = session.Kernel{Name: name, Hostname: name, Grants: grants}
+		if i < len(p.Nodes) {
+			d.Kernels[i].Node = p.Nodes[i]
+		}
 	}
 	if err := d.To(session.Scheduled); err != nil {
 		return err
