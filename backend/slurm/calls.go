@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// calls counts the commands of the last hour, by minute.
+// calls counts the commands of the last 60 minutes, of which this one is not over.
 type calls struct {
 	mu      sync.Mutex // guards everything below
 	minutes [60]int

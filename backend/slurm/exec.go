@@ -27,6 +27,9 @@ func Exec(ctx context.Context, name string, args []string, stdin []byte) ([]byte
 	if cause := context.Cause(ctx); cause != nil && err != nil {
 		return nil, cause
 	}
+	if out.full {
+		return nil, errTooMuch
+	}
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return nil, &Failure{Command: name, Exit: exit.ExitCode(), Said: cleanLines(string(said.data))}
 	}
@@ -39,18 +42,21 @@ func Exec(ctx context.Context, name string, args []string, stdin []byte) ([]byte
 	return out.data, nil
 }
 
-// bounded takes at most most bytes. It fails on more, or drops the rest.
+var errTooMuch = fmt.Errorf("it printed more than %d bytes", maxOutput)
+
+// bounded takes at most most bytes. It fails on more, which ends the command, or drops the rest.
 type bounded struct {
 	data []byte
 	most int
 	drop bool
+	full bool // there was more
 }
 
 func (b *bounded) Write(data []byte) (int, error) {
 	fits := min(len(data), b.most-len(b.data))
 	b.data = append(b.data, data[:fits]...)
-	if fits < len(data) && !b.drop {
-		return fits, fmt.Errorf("it printed more than %d bytes", b.most)
+	if b.full = b.full || fits < len(data); b.full && !b.drop {
+		return fits, errTooMuch
 	}
 	return len(data), nil
 }

@@ -58,22 +58,25 @@ func unreadable(name string, err error) error {
 		fmt.Sprintf("The answer of Slurm's command %s cannot be read.", name), "")
 }
 
+const tryPing = "Check the controller with `scontrol ping`."
+
 // failed is the error of a command that failed.
 func failed(name string, err error) error {
 	failure, ok := errors.AsType[*Failure](err)
 	switch {
 	case errors.Is(err, errSilent):
 		return session.WrapError(err, session.CodeEngineTimeout,
-			fmt.Sprintf("Slurm's command %s did not answer in time.", name), "Check the controller with `scontrol ping`.")
+			fmt.Sprintf("Slurm's command %s did not answer in time.", name), tryPing)
 	case errors.Is(err, exec.ErrNotFound):
 		return session.WrapError(err, session.CodeEngineUnavailable,
-			fmt.Sprintf("Slurm's command %s is not installed on this computer.", name), "Choose a login node of the site.")
+			fmt.Sprintf("Slurm's command %s is not installed on this computer.", name),
+			"Choose a login node of the site.")
 	case !ok:
 		return session.WrapError(err, session.CodeEngineInternal,
 			fmt.Sprintf("Slurm's command %s cannot be called.", name), "")
 	case says(failure.Said, unreachable):
 		return session.WrapError(err, session.CodeEngineUnavailable,
-			"Slurm does not respond: "+failure.Said, "Check the controller with `scontrol ping`.")
+			"Slurm does not respond: "+failure.Said, tryPing)
 	case says(failure.Said, gone):
 		return session.WrapError(err, session.CodeNoContainer, "Slurm does not know the job.", "")
 	}

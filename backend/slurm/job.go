@@ -2,7 +2,7 @@ package slurm
 
 import (
 	"fmt"
-	"regexp"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -14,23 +14,28 @@ import (
 // says which session a job belongs to.
 type JobName string
 
-var jobName = regexp.MustCompile(`^slipway-([a-z0-9]{1,32})-([1-9][0-9]{0,8})$`)
-
 // NameOf returns the name of the job for one attempt of a session. Attempts count from 1.
 func NameOf(id session.ID, attempt int) JobName {
-	return JobName(fmt.Sprintf("%s%s-%d", namePrefix, id, attempt))
+	return JobName(namePrefix + string(id) + "-" + strconv.Itoa(attempt))
 }
 
 const namePrefix = "slipway-"
 
+// maxID is the most letters and digits that a session's ID has.
+const maxID = 32
+
 // ParseJobName returns the session and the attempt of a job's name. ok is false for jobs that are not Slipway's.
 func ParseJobName(name JobName) (id session.ID, attempt int, ok bool) {
-	found := jobName.FindStringSubmatch(string(name))
-	if found == nil {
+	rest, ours := strings.CutPrefix(string(name), namePrefix)
+	text, count, numbered := strings.Cut(rest, "-")
+	attempt, err := strconv.Atoi(count)
+	if !ours || !numbered || text == "" || len(text) > maxID || err != nil || NameOf(session.ID(text), attempt) != name ||
+		attempt < 1 || attempt > math.MaxInt32 {
 		return "", 0, false
 	}
-	attempt, err := strconv.Atoi(found[2])
-	return session.ID(found[1]), attempt, err == nil
+	return session.ID(text), attempt, !strings.ContainsFunc(text, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
+	})
 }
 
 // JobID is the number of a job. Slurm counts from 1, and starts again after the highest number of the site, so it

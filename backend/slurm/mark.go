@@ -10,7 +10,8 @@ import (
 )
 
 // markName is the file in the working folder of a job that says that sbatch may have been called for it. It is there
-// before the call, so that also a process that was started again knows.
+// before the call, so that also a process that was started again knows. It need not survive a computer that fails: until
+// that is up again, what was on its way has arrived.
 const markName = "submitted"
 
 // mark stores the mark in a folder. before: it was there already.
@@ -21,7 +22,7 @@ func mark(dir string, name JobName) (before bool, err error) {
 		return true, nil
 	}
 	if err == nil {
-		err = errors.Join(file.Sync(), file.Close())
+		err = file.Close()
 	}
 	if err != nil {
 		return false, session.WrapError(err, session.CodeFileFailed,

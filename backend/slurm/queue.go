@@ -7,9 +7,9 @@ import (
 )
 
 // queueFields are the fields of squeue that a job is read from, in this order.
-const queueFields = "%A" + separator + "%F" + separator + "%K" + separator + "%j" + separator + "%T" + separator + "%r" +
-	separator + "%S" + separator + "%e" + separator + "%N" + separator + "%l" + separator + "%M" + separator + "%P" +
-	separator + "%q" + separator + "%a" + separator + "%Q" + separator + "%k"
+const queueFields = "%A" + separator + "%F" + separator + "%K" + separator + "%j" + separator + "%T" + separator +
+	"%r" + separator + "%S" + separator + "%e" + separator + "%N" + separator + "%l" + separator + "%M" + separator +
+	"%P" + separator + "%q" + separator + "%a" + separator + "%Q" + separator + "%k"
 
 // The indexes of the fields.
 const (
@@ -51,7 +51,7 @@ func (c *Client) queue(ctx context.Context, filter ...string) ([]Job, error) {
 }
 
 // parseQueue reads the jobs of Slipway from what squeue printed. Jobs with other names are passed over, whatever else
-// they are. A job of Slipway that cannot be read fails, because without it the list would say that there is no such job.
+// they are. It fails if a job of Slipway cannot be read, because a list without it would say that there is none.
 func parseQueue(out []byte) (jobs []Job, err error) {
 	all, err := lines(out)
 	if err != nil {

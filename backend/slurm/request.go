@@ -68,7 +68,8 @@ func (r Request) check() error {
 	if strings.ContainsAny(r.Script, "%") {
 		return invalid("The path %q has a percent sign.", r.Script)
 	}
-	for _, value := range []string{r.Comment, r.Partition, r.Account, r.QOS, r.Constraint, r.Reservation, r.Each.GPUType} {
+	for _, value := range []string{r.Comment, r.Partition, r.Account, r.QOS, r.Constraint, r.Reservation,
+		r.Each.GPUType} {
 		if clean(value, maxNotes) != value {
 			return invalid("%q cannot be passed to Slurm.", value)
 		}

@@ -129,7 +129,7 @@ var refusals = []string{"Invalid account", "Invalid qos", "Invalid partition nam
 	"Invalid node name", "Invalid job array", "Invalid --", "Invalid mcs_label", "Invalid time-min",
 	"Job violates accounting/QOS policy", "Requested time limit is invalid", "Time limit specification required",
 	"Requested node configuration is not available", "Requested nodes not in this partition",
-	"Requested partition configuration not available", "Requested reservation", "Access denied to requested reservation",
+	"Requested partition configuration not available", "Requested reservation", "Access denied to",
 	"More processors requested than permitted", "Node count specification invalid", "CPU count specification invalid",
 	"Memory required by task is not available", "Memory specification can not be satisfied",
 	"User's group not permitted", "Access/permission denied", "Job dependency problem", "Duplicate generic resource",
