@@ -1,0 +1,127 @@
+package node_test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"slipway/backend/guest/link"
+	"slipway/backend/guest/node"
+)
+
+// reaches reports whether a program in the container connects to an address.
+func (j *job) reaches(client *link.Client, host string, port int) bool {
+	j.t.Helper()
+	return j.run(client, fmt.Sprintf("timeout 60 bash -c '</dev/tcp/%s/%d' 2>/dev/null; echo $?", host, port)) == "0"
+}
+
+func TestAPrivateNetworkIsApart(t *testing.T) {
+	ours, err := net.Listen("tcp", ":0")
+	must(t, err)
+	defer ours.Close()
+	port := ours.Addr().(*net.TCPAddr).Port
+	shared := newJob(t).start()
+	if client := shared.connect(); !shared.reaches(client, "127.0.0.1", port) {
+		t.Error("a container in the node's network does not reach the node")
+	}
+	j := newJob(t)
+	j.spec.Private = true
+	j.env = []string{"PATH=/nowhere"} // without a program that joins it to the outside
+	client := j.start().connect()
+	if j.reaches(client, "127.0.0.1", port) || j.reaches(client, "::1", port) {
+		t.Error("a private network reaches the node's loopback")
+	}
+	script := `nohup python3 -c '
+import socket
+s = socket.create_server(("", 0))
+open("port", "w").write(str(s.getsockname()[1]) + "\n")
+while True: s.accept()' >/dev/null 2>&1 &
+until grep -q . port 2>/dev/null; do sleep 0.01; done; cat port`
+	var inner int
+	_, err = fmt.Sscan(j.run(client, script), &inner)
+	must(t, err)
+	if !j.reaches(client, "127.0.0.1", inner) {
+		t.Error("a private network has no loopback of its own")
+	}
+	if conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", inner)); err == nil {
+		_ = conn.Close()
+		t.Error("the node reaches a private network")
+	}
+	if got := j.run(client, "ls /sys/class/net >/dev/null; tail -n +3 /proc/net/dev | cut -d : -f 1 | tr -d ' '"); got != "lo" {
+		t.Errorf("it has the interfaces %q", got)
+	}
+}
+
+func TestProbe(t *testing.T) {
+	j := newJob(t)
+	out, err := j.command("probe").Output()
+	must(t, err)
+	found, err := node.ParseProbe(out)
+	must(t, err)
+	if !found.Containers || found.Reason != "" || !found.MemoryGroup {
+		t.Errorf("the probe says %+v", found)
+	}
+	local := fmt.Sprintf("/tmp/slipway-%d", j.uid)
+	if left, err := filepath.Glob(local + "/runs/*"); err != nil || len(left) > 0 {
+		t.Errorf("a probe leaves %q", left)
+	}
+	if os.Getuid() == 0 {
+		must(t, os.RemoveAll(local))
+	}
+	j.expectNothing()
+}
+
+func TestTheKernelsOfAClusterFindEachOther(t *testing.T) {
+	host, err := os.Hostname()
+	must(t, err)
+	addresses, err := net.InterfaceAddrs()
+	must(t, err)
+	own := ""
+	for _, a := range addresses {
+		if network, ok := a.(*net.IPNet); ok && !network.IP.IsLoopback() && network.IP.To4() != nil && own == "" {
+			own = network.IP.String()
+		}
+	}
+	if own == "" {
+		t.Fatalf("%s has no address in a network", host)
+	}
+	j := newJob(t)
+	bin := j.folder("bin")
+	script := "#!/bin/sh\n[ \"$1 $2 $3\" = 'show hostnames n[1-2]' ] && printf '" + own + "\\n198.51.100.7\\n'\n"
+	must(t, os.WriteFile(filepath.Join(bin, "scontrol"), []byte(script), 0o755))
+	j.env = append(j.env, "PATH="+bin+":"+os.Getenv("PATH"), "SLURM_JOB_NODELIST=n[1-2]", "SLURM_PROCID=1")
+	j.spec.Kernels, j.kernel = []string{"main1", "sub1"}, "sub1"
+	j.config.Kernel = "sub1"
+	client := j.start().connect()
+	want := own + " main1\n198.51.100.7 sub1"
+	if got := j.run(client, "getent hosts main1 sub1 | tr -s ' '"); got != want {
+		t.Errorf("the names are %q, want %q", got, want)
+	}
+	if got := j.run(client, "hostname"); got != "sub1" {
+		t.Errorf("the host name is %q", got)
+	}
+}
+
+func TestAPrivateNetworkReachesTheOutside(t *testing.T) {
+	path, err := exec.LookPath("slirp4netns")
+	if err != nil {
+		t.Skip("slirp4netns is not installed")
+	}
+	j := newJob(t)
+	j.spec.Private = true
+	j.env = []string{"PATH=" + filepath.Dir(path)}
+	client := j.start().connect()
+	ours, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer ours.Close()
+	if j.reaches(client, "10.0.2.2", ours.Addr().(*net.TCPAddr).Port) {
+		t.Error("it reaches the node's loopback")
+	}
+	if got := j.run(client, "head -1 /etc/resolv.conf; grep -c tap0 /proc/net/dev"); !strings.HasPrefix(got, "nameserver 10.0.2.3\n1") {
+		t.Errorf("its network is %q", got)
+	}
+}
