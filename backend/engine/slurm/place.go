@@ -28,6 +28,9 @@ func (p *Planner) place(ctx context.Context, d *scheduler.Decision, w Wanted, na
 			known = placementOf(now, nil, w)
 		case err != nil || len(got) < len(now.Kernels):
 			d.Wait = waitFor(session.CodeWaitTurn, session.Say("slurmConfiguring"))
+			p.mu.Lock()
+			p.unplaced = true
+			p.mu.Unlock()
 			return
 		default:
 			known = placementOf(now, got, w)

@@ -24,18 +24,19 @@ type Planner struct {
 	engine  *Engine
 	changed chan struct{} // of capacity 1
 
-	mu      sync.Mutex                            // guards everything below
-	queue   []Wanted                              // to submit, in this order
-	working bool                                  // somebody submits
-	current slurm.JobName                         // what is being submitted; empty: nothing
-	refused map[slurm.JobName]*session.Error      // why Slurm did not take a run
-	failed  map[slurm.JobName]*session.Error      // why a run could not be submitted at the last attempt
-	placed  map[slurm.JobName]scheduler.Placement // of runs whose job has nodes
-	ending  map[slurm.JobName]bool                // runs and jobs that are being taken back
+	mu       sync.Mutex                            // guards everything below
+	queue    []Wanted                              // to submit, in this order
+	working  bool                                  // somebody submits
+	current  slurm.JobName                         // what is being submitted; empty: nothing
+	refused  map[slurm.JobName]*session.Error      // why Slurm did not take a run
+	failed   map[slurm.JobName]*session.Error      // why a run could not be submitted at the last attempt
+	placed   map[slurm.JobName]scheduler.Placement // of runs whose job has nodes
+	unplaced bool                                  // Slurm did not say what a job got, so it is asked again
+	ending   map[slurm.JobName]bool                // runs and jobs that are being taken back
 }
 
-// Wanted is a session that may start, with the containers of its next attempt as the engine will be asked for them, the
-// main one first. What they get is not known yet.
+// Wanted is a session that may start, with the attempt of its placement, and the containers that the engine will be
+// asked for then, the main one first. What they get is not known yet.
 type Wanted struct {
 	Session session.Session
 	Kernels []engine.Container
@@ -88,6 +89,8 @@ func (p *Planner) Plan(ctx context.Context, wanted []Wanted, live []session.Sess
 			needed[slurm.NameOf(s.ID, s.Attempt)] = true
 		}
 	}
+	ctx, cancel := context.WithTimeout(ctx, planTime)
+	defer cancel()
 	plan := scheduler.Schedule{Decisions: make([]scheduler.Decision, 0, len(wanted))}
 	var submit []Wanted
 	for i, w := range wanted {
@@ -104,8 +107,16 @@ func (p *Planner) Plan(ctx context.Context, wanted []Wanted, live []session.Sess
 	}
 	p.submit(submit)
 	p.takeBack(needed, v)
-	return plan, ended(ctx)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.unplaced {
+		plan.Next, p.unplaced = e.config.Clock.Now().Add(planTime), false
+	}
+	return plan, nil
 }
+
+// planTime is how long a plan may ask Slurm what jobs got. The sessions of the others are placed by the next plan.
+const planTime = 5 * time.Second
 
 // decide decides for one session. absent: its run has no job yet.
 func (p *Planner) decide(ctx context.Context, w Wanted, name slurm.JobName, v view) (d scheduler.Decision, absent bool) {
@@ -233,8 +244,7 @@ func (p *Planner) next() (w Wanted, ok bool) {
 	return w, false
 }
 
-// nameOf is the name of the run of a waiting session's next attempt.
-func nameOf(w Wanted) slurm.JobName { return slurm.NameOf(w.Session.ID, w.Session.Attempt+1) }
+func nameOf(w Wanted) slurm.JobName { return slurm.NameOf(w.Session.ID, w.Session.Attempt) }
 
 func (p *Planner) submitOne(ctx context.Context, w Wanted) {
 	name := nameOf(w)

@@ -71,7 +71,7 @@ func isPlaced(d scheduler.Decision) bool { return d.Place != nil }
 // placed is a session after its placement.
 func placed(w engineslurm.Wanted) session.Session {
 	s := w.Session
-	s.Status, s.Attempt = session.Scheduled, 1
+	s.Status = session.Scheduled
 	return s
 }
 

@@ -100,7 +100,7 @@ func (s *stage) image(ref string) session.Image {
 
 // wanted is a session that may start. command is its batch command, empty for an interactive one.
 func wanted(id session.ID, command string, change ...func(*engineslurm.Wanted)) engineslurm.Wanted {
-	w := engineslurm.Wanted{Session: session.Session{ID: id, Name: string(id), Owner: "ada", Status: session.Pending,
+	w := engineslurm.Wanted{Session: session.Session{ID: id, Name: string(id), Owner: "ada", Status: session.Pending, Progress: session.Progress{Attempt: 1},
 		Spec: session.Spec{Type: session.Interactive, Image: "python:3.12",
 			Resources: session.Resources{CPU: 1, Memory: 128 * gpu.MiB}}}}
 	w.Kernels = []engine.Container{{Name: fmt.Sprintf("slipway-%s-main1-1", id), Hostname: "main1",
