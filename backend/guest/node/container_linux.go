@@ -161,7 +161,7 @@ func (p *plan) overlay() error {
 	}
 	options := "userxattr,lowerdir=" + strings.Join(lower, ":") + ",upperdir=" + upperFolder + ",workdir=" + workFolder
 	if err := unix.Mount("overlay", rootFolder, "overlay", 0, options); err != nil {
-		return fmt.Errorf("mount the image: %w", err)
+		return fmt.Errorf("mount the image in %s: %w", p.Dir, err)
 	}
 	return nil
 }

@@ -81,11 +81,13 @@ const Restarted Why = "restarted"
 
 // Probe says what works on a node. It is what slipway-guest probe prints, as one line of JSON.
 type Probe struct {
-	Containers  bool   `json:"containers"`        // a container can be made
-	Reason      string `json:"reason,omitempty"`  // why not
-	Network     string `json:"network,omitempty"` // program that joins private networks to the outside; empty: none
-	MemoryGroup bool   `json:"memoryGroup"`       // there is a control group for memory
-	CPUGroup    bool   `json:"cpuGroup"`          // and one for CPUs
+	Containers bool   `json:"containers"`       // a container can be made
+	Reason     string `json:"reason,omitempty"` // why not
+	// program that joins private networks to the outside; empty: none, or it failed for a reason
+	Network       string `json:"network,omitempty"`
+	NetworkReason string `json:"networkReason,omitempty"`
+	MemoryGroup   bool   `json:"memoryGroup"` // there is a control group for memory
+	CPUGroup      bool   `json:"cpuGroup"`    // and one for CPUs
 }
 
 // ParseProbe parses the output of slipway-guest probe.

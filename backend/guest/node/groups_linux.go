@@ -18,8 +18,11 @@ import (
 // groupRoot is where control groups are mounted on every node of Slurm.
 const groupRoot = "/sys/fs/cgroup"
 
-// groups are the folders of this process's control groups: by controller, or all as "" with version 2.
-type groups map[string]string
+// groups are a process's control groups.
+type groups struct {
+	root string            // where they are mounted
+	dirs map[string]string // by controller, or all as "" with version 2
+}
 
 // controllers are those of version 1 that the runner reads or shows to the container.
 var controllers = []string{"memory", "cpu", "cpuacct", "cpuset", "pids", "blkio"}
@@ -28,14 +31,14 @@ var controllers = []string{"memory", "cpu", "cpuacct", "cpuset", "pids", "blkio"
 func ownGroups() groups {
 	table, err := nodeFile("/proc/self/cgroup")
 	if err != nil {
-		return nil
+		return groups{}
 	}
 	return parseGroups(string(table), groupRoot)
 }
 
 // parseGroups parses /proc/PID/cgroup, see cgroups(7).
 func parseGroups(table, root string) groups {
-	found := groups{}
+	found := groups{root, map[string]string{}}
 	for line := range strings.Lines(table) {
 		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if len(fields) != 3 {
@@ -59,14 +62,14 @@ func parseGroups(table, root string) groups {
 // put adds a folder if it has a file that all such folders have.
 func (g groups) put(controller, dir, file string) {
 	if _, err := os.Stat(filepath.Join(dir, file)); err == nil {
-		g[controller] = dir
+		g.dirs[controller] = dir
 	}
 }
 
 // groupFolders returns the folders of the job's control groups by where a container shows them.
 func groupFolders() map[string]string {
 	folders := map[string]string{}
-	for controller, dir := range ownGroups() {
+	for controller, dir := range ownGroups().dirs {
 		if at := filepath.Join(groupRoot, controller); at != dir {
 			folders[at] = dir
 		}
@@ -76,27 +79,27 @@ func groupFolders() map[string]string {
 
 // oomKills returns how many processes of the job's task the kernel has killed for memory.
 func (g groups) oomKills() int {
-	if dir, ok := g["memory"]; ok {
+	if dir, ok := g.dirs["memory"]; ok {
 		return int(number(dir, "memory.oom_control", "oom_kill"))
 	}
-	return int(number(g[""], "memory.events", "oom_kill"))
+	return int(number(g.dirs[""], "memory.events", "oom_kill"))
 }
 
 // stats returns a sample of the job's task. Of the network it has that of the given process.
 func (g groups) stats(pid int) (engine.Stats, error) {
 	s := engine.Stats{At: time.Now(), OOMKills: g.oomKills()}
 	s.NetRx, s.NetTx = networkBytes(fmt.Sprintf("/proc/%d/net/dev", pid))
-	switch dir, all := g["memory"], g[""]; {
+	switch dir, all := g.dirs["memory"], g.dirs[""]; {
 	case dir != "":
 		used, cached := number(dir, "memory.usage_in_bytes", ""), number(dir, "memory.stat", "total_inactive_file")
 		s.Memory = gpu.Bytes(max(0, used-cached))
-		s.MemLimit = leastLimit(dir, filepath.Join(groupRoot, "memory"), "memory.limit_in_bytes")
-		s.CPU = time.Duration(number(g["cpuacct"], "cpuacct.usage", ""))
-		s.Pids = int(number(g["pids"], "pids.current", ""))
+		s.MemLimit = leastLimit(dir, filepath.Join(g.root, "memory"), "memory.limit_in_bytes")
+		s.CPU = time.Duration(number(g.dirs["cpuacct"], "cpuacct.usage", ""))
+		s.Pids = int(number(g.dirs["pids"], "pids.current", ""))
 	case all != "":
 		used, cached := number(all, "memory.current", ""), number(all, "memory.stat", "inactive_file")
 		s.Memory = gpu.Bytes(max(0, used-cached))
-		s.MemLimit = leastLimit(all, groupRoot, "memory.max")
+		s.MemLimit = leastLimit(all, g.root, "memory.max")
 		s.CPU = time.Duration(number(all, "cpu.stat", "usage_usec")) * time.Microsecond
 		s.Pids = int(number(all, "pids.current", ""))
 	default:
@@ -125,8 +128,11 @@ func leastLimit(dir, root, file string) gpu.Bytes {
 
 // number returns the number in a file of the kernel, after a word if one is given; 0 if there is none.
 func number(dir, file, word string) int64 {
+	if dir == "" {
+		return 0
+	}
 	data, err := nodeFile(filepath.Join(dir, file))
-	if dir == "" || err != nil {
+	if err != nil {
 		return 0
 	}
 	for line := range bytes.Lines(data) {

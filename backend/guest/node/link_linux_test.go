@@ -121,8 +121,10 @@ func TestAnOldMeeting(t *testing.T) {
 		t.Errorf("with nothing there: %v", err)
 	}
 	for name, bad := range map[string]node.Meeting{
-		"host": {Host: "-x", Port: 1, Socket: "/x", Secret: old.Secret}, "port": {Host: "a", Socket: "/x", Secret: old.Secret},
-		"secret": {Host: "a", Port: 1, Socket: "/x", Secret: "ab"}, "socket": {Host: "a", Port: 1, Secret: old.Secret},
+		"host":   {Host: "-x", Port: 1, Socket: "/x", Secret: old.Secret},
+		"port":   {Host: "a", Socket: "/x", Secret: old.Secret},
+		"secret": {Host: "a", Port: 1, Socket: "/x", Secret: "ab"},
+		"socket": {Host: "a", Port: 1, Secret: old.Secret},
 	} {
 		j.write("main1.meeting", bad)
 		if _, err := node.ReadMeeting(j.dir, "main1"); err == nil {

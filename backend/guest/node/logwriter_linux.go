@@ -5,12 +5,15 @@ import (
 	"errors"
 	"io"
 	"os"
+	"sync"
 	"time"
 )
 
 // logWriter writes lines with their times to a log, in at most two files.
 type logWriter struct {
-	path    string
+	path string
+
+	mu      sync.Mutex // guards everything below
 	file    *os.File
 	size    int64
 	pending []byte // of a line that has not ended
@@ -41,12 +44,14 @@ func (l *logWriter) copy(from io.Reader) {
 		}
 	}
 	if len(l.pending) > 0 {
-		l.line(l.pending, true)
+		l.say(string(l.pending))
 		l.pending = nil
 	}
 }
 
 func (l *logWriter) add(text []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.scratch = l.scratch[:0]
 	for len(text) > 0 {
 		line, rest, ends := bytes.Cut(text, []byte{'\n'})
@@ -92,8 +97,10 @@ func (l *logWriter) turn() error {
 	return nil
 }
 
-// say writes one line of the runner's own.
+// say writes a whole line, such as one of the runner's own.
 func (l *logWriter) say(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.scratch = l.scratch[:0]
 	l.line([]byte(text), true)
 	l.flush()

@@ -20,6 +20,7 @@ import (
 const (
 	// networkTimeout is how long the program that joins a private network to the outside may take to do so.
 	networkTimeout = 10 * time.Second
+	networkPause   = 5 * time.Millisecond
 	// nameTimeout is how long the names of all nodes of a job may take to be resolved.
 	nameTimeout = 30 * time.Second
 	maxNames    = 1 << 20 // bytes of the node's file of host names or of its resolver
@@ -35,7 +36,7 @@ var joinArguments = []struct {
 	arguments func(pid string) []string
 }{
 	{"slirp4netns", func(pid string) []string {
-		return []string{"--configure", "--mtu=65520", "--disable-host-loopback", "--ready-fd=3",
+		return []string{"--configure", "--mtu=65520", "--disable-host-loopback",
 			"--userns-path=/proc/" + pid + "/ns/user", pid, "tap0"}
 	}},
 	{"pasta", func(pid string) []string {
@@ -54,38 +55,66 @@ func joiner() (at int, path string) {
 	return 0, ""
 }
 
-// join joins the network of a process to the outside and returns the program that does so, nil if there is none. It
+// network is a program that joins the network of a process to the outside.
+type network struct {
+	program string
+	cmd     *exec.Cmd
+	ended   chan struct{} // closed when it has ended
+	output  strings.Builder
+}
+
+// join joins the network of a process to the outside. It returns nil if this node has no program for that. The program
 // ends with the calling thread.
-func join(pid int) (*exec.Cmd, error) {
+func join(pid int) (*network, error) {
 	at, path := joiner()
 	if path == "" {
 		return nil, nil
 	}
-	started, told, err := os.Pipe()
+	n := &network{program: joinArguments[at].program, ended: make(chan struct{}),
+		cmd: exec.Command(path, joinArguments[at].arguments(strconv.Itoa(pid))...)}
+	n.cmd.Stdout, n.cmd.Stderr = &n.output, &n.output
+	n.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	if err := n.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		_ = n.cmd.Wait() // its output says why
+		close(n.ended)
+	}()
+	err := errors.New("it did not do so in time")
+	for deadline := time.Now().Add(networkTimeout); time.Now().Before(deadline); {
+		if hasRoute(pid) {
+			return n, nil
+		}
+		select {
+		case <-n.ended:
+			err, deadline = errors.New(strings.TrimSpace(n.output.String())), time.Time{}
+		case <-time.After(networkPause):
+		}
+	}
+	n.close()
+	return nil, fmt.Errorf("%s: %w", n.program, err)
+}
+
+func (n *network) close() {
+	if n != nil {
+		_ = n.cmd.Process.Kill()
+		<-n.ended
+	}
+}
+
+// hasRoute reports whether the network of a process has a way to everywhere, see proc(5).
+func hasRoute(pid int) bool {
+	data, err := nodeFile(fmt.Sprintf("/proc/%d/net/route", pid))
 	if err != nil {
-		return nil, err
+		return false
 	}
-	defer started.Close()
-	defer told.Close()
-	var output strings.Builder
-	cmd := exec.Command(path, joinArguments[at].arguments(strconv.Itoa(pid))...)
-	cmd.Stdout, cmd.Stderr = &output, &output
-	cmd.ExtraFiles = []*os.File{told}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
-	if err := cmd.Start(); err != nil {
-		return nil, err
+	for line := range strings.Lines(string(data)) {
+		if fields := strings.Fields(line); len(fields) > 1 && fields[1] == "00000000" {
+			return true
+		}
 	}
-	if joinArguments[at].program != "slirp4netns" {
-		return cmd, nil
-	}
-	_ = told.Close()
-	_ = started.SetReadDeadline(time.Now().Add(networkTimeout))
-	if _, err := io.ReadFull(started, make([]byte, 1)); err != nil {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		return nil, fmt.Errorf("%s: %w: %.300s", path, err, strings.TrimSpace(output.String()))
-	}
-	return cmd, nil
+	return false
 }
 
 func loopbackUp() error {

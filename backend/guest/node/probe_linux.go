@@ -12,13 +12,10 @@ import (
 // probe prints what works on this node as one line of JSON. It returns 0 also if nothing does.
 func probe([]string) int {
 	runtime.LockOSThread() // with this thread end the processes that it starts
-	own := ownGroups()
+	own := ownGroups().dirs
 	_, all := own[""]
 	found := Probe{Containers: true, MemoryGroup: all || own["memory"] != "", CPUGroup: all || own["cpuset"] != ""}
-	if at, path := joiner(); path != "" {
-		found.Network = joinArguments[at].program
-	}
-	if err := tryContainer(); err != nil {
+	if err := tryContainer(&found); err != nil {
 		found.Containers, found.Reason = false, err.Error()
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(found); err != nil {
@@ -27,15 +24,15 @@ func probe([]string) int {
 	return 0
 }
 
-// tryContainer makes an empty container and starts nothing in it.
-func tryContainer() error {
+// tryContainer makes an empty container, starts nothing in it and joins it to the outside.
+func tryContainer(found *Probe) error {
 	dir, err := os.MkdirTemp("", "slipway-probe-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
 	r := &runner{dir: dir, kernel: "main1",
-		spec: Spec{Session: session.ID("probe"), Attempt: os.Getpid()}}
+		spec: Spec{Session: session.ID("probe"), Attempt: os.Getpid(), Box: Box{Private: true}}}
 	if r.log, err = openLogWriter(filepath.Join(dir, "log")); err != nil {
 		return err
 	}
@@ -54,5 +51,13 @@ func tryContainer() error {
 	if err := r.copyGuest(); err != nil {
 		return err
 	}
-	return r.start(&plan{Dir: r.place, Layers: layers, Home: dir, Hostname: "probe", Box: Box{Private: true}})
+	if err := r.start(&plan{Box: r.spec.Box, Dir: r.place, Layers: layers, Home: dir, Hostname: "probe"}); err != nil {
+		return err
+	}
+	if err := r.joinOutside(); err != nil {
+		found.NetworkReason = err.Error()
+	} else if r.network != nil {
+		found.Network = r.network.program
+	}
+	return nil
 }

@@ -54,7 +54,7 @@ type runner struct {
 	plans   *os.File
 	status  *os.File
 	outputs chan struct{} // closed when everything that the container wrote is in the log
-	network *exec.Cmd     // nil: none
+	network *network      // nil: none
 }
 
 // errRestarted says that a batch command is not begun again.
@@ -189,6 +189,9 @@ func (r *runner) contain() (int, error) {
 	defer callers.Close()
 	if err := r.start(p); err != nil {
 		return 0, err
+	}
+	if err := r.joinOutside(); err != nil {
+		r.log.say("slipway: this session reaches nothing outside: " + err.Error())
 	}
 	secret := make([]byte, secretSize)
 	_, _ = rand.Read(secret) // never fails
@@ -355,9 +358,16 @@ func (r *runner) start(p *plan) error {
 	if n, err := io.ReadFull(r.status, answer); err != nil || string(answer) != ready {
 		return r.failure(errors.New(string(answer[:n])))
 	}
-	if p.Private {
-		r.network, err = join(r.first.Process.Pid)
+	return nil
+}
+
+// joinOutside joins a private network to the outside where this node can. It has only its loopback otherwise.
+func (r *runner) joinOutside() error {
+	if !r.spec.Private {
+		return nil
 	}
+	var err error
+	r.network, err = join(r.first.Process.Pid)
 	return err
 }
 
@@ -451,12 +461,11 @@ func exitCode(state *os.ProcessState) int {
 // end ends what still runs and removes what is on the node.
 func (r *runner) end() {
 	_ = os.Remove(meetingFile(r.dir, r.kernel)) // there may be none
-	for _, cmd := range []*exec.Cmd{r.first, r.network} {
-		if cmd != nil && cmd.Process != nil && cmd.ProcessState == nil {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-		}
+	if r.first != nil && r.first.Process != nil && r.first.ProcessState == nil {
+		_ = r.first.Process.Kill()
+		_ = r.first.Wait()
 	}
+	r.network.close()
 	if r.outputs != nil {
 		select {
 		case <-r.outputs:
