@@ -123,6 +123,38 @@ func TestASiteWithoutAccounting(t *testing.T) {
 	}
 }
 
+func TestASiteWithAccounting(t *testing.T) {
+	down := ""
+	one := client(func(_ context.Context, name string, args []string, _ []byte) ([]byte, error) {
+		called := strings.Join(append([]string{name}, args...), " ")
+		switch {
+		case down != "" && strings.HasPrefix(called, down):
+			return nil, &slurm.Failure{Command: name, Exit: 1, Said: "Connection refused"}
+		case called == "scontrol show config":
+			return []byte("AccountingStorageType = accounting_storage/slurmdbd\n"), nil
+		case strings.HasPrefix(called, "sacctmgr --noheader --parsable2 show associations user=lab "):
+			return []byte("bio||normal||||| \n"), nil
+		case strings.HasPrefix(called, "sacctmgr --noheader --parsable2 show qos "):
+			return []byte("normal|0||||\n"), nil
+		}
+		return nil, nil
+	})
+	site, err := one.Site(t.Context())
+	if err != nil || !site.Accounting || len(site.Associations) != 1 || len(site.QOS) != 1 {
+		t.Errorf("%+v: %v", site, err)
+	}
+	for _, down = range []string{"sacctmgr --noheader --parsable2 show qos", "sacctmgr"} {
+		if site, err = one.Site(t.Context()); err != nil || site.Accounting || site.Associations != nil {
+			t.Errorf("without %s: %+v: %v", down, site, err)
+		}
+	}
+	for _, down = range []string{"scontrol show config", "scontrol --oneliner show partition", "sinfo"} {
+		if _, err = one.Site(t.Context()); session.CodeOf(err) != session.CodeEngineUnavailable {
+			t.Errorf("without %s: %v", down, err)
+		}
+	}
+}
+
 func TestAnAnswerThatCannotBeReadIsAnError(t *testing.T) {
 	ctx := t.Context()
 	c, _ := says("12\x1f12\x1fN/A\x1fslipway-abc-1", "")

@@ -9,7 +9,7 @@ import (
 
 // End is the end of a job as accounting knows it.
 type End struct {
-	ID         JobID
+	ID         JobID // of an array: the array's
 	State      State
 	Exit       int    // exit code of the script
 	Signal     int    // that ended the script; 0: none
@@ -19,27 +19,33 @@ type End struct {
 }
 
 // endFields are the fields of sacct that an end is read from, in this order.
-const endFields = "jobidraw,state,exitcode,start,end,nodelist"
+const endFields = "jobid,state,exitcode,start,end,nodelist"
 
 // remembered is how far back accounting is asked.
 const remembered = "now-7days"
 
-// Ended returns the end of a job of which squeue no longer knows; of an array, that of its last task. It returns false
-// if accounting is off, does not know the job, or knows it as not ended.
+// Ended returns the end of a job of which squeue no longer knows; of an array, that of one task. It returns false if
+// accounting is off, does not know the job, or knows it as not ended.
 func (c *Client) Ended(ctx context.Context, name JobName) (end End, found bool, err error) {
+	end, err = c.account(ctx, name)
+	return end, err == nil && end.State.Ended(), err
+}
+
+// account returns what accounting knows of a job, which may not have ended; nothing if accounting is off.
+func (c *Client) account(ctx context.Context, name JobName) (End, error) {
 	out, err := c.run(ctx, "sacct", "--noheader", "--allocations", "--parsable2", "--delimiter="+separator,
 		"--user="+c.config.User, "--name="+string(name), "--starttime="+remembered, "--format="+endFields)
 	if failure, ok := errors.AsType[*Failure](err); ok && says(failure.Said, unaccounted) {
-		return End{}, false, nil
+		return End{}, nil
 	}
 	if err != nil {
-		return End{}, false, err
+		return End{}, err
 	}
-	end, err = parseEnd(out)
+	end, err := parseEnd(out)
 	if err != nil {
-		return End{}, false, unreadable("sacct", err)
+		return End{}, unreadable("sacct", err)
 	}
-	return end, end.State.Ended(), nil
+	return end, nil
 }
 
 // unaccounted is what sacct and sacctmgr say where a site keeps no accounts.
@@ -56,7 +62,8 @@ func parseEnd(out []byte) (last End, err error) {
 		if len(fields) != strings.Count(endFields, ",")+1 {
 			continue // a line of another program, such as a message of the day
 		}
-		id, err := ParseJobID(fields[0])
+		job, _, _ := strings.Cut(fields[0], "_") // of the array, before the index of a task
+		id, err := ParseJobID(job)
 		if err != nil {
 			continue
 		}

@@ -21,6 +21,7 @@ func TestEnds(t *testing.T) {
 			End{ID: 13, State: Failed, Exit: 3, Nodes: []string{"n1", "n2"}}},
 		"by a person": {line("12", "CANCELLED by 1500", "0:15", "None", "1700000060", "None assigned"),
 			End{ID: 12, State: Cancelled, Signal: 15, By: "1500", End: time.Unix(1700000060, 0)}},
+		"a task":      {line("12_3", "COMPLETED", "0:0", "", "", ""), End{ID: 12, State: Completed}},
 		"other lines": {"Welcome to the cluster!\n" + line("12.batch", "COMPLETED", "0:0", "", "", ""), End{}},
 	} {
 		if got, err := parseEnd([]byte(test.text)); err != nil || !reflect.DeepEqual(got, test.want) {

@@ -74,8 +74,9 @@ func environment(all []string) []string {
 	return append(slices.DeleteFunc(slices.Clone(all), changes), "SLURM_TIME_FORMAT=%s", "LC_ALL=C")
 }
 
-// prefixes are how lines on standard error begin, for example "sbatch: error: ".
-var prefixes = regexp.MustCompile(`^([a-z]+: )?(error|fatal|lua): `)
+// prefixes are how lines on standard error begin, for example "sbatch: error: Batch job submission failed: ".
+var prefixes = regexp.MustCompile(
+	`^([a-z]+: )?(error|fatal|lua): ((Batch job submission failed|allocation failure): )?`)
 
 // cleanLines returns the printable lines of a text, without how Slurm's commands begin them.
 func cleanLines(text string) string {

@@ -19,6 +19,9 @@ type Failure struct {
 	Said    string // on standard error: printable lines of at most 4 KiB
 }
 
+// sentence is what the command said, in one line.
+func (f *Failure) sentence() string { return strings.ReplaceAll(f.Said, "\n", "; ") }
+
 func (f *Failure) Error() string {
 	return fmt.Sprintf("%s ended with %d: %s", f.Command, f.Exit, f.Said)
 }
@@ -76,11 +79,11 @@ func failed(name string, err error) error {
 			fmt.Sprintf("Slurm's command %s cannot be called.", name), "")
 	case says(failure.Said, unreachable):
 		return session.WrapError(err, session.CodeEngineUnavailable,
-			"Slurm does not respond: "+failure.Said, tryPing)
+			"Slurm does not respond: "+failure.sentence(), tryPing)
 	case says(failure.Said, gone):
 		return session.WrapError(err, session.CodeNoContainer, "Slurm does not know the job.", "")
 	}
-	return session.WrapError(err, session.CodeEngineInvalid, "Slurm refused the request: "+failure.Said, "")
+	return session.WrapError(err, session.CodeEngineInvalid, "Slurm refused the request: "+failure.sentence(), "")
 }
 
 // unreachable is what commands say of a controller that does not answer, or does not answer in time. Whether it did

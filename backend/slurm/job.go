@@ -26,16 +26,15 @@ const maxID = 32
 
 // ParseJobName returns the session and the attempt of a job's name. ok is false for jobs that are not Slipway's.
 func ParseJobName(name JobName) (id session.ID, attempt int, ok bool) {
-	rest, ours := strings.CutPrefix(string(name), namePrefix)
-	text, count, numbered := strings.Cut(rest, "-")
+	text, count, _ := strings.Cut(strings.TrimPrefix(string(name), namePrefix), "-")
 	attempt, err := strconv.Atoi(count)
-	if !ours || !numbered || text == "" || len(text) > maxID || err != nil || NameOf(session.ID(text), attempt) != name ||
-		attempt < 1 || attempt > math.MaxInt32 {
+	id = session.ID(text)
+	other := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }
+	if err != nil || attempt < 1 || attempt > math.MaxInt32 || text == "" || len(text) > maxID ||
+		strings.ContainsFunc(text, other) || NameOf(id, attempt) != name {
 		return "", 0, false
 	}
-	return session.ID(text), attempt, !strings.ContainsFunc(text, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
-	})
+	return id, attempt, true
 }
 
 // JobID is the number of a job. Slurm counts from 1, and starts again after the highest number of the site, so it

@@ -27,6 +27,8 @@ func TestPlacements(t *testing.T) {
 			{Node: "n1", CPUs: []int{0}, Memory: 300 * gpu.MiB, GPUs: []int{1, 2, 4}}},
 		"  Nodes=n1 CPU_IDs=0 Mem=300 GRES=shard:h200:3(0/4,3/4)": {
 			{Node: "n1", CPUs: []int{0}, Memory: 300 * gpu.MiB, GPUType: "h200", GPUs: []int{1}, Shards: 3}},
+		"  Nodes=n1 CPU_IDs=1 Mem=50 GRES=shard:3(IDX:0)": { // as 22.05 says it
+			{Node: "n1", CPUs: []int{1}, Memory: 50 * gpu.MiB, GPUs: []int{0}, Shards: 3}},
 		"  Nodes=n1 CPU_IDs=0 Mem=300 GRES=gpu:h200:1(CNT:1)": {
 			{Node: "n1", CPUs: []int{0}, Memory: 300 * gpu.MiB, GPUType: "h200"}},
 	} {

@@ -23,9 +23,10 @@ func TestTenThousandJobsOnFiveHundredNodes(t *testing.T) {
 		jobs, nodes = 1000, 50
 	}
 	testSeconds(t, func(t *testing.T) {
-		c := slurmtest.New(slurmtest.Config{Nodes: nodes, CPUs: 64, GPUs: 8, Runtime: func(j slurmtest.Job) time.Duration {
+		lasts := func(j slurmtest.Job) time.Duration {
 			return 5*time.Minute + time.Duration(j.ID%600)*time.Second
-		}})
+		}
+		c := slurmtest.New(slurmtest.Config{Nodes: nodes, CPUs: 64, GPUs: 8, Runtime: lasts})
 		dir := t.TempDir()
 		one, p, _ := poll(t, c)
 		for i := range jobs {
@@ -86,7 +87,8 @@ func queue(n int) []byte {
 	for i := range n {
 		fmt.Fprintf(&out, "%d\x1f%d\x1fN/A\x1fslipway-%012d-1\x1f", i+1, i+1, i)
 		if i%2 == 0 {
-			fmt.Fprintf(&out, "RUNNING\x1fNone\x1f1700000000\x1f1700003600\x1fn[%03d-%03d]\x1f1:00:00\x1f0:10", i%499, i%499+1)
+			fmt.Fprintf(&out, "RUNNING\x1fNone\x1f1700000000\x1f1700003600\x1fn[%03d-%03d]\x1f1:00:00\x1f0:10",
+				i%499, i%499+1)
 		} else {
 			fmt.Fprint(&out, "PENDING\x1fPriority\x1fN/A\x1fN/A\x1f\x1f1:00:00\x1f0:00")
 		}

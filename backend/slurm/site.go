@@ -2,7 +2,6 @@ package slurm
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 )
@@ -15,7 +14,7 @@ type Site struct {
 	MinJobAge    time.Duration // how long squeue remembers a job that ended
 	Proctrack    string        // how the site finds the processes of a job, for example proctrack/cgroup
 	Partitions   []Partition
-	Accounting   bool          // false: the site keeps no accounts, and Associations and QOS are empty
+	Accounting   bool          // false: there are no accounts, or they cannot be asked
 	Associations []Association // of this user
 	QOS          []QOS
 }
@@ -72,14 +71,10 @@ func (c *Client) readAccounts(ctx context.Context, site *Site) error {
 	if err == nil {
 		qos, err = c.run(ctx, "sacctmgr", "--noheader", "--parsable2", "show", "qos", "format="+qosFields)
 	}
-	failure, failed := errors.AsType[*Failure](err)
-	switch {
-	case failed:
-		c.config.Log.Warn("accounting of the site cannot be asked", "err", failure)
+	if err != nil {
+		c.config.Log.Warn("accounting of the site cannot be asked", "err", err)
 		site.Accounting = false
-		return nil
-	case err != nil:
-		return err
+		return ctx.Err()
 	}
 	site.Associations, site.QOS = parseAssociations(associations), parseQOS(qos)
 	return nil

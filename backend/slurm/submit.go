@@ -21,7 +21,8 @@ const (
 // Submit submits a job unless there is one of its name, live or ended, and returns its number. It never doubles a job:
 // before it calls sbatch it stores a mark in Dir, so that a later call, also of another process, knows that there may
 // be a job of which no answer came. Such a job is looked up twice, with at least 10 seconds between the answers, before
-// it counts as not submitted. So Submit may take minutes.
+// it counts as not submitted. So Submit may take minutes. One that squeue has forgotten since is asked of accounting;
+// where there is none, only what it left behind says that it ran, which the caller looks for first.
 //
 // It returns engine_call_invalid if Slurm refused the request, and engine_call_conflict if another call submits the
 // same job. After all other errors the same request can be submitted again.
@@ -39,7 +40,7 @@ func (c *Client) Submit(ctx context.Context, r Request) (JobID, error) {
 	}
 	id, err := c.find(ctx, r.Name)
 	if unsure && id == 0 && err == nil {
-		id, err = c.findLate(ctx, r.Name, settleLeast)
+		id, err = c.findOld(ctx, r.Name)
 	}
 	if id != 0 || err != nil {
 		return id, err
@@ -74,6 +75,20 @@ func (c *Client) submit(ctx context.Context, r Request) (JobID, error) {
 		return id, nil
 	}
 	return 0, errors.Join(failure, unmark(r.Dir, r.Name))
+}
+
+// findOld looks for a job that an earlier call may have submitted, once more after some time. Accounting may know one
+// that ended so long ago that squeue has forgotten it.
+func (c *Client) findOld(ctx context.Context, name JobName) (JobID, error) {
+	id, err := c.findLate(ctx, name, settleLeast)
+	if id != 0 || err != nil {
+		return id, err
+	}
+	known, err := c.account(ctx, name)
+	if err != nil {
+		c.config.Log.Warn("accounting cannot be asked for a job", "job", name, "err", err)
+	}
+	return known.ID, ctx.Err()
 }
 
 // findLate looks for a job once more after some time.

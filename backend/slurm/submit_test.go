@@ -116,6 +116,27 @@ func TestSubmitAfterAKillLooksTwiceFirst(t *testing.T) {
 	})
 }
 
+func TestSubmitDoesNotRepeatAJobThatSqueueHasForgotten(t *testing.T) {
+	testSeconds(t, func(t *testing.T) {
+		dir := t.TempDir()
+		c := slurmtest.New(slurmtest.Config{Nodes: 2, CPUs: 4, Accounts: true})
+		id, err := client(c.Run).Submit(t.Context(), request(dir, "abc"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.End(id, slurm.Failed)
+		time.Sleep(time.Hour)
+		one := client(c.Run)
+		if again, err := one.Submit(t.Context(), request(dir, "abc")); again != id || err != nil || c.Made() != 1 {
+			t.Errorf("job %d instead of %d: %v", again, id, err)
+		}
+		end, found, err := one.Ended(t.Context(), "slipway-abc-1")
+		if end.State != slurm.Failed || !found || err != nil {
+			t.Errorf("ended as %+v: %v", end, err)
+		}
+	})
+}
+
 func TestSubmitSaysWhatSlurmRefused(t *testing.T) {
 	testSeconds(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -124,7 +145,7 @@ func TestSubmitSaysWhatSlurmRefused(t *testing.T) {
 		r.Partition = "nope"
 		began := time.Now()
 		_, err := client(c.Run).Submit(t.Context(), r)
-		want := "Slurm refused the request: Batch job submission failed: Invalid partition name specified"
+		want := "Slurm refused the request: Invalid partition name specified"
 		if e := session.AsError(err, ""); e.Code != session.CodeEngineInvalid || e.Message != want ||
 			time.Since(began) != 0 {
 			t.Errorf("after %s: %v", time.Since(began), err)
@@ -139,7 +160,7 @@ func TestSubmitSaysWhatASiteRefusedInItsOwnWords(t *testing.T) {
 	testSeconds(t, func(t *testing.T) {
 		c := slurmtest.New(slurmtest.Config{Nodes: 2, CPUs: 4, Fault: func(call slurmtest.Call) slurmtest.Fault {
 			if call.Name == "sbatch" {
-				return slurmtest.Fault{Says: "Name a project.\nBatch job submission failed: Unspecified error"}
+				return slurmtest.Fault{Says: "Name a project.\nUnspecified error"}
 			}
 			return slurmtest.Fault{}
 		}})

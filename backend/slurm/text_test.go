@@ -106,8 +106,9 @@ func TestTextIsPrintableAndBounded(t *testing.T) {
 	if got := words("a,(null),b\x00,,c"); !reflect.DeepEqual(got, []string{"a", "b", "c"}) {
 		t.Errorf("names %v", got)
 	}
-	said := cleanLines("sbatch: error: Name a project.\x07\nsbatch: error: Batch job failed: Unspecified error\n\n")
-	if said != "Name a project.\nBatch job failed: Unspecified error" {
+	said := cleanLines("sbatch: error: Name a project.\x07\n" +
+		"sbatch: error: Batch job submission failed: Unspecified error\n\n")
+	if said != "Name a project.\nUnspecified error" {
 		t.Errorf("said %q", said)
 	}
 }

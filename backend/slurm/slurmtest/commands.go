@@ -28,11 +28,13 @@ func (c *Controller) do(call Call) (is answer) {
 		is.err = c.scancel(options, rest, now)
 	case "scontrol":
 		is.out, is.err = c.scontrol(rest)
+	case "sacct":
+		is.out, is.err = c.sacct(options)
 	case "sinfo":
 		is.out = fmt.Appendf(nil, "all\x1f%d\x1f%d\x1f64000\x1fgpu:h200:%d(S:0)\x1f(null)\n", c.config.Nodes,
 			c.config.CPUs, c.config.GPUs)
 	default:
-		is.err = refuse(call.Name, "Slurm accounting storage is disabled")
+		is.err = refuse(call.Name, "This cluster has no such command.")
 	}
 	return is
 }
@@ -67,9 +69,9 @@ func (c *Controller) sbatch(options map[string]string, rest []string, now time.T
 	}
 	switch {
 	case job.CPUs > c.config.CPUs || job.GPUs > c.config.GPUs || job.Nodes > c.config.Nodes:
-		return nil, refuse("sbatch", "Batch job submission failed: Requested node configuration is not available")
+		return nil, refuse("sbatch", "Requested node configuration is not available")
 	case options["partition"] != "" && options["partition"] != "all":
-		return nil, refuse("sbatch", "Batch job submission failed: Invalid partition name specified")
+		return nil, refuse("sbatch", "Invalid partition name specified")
 	}
 	if _, test := options["test-only"]; test {
 		return fmt.Appendf(nil, "sbatch: Job %d to start at %d using %d processors on nodes n1 in partition all\n",
@@ -80,6 +82,9 @@ func (c *Controller) sbatch(options map[string]string, rest []string, now time.T
 	job.ID = c.last
 	c.jobs[job.ID] = job
 	c.named[job.Name] = append(c.named[job.Name], job.ID)
+	if c.config.Accounts {
+		c.ever[job.Name] = job
+	}
 	c.order = append(c.order, job.ID)
 	c.pending = append(c.pending, job.ID)
 	c.advance(now)
@@ -110,6 +115,18 @@ func (c *Controller) squeue(options map[string]string) []byte {
 		out.WriteByte('\n')
 	}
 	return out.Bytes()
+}
+
+func (c *Controller) sacct(options map[string]string) ([]byte, error) {
+	if !c.config.Accounts {
+		return nil, refuse("sacct", "Slurm accounting storage is disabled")
+	}
+	job := c.ever[options["name"]]
+	if job == nil {
+		return nil, nil
+	}
+	return fmt.Appendf(nil, "%d\x1f%s\x1f0:0\x1f%s\x1f%s\x1f%s\n", job.ID, job.State, at(job.Started), at(job.Ended),
+		strings.Join(job.names(), ",")), nil
 }
 
 func orNone(reason string) string {

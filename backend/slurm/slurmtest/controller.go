@@ -15,10 +15,11 @@ import (
 
 // Config configures a Controller.
 type Config struct {
-	Nodes     int // n1, n2 and so on, all alike
-	CPUs      int // of a node
-	GPUs      int // of a node
-	MinJobAge time.Duration
+	Nodes     int                         // n1, n2 and so on, all alike
+	CPUs      int                         // of a node
+	GPUs      int                         // of a node
+	MinJobAge time.Duration               // after which an ended job is forgotten; 0: 5 minutes
+	Accounts  bool                        // accounting is on, and forgets nothing
 	Runtime   func(job Job) time.Duration // how long a job runs; nil: until it is cancelled
 	Fault     func(call Call) Fault       // nil: none
 }
@@ -64,8 +65,9 @@ type Controller struct {
 	mu      sync.Mutex // guards everything below
 	jobs    map[slurm.JobID]*Job
 	named   map[string][]slurm.JobID
-	order   []slurm.JobID // of those that are remembered
-	pending []slurm.JobID // of order
+	ever    map[string]*Job // the last of each name, if accounting is on
+	order   []slurm.JobID   // of those that are remembered
+	pending []slurm.JobID   // of order
 	running []slurm.JobID
 	last    slurm.JobID
 	free    []struct{ cpus, gpus int } // of each node
@@ -79,7 +81,7 @@ type Controller struct {
 func New(config Config) *Controller {
 	config.MinJobAge = cmp.Or(config.MinJobAge, 5*time.Minute)
 	c := &Controller{config: config, jobs: map[slurm.JobID]*Job{}, named: map[string][]slurm.JobID{},
-		counts: map[string]int{}}
+		ever: map[string]*Job{}, counts: map[string]int{}}
 	for range config.Nodes {
 		c.free = append(c.free, struct{ cpus, gpus int }{config.CPUs, config.GPUs})
 	}
