@@ -134,3 +134,35 @@ func TestPreemptedJobEnds(t *testing.T) {
 	c.AwaitState(job, "PREEMPTED")
 	c.AwaitState(better, "RUNNING")
 }
+
+// contained makes what a container without root is made of: namespaces in which the user has the same number, a file
+// system above another one, and a network with a way out. It prints the number, how many files are left after one was
+// removed, and the device of the network.
+const contained = `set -e
+work=$(mktemp -d)
+mkdir $work/lower $work/upper $work/scratch $work/root
+touch $work/lower/file
+unshare --user --map-current-user --mount --keep-caps sh -ec "
+    mount -t overlay -o userxattr,lowerdir=$work/lower,upperdir=$work/upper,workdir=$work/scratch overlay $work/root
+    rm $work/root/file
+    id -u
+    ls $work/root | wc -l"
+unshare --user --map-current-user --net sleep 300 &
+network=$!
+until [ "$(readlink /proc/$network/ns/net)" != "$(readlink /proc/self/ns/net)" ]; do sleep 0.05; done
+mkfifo $work/ready
+slirp4netns --configure --disable-host-loopback --userns-path=/proc/$network/ns/user --ready-fd=3 $network tap0 \
+    3>$work/ready >/dev/null 2>&1 &
+head -c 1 $work/ready >/dev/null
+nsenter --preserve-credentials --user --net --target $network grep -o tap0 /proc/net/dev
+kill $network
+chmod -R u+rwx $work
+rm -rf $work`
+
+func TestJobCanMakeContainers(t *testing.T) {
+	c := RequireSlurm(t)
+	got := c.Exec(Login, "srun", "--nodelist=n1", "--mem=200", "--kill-on-bad-exit=1", "bash", "-c", contained)
+	if got != "1500\n0\ntap0" {
+		t.Errorf("got %q", got)
+	}
+}

@@ -54,8 +54,8 @@ func RequireSlurm(t testing.TB) *Cluster {
 	case script == "verify":
 		t.Skip("needs a Slurm cluster, which make verify has")
 	case script == "":
-		t.Fatalf("%s is not set: this test needs the Slurm cluster of build/ci/slurm.sh; run make verify, or use -short "+
-			"to leave it out", Variable)
+		t.Fatalf("%s is not set: this test needs the Slurm cluster of build/ci/slurm.sh; run make verify, or use "+
+			"-short to leave it out", Variable)
 	}
 	return &Cluster{t: t, script: script}
 }
@@ -149,8 +149,8 @@ func (c *Cluster) Mend() {
 	}
 }
 
-// Accounting has the test run with accounting on or off. The controller is started again where that changes it. Accounts
-// of the user are vision, the default, and bio; the quality of service high, of vision alone, allows one GPU.
+// Accounting has the test run with accounting on or off. The controller is started again where that changes it. The
+// accounts of the user are vision, the default, and bio; the quality of service high, of vision alone, allows one GPU.
 func (c *Cluster) Accounting(on bool) {
 	c.t.Helper()
 	set, before := "off", "on"
