@@ -98,6 +98,8 @@ func (e *Engine) patience() func(context.Context) error {
 			return nil
 		case <-ctx.Done():
 			return ended(ctx)
+		case <-e.ctx.Done():
+			return errClosed
 		}
 	}
 }

@@ -51,7 +51,7 @@ func TestTheEngineOnACluster(t *testing.T) {
 	}
 	c.Exec(slurmtest.Login, "sh", "-c", "cd "+dir+" && chmod 700 engine.test && mkdir tmp")
 	run := c.Command(t.Context(), slurmtest.User, slurmtest.Login, "env", loginVariable+"="+dir, "TMPDIR="+dir+"/tmp",
-		dir+"/engine.test", "-test.v", "-test.run=^TestOnTheLoginNode$", "-test.timeout=20m")
+		dir+"/engine.test", "-test.v", "-test.run=^TestOnTheLoginNode$"+os.Getenv("SLIPWAY_TEST_PART"), "-test.timeout=20m")
 	run.Stdout, run.Stderr = os.Stdout, os.Stderr
 	if err := run.Run(); err != nil {
 		t.Errorf("on the login node: %v", err)
@@ -126,6 +126,10 @@ func TestOnTheLoginNode(t *testing.T) {
 		return
 	}
 	l.image()
+	t.Run("Slurm is asked about sessions", l.checks)
+	t.Run("the planner follows Slurm's queue", l.plans)
+	t.Run("the guest is reached by a step", l.relays)
+	t.Run("a cluster has a kernel on each node", l.clusters)
 	t.Run("the engine keeps its promises", l.suite)
 }
 

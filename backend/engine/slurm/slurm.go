@@ -131,8 +131,12 @@ func (e *Engine) pause(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		return ended(ctx)
+	case <-e.ctx.Done():
+		return errClosed
 	}
 }
+
+var errClosed = &session.Error{Code: session.CodeEngineUnavailable, Message: "The engine is closed."}
 
 // ended fails if ctx has ended.
 func ended(ctx context.Context) error {
