@@ -14,6 +14,12 @@ func (c *Client) Terminate(ctx context.Context, id JobID) error {
 	return c.cancel(ctx, "--signal=TERM", "--full", id.String())
 }
 
+// TerminateSteps sends TERM to what srun has started in a job, and not to the script that waits for it. A job that ended
+// is no error.
+func (c *Client) TerminateSteps(ctx context.Context, id JobID) error {
+	return c.cancel(ctx, "--signal=TERM", id.String())
+}
+
 // Cancel ends a job, or keeps it from starting; of an array, all tasks. One that ended is no error.
 func (c *Client) Cancel(ctx context.Context, id JobID) error { return c.cancel(ctx, id.String()) }
 

@@ -180,13 +180,7 @@ func (e *Engine) Stop(ctx context.Context, id string, grace time.Duration) error
 		return session.CodeOf(err) == session.CodeNoContainer || err == nil && !state.Running
 	}
 	if grace > 0 {
-		if err := e.end(ctx, r, e.config.Commands.Terminate); err != nil {
-			return err
-		}
-		patient, stop := context.WithTimeout(ctx, grace)
-		err := e.await(patient, over)
-		stop()
-		if err == nil || ctx.Err() != nil {
+		if done, err := e.ask(ctx, r, grace, over); done || err != nil {
 			return err
 		}
 	}
@@ -195,6 +189,28 @@ func (e *Engine) Stop(ctx context.Context, id string, grace time.Duration) error
 	}
 	return e.await(ctx, over)
 }
+
+// ask asks the kernels of a run to end, and reports whether they did within grace. The script of a cluster is srun, which
+// kills them at once when it is asked itself.
+func (e *Engine) ask(ctx context.Context, r *run, grace time.Duration, over func() bool) (done bool, err error) {
+	by := e.config.Commands.Terminate
+	if len(r.now().Kernels) > 1 {
+		by = e.config.Commands.TerminateSteps
+	}
+	if err := e.end(ctx, r, by); err != nil {
+		return false, err
+	}
+	patient, stop := context.WithTimeout(ctx, grace)
+	defer stop()
+	err = e.await(patient, over)
+	if err != nil && ctx.Err() == nil && e.ctx.Err() == nil {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// tidyTime is how long the kernels of a cluster may take to end by themselves before their job is cancelled.
+const tidyTime = 5 * time.Second
 
 // await waits until done reports true.
 func (e *Engine) await(ctx context.Context, done func() bool) error {
@@ -287,6 +303,11 @@ func (e *Engine) discard(r *run) error {
 func (e *Engine) finish(ctx context.Context, r *run) error {
 	if r.now().Submitted.IsZero() || r.exited() || e.over(r, e.view()) {
 		return nil
+	}
+	if _, err := node.ReadMeeting(r.dir, session.MainKernel); err == nil && len(r.now().Kernels) > 1 {
+		if done, err := e.ask(ctx, r, tidyTime, r.exited); done || err != nil {
+			return err
+		}
 	}
 	began := e.config.Clock.Now()
 	if err := e.end(ctx, r, e.config.Commands.Cancel); err != nil {
