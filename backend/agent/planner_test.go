@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"slipway/backend/agent/queue"
 	"slipway/backend/engine"
 	"slipway/backend/engine/sim/simtest"
 	"slipway/backend/scheduler"
@@ -26,7 +25,7 @@ type scriptedPlanner struct {
 	ends   map[string]scheduler.End
 	fails  error
 	wrong  []session.FieldError
-	wanted []queue.Wanted // of the newest call
+	wanted []engine.Wanted // of the newest call
 	live   []session.Session
 	asked  []string // name and attempt of all that was ever wanted
 }
@@ -36,7 +35,7 @@ func newScriptedPlanner() *scriptedPlanner {
 		ends: map[string]scheduler.End{}}
 }
 
-func (p *scriptedPlanner) Plan(_ context.Context, wanted []queue.Wanted,
+func (p *scriptedPlanner) Plan(_ context.Context, wanted []engine.Wanted,
 	live []session.Session) (plan scheduler.Schedule, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

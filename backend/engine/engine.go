@@ -229,6 +229,15 @@ type Container struct {
 	MPS       bool            // a person opted in to sharing parts of devices through MPS
 }
 
+// Wanted is a session that may start now, where another scheduler has the resources. Its image is on the machine.
+type Wanted struct {
+	// Session is in the record as PENDING, with the attempt before this one. Attempt is that of the containers.
+	Session session.Session
+	// Kernels is what the engine will be asked to create, complete but for CPUs, devices, grants and their labels,
+	// which are those of the placement.
+	Kernels []Container
+}
+
 // GuestConfig is the guest's configuration. It may hold secrets, so it is delivered as a file that only the container's
 // root reads, never by environment or arguments.
 type GuestConfig struct {

@@ -89,7 +89,7 @@ var plainEnums = []enum{
 	{"AccountKind", "Who used it.", []string{"session", "other", "idle", "unattributed"}},
 	{"UsageBy", "What rows of accounts are summed up by.", []string{"", "session", "day", "label", "owner", "device"}},
 	{"UsageBucket", "The time that one row of accounts counts.", []string{"", "hour", "day"}},
-	{"EngineName", "What runs the containers.", []string{"docker", "sim"}},
+	{"EngineName", "What runs the containers.", []string{"docker", "sim", "slurm"}},
 	{"SecretPlace", "Where the value of a secret is stored.", []string{"keyring", "file"}},
 	{"Transport", "What carries the connection to an agent.", []string{"local", "ssh", "tls", "wss"}},
 	{"Theme", "The colours of the user interface.", []string{"system", "light", "dark"}},

@@ -18,20 +18,11 @@ type Planner interface {
 	// for any other session or attempt, and returns one decision for each of wanted. It is called again and again, also
 	// with nothing wanted, and after a crash with what it was called with before. No session is planned meanwhile, so
 	// it returns within seconds. After an error, everything stays as it is.
-	Plan(ctx context.Context, wanted []Wanted, live []session.Session) (scheduler.Schedule, error)
+	Plan(ctx context.Context, wanted []engine.Wanted, live []session.Session) (scheduler.Schedule, error)
 	// Check returns why the other scheduler would refuse a spec with defaults, and nothing if it does not answer.
 	Check(ctx context.Context, spec session.Spec) []session.FieldError
 	// Changed receives when Plan would decide otherwise.
 	Changed() <-chan struct{}
-}
-
-// Wanted is a session that may start now. Its image is on the machine.
-type Wanted struct {
-	// Session is in the record as PENDING, with the attempt before this one. Attempt is that of the containers.
-	Session session.Session
-	// Kernels is what the engine will be asked to create, complete but for CPUs, devices, grants and their labels,
-	// which are those of the placement.
-	Kernels []engine.Container
 }
 
 // follow plans again whenever the planner has changed, until ctx ends.
@@ -65,14 +56,14 @@ func (q *Queue) delegate(ctx context.Context, snapshot scheduler.Snapshot, live 
 	if err != nil {
 		return scheduler.Schedule{}, err
 	}
-	var wanted []Wanted
+	var wanted []engine.Wanted
 	var unready []scheduler.Decision
 	for _, one := range ready {
 		if one.Kernels == nil {
 			unready = append(unready, scheduler.Decision{Session: one.Session.ID, Wait: one.Wait, End: one.End})
 			continue
 		}
-		wanted = append(wanted, Wanted{one.Session, one.Kernels})
+		wanted = append(wanted, engine.Wanted{Session: one.Session, Kernels: one.Kernels})
 	}
 	given, err := q.config.Planner.Plan(ctx, wanted, holders)
 	if err != nil {
