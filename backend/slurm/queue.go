@@ -1,8 +1,11 @@
 package slurm
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -57,8 +60,9 @@ func parseQueue(out []byte) (jobs []Job, err error) {
 	if err != nil {
 		return nil, err
 	}
-	hosts := map[string][]string{} // that were expanded
-	names := intern{}
+	const leastLine = 60 // bytes
+	jobs = slices.Grow(jobs, min(bytes.Count(out, []byte(separator+namePrefix)), len(out)/leastLine))
+	known := seen{nodes: map[string][]string{}, names: map[string]string{}, reasons: map[string]Reason{}}
 	for line := range all {
 		if !strings.Contains(line, separator+namePrefix) {
 			continue
@@ -72,7 +76,7 @@ func parseQueue(out []byte) (jobs []Job, err error) {
 		if len(fields) < queueFieldCount {
 			return nil, fmt.Errorf("a line has %d fields: %.80q", len(fields), line)
 		}
-		job, err := parseJob(fields, hosts, names)
+		job, err := known.job(fields)
 		if err != nil {
 			return nil, err
 		}
@@ -81,19 +85,14 @@ func parseQueue(out []byte) (jobs []Job, err error) {
 	return jobs, nil
 }
 
-// intern has each text once, so that the jobs do not hold on to all that squeue printed.
-type intern map[string]string
-
-func (n intern) word(text string) string {
-	if known, ok := n[text]; ok {
-		return known
-	}
-	short := strings.Clone(word(text))
-	n[strings.Clone(text)] = short
-	return short
+// seen are the values of fields that were read. Jobs share them, and do not hold on to all that squeue printed.
+type seen struct {
+	nodes   map[string][]string
+	names   map[string]string
+	reasons map[string]Reason
 }
 
-func parseJob(fields []string, hosts map[string][]string, names intern) (Job, error) {
+func (s seen) job(fields []string) (Job, error) {
 	id, err := ParseJobID(fields[fieldID])
 	if err != nil {
 		return Job{}, err
@@ -104,37 +103,36 @@ func parseJob(fields []string, hosts map[string][]string, names intern) (Job, er
 		if job.Array, err = ParseJobID(fields[fieldArray]); err != nil {
 			return Job{}, err
 		}
-		if job.Task = number(task); fmt.Sprint(job.Task) != task {
+		if job.Task = number(task); strconv.Itoa(job.Task) != task {
 			return Job{}, fmt.Errorf("%.40q is not the index of a task", task)
 		}
 	}
 	job.State, _ = parseState(fields[fieldState])
-	job.Reason = Reason(names.reason(fields[fieldReason]))
+	job.Reason = once(s.reasons, fields[fieldReason], parseReason)
 	job.Start, job.End = moment(fields[fieldStart]), moment(fields[fieldEnd])
 	job.TimeLimit, job.Elapsed = span(fields[fieldLimit]), span(fields[fieldElapsed])
-	job.Partition, job.QOS = names.word(fields[fieldPartition]), names.word(fields[fieldQOS])
-	job.Account, job.Priority = names.word(fields[fieldAccount]), priority(fields[fieldPriority])
+	job.Partition, job.QOS = once(s.names, fields[fieldPartition], word), once(s.names, fields[fieldQOS], word)
+	job.Account, job.Priority = once(s.names, fields[fieldAccount], word), priority(fields[fieldPriority])
 	list := fields[fieldNodes]
-	nodes, known := hosts[list]
+	nodes, known := s.nodes[list]
 	if !known {
-		if nodes, err = expandHosts(strings.Clone(list)); err != nil {
+		list = strings.Clone(list)
+		if nodes, err = expandHosts(list); err != nil {
 			return Job{}, err
 		}
-		hosts[strings.Clone(list)] = nodes
+		s.nodes[list] = nodes
 	}
 	job.Nodes = nodes
 	return job, nil
 }
 
-// reason is a reason without the brackets in which some versions put it.
-func (n intern) reason(text string) string {
-	if known, ok := n[text]; ok {
-		return known
+// once reads a text unless it was read before.
+func once[T any](known map[string]T, text string, read func(string) T) T {
+	value, ok := known[text]
+	if !ok {
+		text = strings.Clone(text)
+		value = read(text)
+		known[text] = value
 	}
-	short := strings.Trim(clean(text, maxReason), "()")
-	if short = strings.Clone(short); short == "None" || short == "null" {
-		short = ""
-	}
-	n[strings.Clone(text)] = short
-	return short
+	return value
 }

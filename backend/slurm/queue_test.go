@@ -64,7 +64,7 @@ func TestJobsOfOthersArePassedOver(t *testing.T) {
 		"a broken line":     "what is this\n",
 		"ours in a comment": row(map[int]string{fieldName: "train", fieldComment: "slipway-k3x9-2"}),
 	} {
-		if jobs, err := parseQueue([]byte(text)); err != nil || jobs != nil {
+		if jobs, err := parseQueue([]byte(text)); err != nil || len(jobs) != 0 {
 			t.Errorf("%s: %+v, %v", name, jobs, err)
 		}
 	}

@@ -9,6 +9,15 @@ import (
 // Reason is why a job waits, or why it failed, as Slurm says it: printable text of at most 200 bytes. Empty: none.
 type Reason string
 
+// parseReason reads a reason, which some versions put in brackets.
+func parseReason(text string) Reason {
+	text = strings.Trim(clean(text, maxReason), "()")
+	if text == "None" || text == "null" {
+		return ""
+	}
+	return Reason(text)
+}
+
 // meaning is what a reason means.
 type meaning struct {
 	say   string       // key of the phrase

@@ -20,8 +20,7 @@ func TestAllReasonsHaveWords(t *testing.T) {
 		t.Fatalf("%d reasons", len(names))
 	}
 	for _, name := range names {
-		queue := intern{}
-		r := Reason(queue.reason(name))
+		r := parseReason(name)
 		words := r.Words().English()
 		if strings.Contains(words, name) || !strings.HasSuffix(words, ".") || strings.Contains(words, "{{") {
 			t.Errorf("%s: %q", name, words)
@@ -70,7 +69,7 @@ func TestReasons(t *testing.T) {
 			session.CodeWaitResources, false},
 		"Evil\x1b[31m": {"Slurm says: Evil [31m", session.CodeWaitResources, false},
 	} {
-		r := Reason(intern{}.reason(name))
+		r := parseReason(name)
 		if got := r.Words().English(); got != want.words || r.Code() != want.code || r.Never() != want.never {
 			t.Errorf("%q says %q, %s, never: %v", name, got, r.Code(), r.Never())
 		}
@@ -105,7 +104,7 @@ func FuzzReason(f *testing.F) {
 	f.Add("QOSGrpCPUMinutesLimit", "CANCELLED by 1500")
 	f.Add("(ReqNodeNotAvail, UnavailableNodes:n1)", "RUNNING")
 	f.Fuzz(func(t *testing.T, reason, state string) {
-		r := Reason(intern{}.reason(reason))
+		r := parseReason(reason)
 		if words := r.Words().English(); words == "" || strings.ContainsFunc(words, foreign) || len(r) > maxReason {
 			t.Errorf("%q says %q", reason, words)
 		}
