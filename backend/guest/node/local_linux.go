@@ -60,7 +60,7 @@ func (l *local) open(run string) (dir string, lock *os.File, err error) {
 	defer all.Close()
 	dir = filepath.Join(l.runs(), run)
 	if lock, err = lockFile(dir+".lock", unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return "", nil, fmt.Errorf("this run is already on this node: %w", err)
+		return "", nil, fmt.Errorf("%w: %w", errHere, err)
 	}
 	l.sweep(l.runs(), func(fs.FileInfo) bool { return true })
 	l.sweep(l.layers(), func(lock fs.FileInfo) bool { return time.Since(lock.ModTime()) > unusedLayer })

@@ -22,7 +22,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"slipway/backend/engine"
-	"slipway/backend/session"
 )
 
 // Programs are those of package node in slipway-guest, by their first argument.
@@ -59,6 +58,9 @@ type runner struct {
 
 // errRestarted says that a batch command is not begun again.
 var errRestarted = errors.New("the job was started again after its command had begun, which does not run twice")
+
+// errHere says that the same kernel runs on this node: the job was started again before its first start had ended.
+var errHere = errors.New("this kernel already runs on this node")
 
 // errAsked says that the job was ended before its guest started.
 var errAsked = errors.New("the job was ended before the session started")
@@ -113,6 +115,10 @@ func (r *runner) run() int {
 	before := ownGroups().oomKills()
 	code, err := r.contain()
 	r.end()
+	if errors.Is(err, errHere) { // which records its own end
+		fmt.Fprintln(os.Stderr, "slipway-guest node:", err)
+		return CodeFailed
+	}
 	switch {
 	case errors.Is(err, errRestarted):
 		r.exit.Why, code = Restarted, CodeFailed
@@ -157,6 +163,10 @@ func (r *runner) record() error {
 
 // contain makes the container and returns its exit code.
 func (r *runner) contain() (int, error) {
+	node, err := r.settle()
+	if err != nil {
+		return 0, err
+	}
 	if r.spec.Batch {
 		if _, err := os.Lstat(begunFile(r.dir, r.kernel)); err == nil {
 			return 0, errRestarted
@@ -168,7 +178,7 @@ func (r *runner) contain() (int, error) {
 			return 0, err
 		}
 	}
-	p, err := r.prepare()
+	p, err := r.prepare(node)
 	if err != nil {
 		return 0, err
 	}
@@ -193,13 +203,13 @@ func (r *runner) contain() (int, error) {
 	if err := r.joinOutside(); err != nil {
 		r.log.say("slipway: this session reaches nothing outside: " + err.Error())
 	}
-	secret := make([]byte, secretSize)
-	_, _ = rand.Read(secret) // never fails
 	users, err := usersOf(r.first.Process.Pid)
 	if err != nil {
 		return 0, err
 	}
 	own := ownGroups()
+	secret := make([]byte, secretSize)
+	_, _ = rand.Read(secret) // never fails
 	l := newLinks(secret, users, func() (engine.Stats, error) { return own.stats(r.first.Process.Pid) })
 	go l.takeGuests(guests)
 	if err := r.release(); err != nil {
@@ -212,110 +222,15 @@ func (r *runner) contain() (int, error) {
 	if err := replace(meetingFile(r.dir, r.kernel), meeting); err != nil {
 		return 0, err
 	}
+	defer r.part(meeting)
 	return r.wait(l.first), nil
 }
 
-// prepare makes the folder of the kernel on this node and returns the plan of the container.
-func (r *runner) prepare() (*plan, error) {
-	node, err := r.settle()
-	if err != nil {
-		return nil, err
+// part removes the meeting, unless the job was started again elsewhere and has another.
+func (r *runner) part(own Meeting) {
+	if m, err := ReadMeeting(r.dir, r.kernel); err == nil && m.Secret == own.Secret {
+		_ = os.Remove(meetingFile(r.dir, r.kernel)) // an old one is recognised
 	}
-	p := &plan{Box: r.spec.Box, Dir: r.place, Home: filepath.Join(r.dir, homeFolder), Hostname: r.kernel,
-		Variables: variables(r.spec.Env, r.kernel)}
-	if p.Files, err = nameFiles(r.spec, r.kernel, nodeFile); err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(p.Home, 0o755); err != nil {
-		return nil, err
-	}
-	if p.Layers, err = r.layers(node); err != nil {
-		return nil, err
-	}
-	return p, errors.Join(r.copyGuest(), r.copyConfig())
-}
-
-// settle makes and locks the folder of the kernel on this node.
-func (r *runner) settle() (*local, error) {
-	node, err := openLocal(r.spec.Local)
-	if err != nil {
-		return nil, err
-	}
-	place, lock, err := node.open(fmt.Sprintf("%s-%d-%s", r.spec.Session, r.spec.Attempt, r.kernel))
-	if err != nil {
-		return nil, err
-	}
-	r.place, r.held = place, append(r.held, lock)
-	for _, dir := range []string{rootFolder, upperFolder, workFolder, layerFolder, linkFolder, spoolFolder} {
-		if err := os.Mkdir(filepath.Join(place, dir), 0o700); err != nil {
-			return nil, err
-		}
-	}
-	return node, os.Chmod(filepath.Join(place, upperFolder), 0o755) // it is the container's root
-}
-
-// layers unpacks what this node lacks. An image without layers has an empty one.
-func (r *runner) layers(node *local) ([]string, error) {
-	var dirs []string
-	for _, digest := range r.spec.Layers {
-		dir, lock, err := node.layer(r.asked, r.spec.Store, digest)
-		if err != nil {
-			return nil, err
-		}
-		dirs, r.held = append(dirs, dir), append(r.held, lock)
-	}
-	if len(dirs) > 0 {
-		return dirs, nil
-	}
-	empty := filepath.Join(r.place, "empty")
-	return []string{empty}, os.Mkdir(empty, 0o755)
-}
-
-// copyGuest copies this program to the node, where an upgrade does not remove it.
-func (r *runner) copyGuest() error {
-	from, err := os.Open("/proc/self/exe")
-	if err != nil {
-		return err
-	}
-	defer from.Close()
-	to, err := os.OpenFile(filepath.Join(r.place, guestCopy), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o700)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(to, from)
-	return errors.Join(err, to.Close())
-}
-
-// copyConfig gives the guest its configuration, for the only user that there is.
-func (r *runner) copyConfig() error {
-	config, err := read(GuestFile(r.dir, r.kernel), maxGuest, func(engine.GuestConfig) error { return nil })
-	if err != nil {
-		return err
-	}
-	config.UID, config.GID, config.Groups, config.Admin = os.Getuid(), os.Getgid(), nil, false
-	data, err := json.Marshal(config)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(r.place, configCopy), data, 0o600)
-}
-
-// passed are the variables of a job by which programs find its devices.
-var passed = []string{"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL",
-	"ZE_AFFINITY_MASK"}
-
-// variables are those of the image, as Docker completes them, and of the job's devices.
-func variables(image []session.EnvVar, host string) []string {
-	list := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOSTNAME=" + host}
-	for _, v := range image {
-		list = append(list, v.Name+"="+v.Value)
-	}
-	for _, name := range passed {
-		if value, ok := os.LookupEnv(name); ok {
-			list = append(list, name+"="+value)
-		}
-	}
-	return list
 }
 
 // start starts the container's first process and returns when everything is mounted.
@@ -404,9 +319,9 @@ func (r *runner) release() error {
 	if r.wasAsked() {
 		return errAsked
 	}
+	at := time.Now()
 	restarts, _ := strconv.Atoi(os.Getenv("SLURM_RESTART_COUNT")) // not set before the first
-	r.exit.Started = time.Now()
-	begun := Begun{Job: r.exit.Job, Restarts: restarts, Host: r.exit.Host, At: r.exit.Started}
+	begun := Begun{Job: r.exit.Job, Restarts: restarts, Host: r.exit.Host, At: at}
 	err := create(begunFile(r.dir, r.kernel), begun)
 	switch {
 	case errors.Is(err, fs.ErrExist) && r.spec.Batch:
@@ -423,6 +338,9 @@ func (r *runner) release() error {
 	said, err := io.ReadAll(io.LimitReader(r.status, maxRecord)) // until the guest starts
 	if err == nil && len(said) > 0 {
 		err = errors.New(string(said))
+	}
+	if err == nil {
+		r.exit.Started = at
 	}
 	return err
 }
@@ -460,7 +378,6 @@ func exitCode(state *os.ProcessState) int {
 
 // end ends what still runs and removes what is on the node.
 func (r *runner) end() {
-	_ = os.Remove(meetingFile(r.dir, r.kernel)) // there may be none
 	if r.first != nil && r.first.Process != nil && r.first.ProcessState == nil {
 		_ = r.first.Process.Kill()
 		_ = r.first.Wait()

@@ -3,6 +3,7 @@ package node_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -205,6 +206,32 @@ func TestABatchCommandRunsOnce(t *testing.T) {
 	}
 	if runs, err := os.ReadFile(filepath.Join(j.dir, "home/runs")); err != nil || string(runs) != "ran\n" {
 		t.Errorf("it ran: %q, %v", runs, err)
+	}
+}
+
+func TestASecondStartBesideTheFirst(t *testing.T) {
+	for _, batch := range []bool{true, false} {
+		t.Run(fmt.Sprint("batch ", batch), func(t *testing.T) {
+			j := newJob(t)
+			j.spec.Batch = batch
+			j.start()
+			before, first := j.meet(), j.exited
+			out, err := j.command("node", j.dir).CombinedOutput()
+			if err == nil || !strings.Contains(string(out), "already runs") {
+				t.Errorf("the second start says %q, %v", out, err)
+			}
+			select {
+			case <-first:
+				t.Fatal("the first has ended")
+			default:
+			}
+			if _, err := node.ReadExit(j.dir, "main1"); !errors.Is(err, fs.ErrNotExist) || j.meet() != before {
+				t.Errorf("the second start changed the records: %v", err)
+			}
+			if got := j.run(j.connect(), "echo works"); got != "works" {
+				t.Errorf("the first says %q", got)
+			}
+		})
 	}
 }
 
