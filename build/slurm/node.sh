@@ -13,18 +13,21 @@ mount --make-rprivate /
 mount -t overlay -o "lowerdir=$root,upperdir=$own/upper,workdir=$own/work" overlay "$new"
 mount -t proc proc "$new/proc"
 mount -t sysfs sysfs "$new/sys"
-mount -t tmpfs -o mode=755 tmpfs "$new/sys/fs/cgroup"
-while IFS=: read -r _ together _; do
-    [ -n "$together" ] || continue
-    for one in ${together//,/ }; do
-        case $one in
-        cpuset | cpuacct | memory | devices | freezer)
-            mkdir "$new/sys/fs/cgroup/$one"
-            mount -t cgroup -o "$together" cgroup "$new/sys/fs/cgroup/$one"
-            ;;
-        esac
-    done
-done </proc/self/cgroup
+if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
+    mount -t cgroup2 cgroup2 "$new/sys/fs/cgroup"
+else
+    mount -t tmpfs -o mode=755 tmpfs "$new/sys/fs/cgroup"
+    while IFS=: read -r _ together _; do
+        for one in ${together//,/ }; do
+            case $one in
+            cpuset | cpuacct | memory | devices | freezer)
+                mkdir "$new/sys/fs/cgroup/$one"
+                mount -t cgroup -o "$together" cgroup "$new/sys/fs/cgroup/$one"
+                ;;
+            esac
+        done
+    done </proc/self/cgroup
+fi
 
 mount -t tmpfs -o mode=755 tmpfs "$new/dev"
 mkdir "$new/dev/pts" "$new/dev/shm" "$new/dev/net"

@@ -39,30 +39,53 @@ export PATH=$PATH:/usr/sbin:/sbin
 
 fail() { echo "rig.sh: $*" >&2; exit 1; }
 
-# hierarchies prints where this machine has the control groups that Slurm uses.
+# hierarchies prints where this machine has the control groups that Slurm uses: several
+# places in version 1, one in version 2.
 hierarchies() {
-    awk '$3 == "cgroup" && "," $4 "," ~ /,(cpuset|cpuacct|memory|devices|freezer),/ {print $2}' /proc/mounts | sort -u
+    awk '$2 == "/sys/fs/cgroup" && $3 == "cgroup2" ||
+        $3 == "cgroup" && "," $4 "," ~ /,(cpuset|cpuacct|memory|devices|freezer),/ {print $2}' /proc/mounts | sort -u
 }
 
-# join puts this process into the control group of a node.
+# join puts this process into the control group of a node. In version 2 processes are
+# only in groups that have no groups in them.
 join() {
     local at
-    for at in $trees; do echo "$BASHPID" >"$at/$group/$1/cgroup.procs"; done
+    for at in $trees; do
+        if [ -d "$at/$group/$1/init.scope" ]; then at=$at/$group/$1/init.scope; else at=$at/$group/$1; fi
+        echo "$BASHPID" >"$at/cgroup.procs"
+    done
 }
 
-# make_group makes the control group of a node. A set of processors begins empty.
+# make_group makes the control group of a node. In version 1 a set of processors begins empty.
 make_group() {
     local at above to file
     for at in $trees; do
         above=$at
         for to in "$at/$group" "$at/$group/$1"; do
+            controlled "$above"
             mkdir -p "$to"
             for file in cpuset.cpus cpuset.mems; do
-                [ ! -e "$to/$file" ] || cat "$above/$file" >"$to/$file"
+                [ "$version" = v2 ] || [ ! -e "$to/$file" ] || cat "$above/$file" >"$to/$file"
             done
             above=$to
         done
     done
+}
+
+# controlled has the groups in a group limited and counted, which version 2 does on demand.
+# Slurm does not understand the last word of what a group offers, and needs all but pids.
+controlled() {
+    [ ! -e "$1/cgroup.subtree_control" ] || echo "+cpuset +cpu +memory +pids" >"$1/cgroup.subtree_control"
+}
+
+# settle makes room for Slurm's groups in that of a node, as systemd has it where it runs.
+settle() {
+    local at=$trees/$group/$1 one
+    [ "$version" = v2 ] || return 0
+    mkdir "$at/init.scope" "$at/system.slice"
+    while read -r one <"$at/cgroup.procs"; do echo "$one" >"$at/init.scope/cgroup.procs" || true; done
+    controlled "$at"
+    controlled "$at/system.slice"
 }
 
 # pid prints the process that holds a node, as this machine counts.
@@ -129,6 +152,7 @@ space() {
             </dev/null >"$state/$node/log" 2>&1 9>&-
     ) &
     until_true 20 test -s "$state/$node/pid" || { cat "$state/$node/log" >&2; fail "$node does not start"; }
+    settle "$node"
 }
 
 # wire connects a node to the network.
@@ -198,6 +222,7 @@ configure() {
     [ ! -e "$state/accounting" ] || how=on
     cp "$here"/etc/* "$state/etc"
     cp "$here/etc/accounting.$how" "$state/etc/accounting.conf"
+    cp "$here/etc/cgroup.$version" "$state/etc/cgroup.conf"
     chown "$(stat -c %u "$root/var/log/slurm")" "$state/etc/slurmdbd.conf"
     chmod 600 "$state/etc/slurmdbd.conf"
 }
@@ -337,7 +362,9 @@ clean() {
 answers() { pid login >/dev/null && on login scontrol ping >/dev/null 2>&1; }
 
 trees=$(hierarchies)
-[ -n "$trees" ] || fail "needs control groups of version 1: the cpuset, memory, devices and freezer of this machine"
+[ -n "$trees" ] || fail "this machine has no control groups at /sys/fs/cgroup"
+version=v1
+[ ! -e "$trees/cgroup.controllers" ] || version=v2
 booting=()
 root=$(cat "$state/file-system" 2>/dev/null || true)
 case ${1:-} in
@@ -362,7 +389,7 @@ reboot)
     ;;
 exec) shift; as ada "$@" ;;
 as) shift; as "$@" ;;
-copy) as ada "$3" sh -c 'cat >"$0"' "$4" <"$2" ;;
+copy) as ada "$3" sh -c 'cat >"$0" && chmod "$1" "$0"' "$4" "$(stat -c %a "$2")" <"$2" ;;
 kill) enter "$2" pkill "-${4:-KILL}" -x "$3" ;;
 start) daemon "$2" "$3" ;;
 mend) mend ;;

@@ -54,16 +54,16 @@ func TestUserCannotReadAnothersFiles(t *testing.T) {
 	}
 }
 
-func TestCopyKeepsContents(t *testing.T) {
+func TestCopyKeepsContentsAndMode(t *testing.T) {
 	c := RequireSlurm(t)
 	dir := c.Folder()
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, []byte("line 1\nline 2\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("#!/bin/sh\nhostname\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	c.Copy(file, Node2, dir+"/copy")
-	if got := c.Exec(Login, "cat", dir+"/copy"); got != "line 1\nline 2" {
-		t.Errorf("the copy is %q", got)
+	if got := c.Exec(Node1, dir+"/copy"); got != Node1 {
+		t.Errorf("the copy prints %q", got)
 	}
 }
 

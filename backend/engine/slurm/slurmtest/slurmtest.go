@@ -93,7 +93,7 @@ func (c *Cluster) Root(node, name string, args ...string) string {
 	return c.must(c.Try(root, node, name, args...))
 }
 
-// Copy copies a file of this machine to a path on a node, as the user.
+// Copy copies a file of this machine, with its mode, to a path on a node, as the user.
 func (c *Cluster) Copy(file, node, path string) {
 	c.t.Helper()
 	c.rig("copy", file, node, path)
