@@ -285,7 +285,8 @@ func (c *cluster) sacct(name string) []byte {
 	var out bytes.Buffer
 	for _, j := range append(slices.Clone(c.gone), c.jobs...) {
 		if j.name == name {
-			fmt.Fprintf(&out, "%d\x1f%s\x1f%d:0\x1f%d\x1f%d\x1fn1\n", j.id, j.state, j.code, j.start.Unix(), j.end.Unix())
+			fmt.Fprintf(&out, "%d\x1f%s\x1f%d:0\x1f%d\x1f%d\x1fn1\n", j.id, j.state, j.code, j.start.Unix(),
+				j.end.Unix())
 		}
 	}
 	return out.Bytes()

@@ -128,7 +128,7 @@ func (e *Engine) prepare(ctx context.Context, r *run, containers []engine.Contai
 	}
 	id, attempt, _ := slurm.ParseJobName(r.name)
 	now := record{Image: image, Request: slurm.Request{
-		Name: e.jobName(id, attempt), Comment: e.comment(id, attempt),
+		Name: e.jobs.jobName(id, attempt), Comment: e.comment(id, attempt),
 		Target: terms.Target, Time: terms.Time, Nodes: len(containers), Extra: terms.Extra,
 		Each: terms.Each, Dir: r.dir, Script: filepath.Join(r.dir, scriptFile),
 		Log: filepath.Join(r.dir, jobLog),
@@ -152,21 +152,6 @@ func (e *Engine) prepare(ctx context.Context, r *run, containers []engine.Contai
 // comment is what squeue shows of a job. It says whose it is, also when its run is gone.
 func (e *Engine) comment(id session.ID, attempt int) string {
 	return strings.Join([]string{"slipway", e.config.Instance, string(id), strconv.Itoa(attempt)}, ":")
-}
-
-// eachTry separates the numbers in the names of jobs: a job that was cancelled while it waited is remembered by Slurm
-// for some time, so the next one for the same attempt has the number of the attempt and eachTry more.
-const eachTry = 1_000_000
-
-// jobName is the name of a new job for an attempt.
-func (e *Engine) jobName(id session.ID, attempt int) slurm.JobName {
-	try := 0
-	for name := range e.view().jobs {
-		if of, n, ok := slurm.ParseJobName(name); ok && of == id && n%eachTry == attempt {
-			try = max(try, n/eachTry+1)
-		}
-	}
-	return slurm.NameOf(id, attempt+try*eachTry)
 }
 
 // sizeOf is what a container needs of a node.

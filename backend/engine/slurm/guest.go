@@ -30,7 +30,7 @@ func (e *Engine) Guest(ctx context.Context, id string) (net.Conn, error) {
 	}
 	wait := e.patience()
 	for {
-		state, err := e.stateOf(ctx, r, k, e.view())
+		state, err := e.stateOf(ctx, r, k, e.jobs.view())
 		switch {
 		case err != nil:
 			return nil, err

@@ -15,7 +15,6 @@ import (
 	"slipway/backend/engine"
 	"slipway/backend/guest/node"
 	"slipway/backend/session"
-	"slipway/backend/slurm"
 )
 
 // Start waits until the container runs, which it may do already: a job waits in the queue of Slurm, and unpacks its
@@ -33,7 +32,7 @@ func (e *Engine) Start(ctx context.Context, id string) error {
 	}
 	wait := e.patience()
 	for {
-		state, err := e.stateOf(ctx, r, k, e.view())
+		state, err := e.stateOf(ctx, r, k, e.jobs.view())
 		switch {
 		case err != nil:
 			return err
@@ -58,8 +57,8 @@ func (e *Engine) submit(ctx context.Context, r *run) error {
 	return e.hand(ctx, r)
 }
 
-// hand submits the job of a run unless it has one. It fails with engine_start_failed if Slurm refuses it. The caller has
-// the turn of the run.
+// hand submits the job of a run unless it has one. It fails with engine_start_failed if Slurm refuses it. The caller
+// has the turn of the run.
 func (e *Engine) hand(ctx context.Context, r *run) error {
 	now := r.now()
 	if now.Job != 0 || len(now.Kernels) == 0 {
@@ -79,7 +78,7 @@ func (e *Engine) hand(ctx context.Context, r *run) error {
 		return failure(ctx, err)
 	}
 	now.Job, now.Submitted = job, e.config.Clock.Now().UTC()
-	e.poller.Wake()
+	e.jobs.poller.Wake()
 	return r.keep(now)
 }
 
@@ -156,7 +155,7 @@ func plain(line []byte) string {
 	}, text)
 }
 
-// Stop ends the job, with all kernels of the session. Slurm kills what is left after its KillWait, and Stop after grace.
+// Stop ends the job, with all kernels of the session. Slurm kills what is left after its KillWait.
 func (e *Engine) Stop(ctx context.Context, id string, grace time.Duration) error {
 	if err := ended(ctx); err != nil {
 		return err
@@ -168,7 +167,7 @@ func (e *Engine) Stop(ctx context.Context, id string, grace time.Duration) error
 	if err != nil {
 		return err
 	}
-	state, err := e.stateOf(ctx, r, k, e.view())
+	state, err := e.stateOf(ctx, r, k, e.jobs.view())
 	if session.CodeOf(err) == session.CodeNoContainer || err == nil && !state.Running {
 		return nil // what is created and has a job is ended by Remove
 	}
@@ -176,7 +175,7 @@ func (e *Engine) Stop(ctx context.Context, id string, grace time.Duration) error
 		return err
 	}
 	over := func() bool {
-		state, err := e.stateOf(ctx, r, k, e.view())
+		state, err := e.stateOf(ctx, r, k, e.jobs.view())
 		return session.CodeOf(err) == session.CodeNoContainer || err == nil && !state.Running
 	}
 	if grace > 0 {
@@ -184,20 +183,20 @@ func (e *Engine) Stop(ctx context.Context, id string, grace time.Duration) error
 			return err
 		}
 	}
-	if err := e.end(ctx, r, e.config.Commands.Cancel); err != nil {
+	if err := e.jobs.end(ctx, r, e.config.Commands.Cancel); err != nil {
 		return err
 	}
 	return e.await(ctx, over)
 }
 
-// ask asks the kernels of a run to end, and reports whether they did within grace. The script of a cluster is srun, which
-// kills them at once when it is asked itself.
+// ask asks the kernels of a run to end, and reports whether they did within grace. The script of a cluster is srun,
+// which kills them at once when it is asked itself.
 func (e *Engine) ask(ctx context.Context, r *run, grace time.Duration, over func() bool) (done bool, err error) {
 	by := e.config.Commands.Terminate
 	if len(r.now().Kernels) > 1 {
 		by = e.config.Commands.TerminateSteps
 	}
-	if err := e.end(ctx, r, by); err != nil {
+	if err := e.jobs.end(ctx, r, by); err != nil {
 		return false, err
 	}
 	patient, stop := context.WithTimeout(ctx, grace)
@@ -221,31 +220,6 @@ func (e *Engine) await(ctx context.Context, done func() bool) error {
 		}
 	}
 	e.wake()
-	return nil
-}
-
-// end ends the job of a run by a command of Slurm, if it has one.
-func (e *Engine) end(ctx context.Context, r *run, by func(context.Context, slurm.JobID) error) error {
-	now := r.now()
-	job := now.Job
-	if job == 0 && !now.Submitted.IsZero() { // its submission was interrupted
-		said, err := e.poller.Fresh(ctx)
-		if err != nil {
-			return failure(ctx, err)
-		}
-		for _, other := range said.Jobs {
-			if other.Name == now.Request.Name && !other.State.Ended() {
-				job = other.ID
-			}
-		}
-	}
-	if job == 0 {
-		return nil
-	}
-	if err := by(ctx, job); err != nil {
-		return failure(ctx, err)
-	}
-	e.poller.Wake()
 	return nil
 }
 
@@ -293,15 +267,13 @@ func (e *Engine) discard(r *run) error {
 	if err := e.runs.remove(r); err != nil {
 		return err
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	delete(e.ends, r.name)
+	e.jobs.forget(r)
 	return nil
 }
 
 // finish cancels the job of a run and waits until it is over. The caller has the turn of the run.
 func (e *Engine) finish(ctx context.Context, r *run) error {
-	if r.now().Submitted.IsZero() || r.exited() || e.over(r, e.view()) {
+	if r.now().Submitted.IsZero() || r.exited() || e.jobs.over(r, e.jobs.view()) {
 		return nil
 	}
 	if _, err := node.ReadMeeting(r.dir, session.MainKernel); err == nil && len(r.now().Kernels) > 1 {
@@ -310,12 +282,12 @@ func (e *Engine) finish(ctx context.Context, r *run) error {
 		}
 	}
 	began := e.config.Clock.Now()
-	if err := e.end(ctx, r, e.config.Commands.Cancel); err != nil {
+	if err := e.jobs.end(ctx, r, e.config.Commands.Cancel); err != nil {
 		return err
 	}
 	return e.await(ctx, func() bool {
-		v := e.view()
-		return r.exited() || v.at.After(began) && e.over(r, v)
+		v := e.jobs.view()
+		return r.exited() || v.at.After(began) && e.jobs.over(r, v)
 	})
 }
 
@@ -327,13 +299,4 @@ func (r *run) exited() bool {
 		}
 	}
 	return true
-}
-
-// over reports whether Slurm says that the job of a run has ended or is unknown.
-func (e *Engine) over(r *run, v view) bool {
-	job, known := v.jobs[r.now().Request.Name]
-	if known {
-		return job.State.Ended()
-	}
-	return v.at.After(r.now().Submitted)
 }

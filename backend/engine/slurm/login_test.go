@@ -25,12 +25,15 @@ import (
 // there only.
 const loginVariable = "SLIPWAY_TEST_LOGIN"
 
+// partVariable may be /name, to run a part of them.
+const partVariable = "SLIPWAY_TEST_PART"
+
 // The engine must be on the login node, so this program runs there as the user.
 func TestTheEngineOnACluster(t *testing.T) {
 	c := slurmtest.RequireSlurm(t)
 	local, dir := t.TempDir(), c.Folder()
 	for name, args := range map[string][]string{
-		"guest":       {"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "slipway/backend/guest/slipway-guest"},
+		"guest":       {"build", "-trimpath", "-buildvcs=false", "slipway/backend/guest/slipway-guest"},
 		"engine.test": {"test", "-c", "."},
 	} {
 		build := exec.Command("go", args[0], "-o", filepath.Join(local, name))
@@ -51,7 +54,8 @@ func TestTheEngineOnACluster(t *testing.T) {
 	}
 	c.Exec(slurmtest.Login, "sh", "-c", "cd "+dir+" && chmod 700 engine.test && mkdir tmp")
 	run := c.Command(t.Context(), slurmtest.User, slurmtest.Login, "env", loginVariable+"="+dir, "TMPDIR="+dir+"/tmp",
-		dir+"/engine.test", "-test.v", "-test.run=^TestOnTheLoginNode$"+os.Getenv("SLIPWAY_TEST_PART"), "-test.timeout=20m")
+		dir+"/engine.test", "-test.v", "-test.run=^TestOnTheLoginNode$"+os.Getenv(partVariable),
+		"-test.timeout=20m")
 	run.Stdout, run.Stderr = os.Stdout, os.Stderr
 	if err := run.Run(); err != nil {
 		t.Errorf("on the login node: %v", err)

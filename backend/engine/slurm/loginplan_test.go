@@ -66,7 +66,7 @@ func (s *site) list() (ids []string) {
 }
 
 // plan plans whenever something has changed, until the decisions are as wanted.
-func (s *site) plan(what string, wanted []engineslurm.Wanted, live []session.Session,
+func (s *site) plan(what string, wanted []engine.Wanted, live []session.Session,
 	done func([]scheduler.Decision) bool) []scheduler.Decision {
 	s.T.Helper()
 	deadline := time.After(time.Minute)
@@ -91,8 +91,8 @@ func (s *site) plan(what string, wanted []engineslurm.Wanted, live []session.Ses
 }
 
 // asks is a session that asks for CPUs and devices of one node.
-func (l login) asks(id session.ID, cpus, gpus int) engineslurm.Wanted {
-	return wanted(id, "", func(w *engineslurm.Wanted) {
+func (l login) asks(id session.ID, cpus, gpus int) engine.Wanted {
+	return wanted(id, "", func(w *engine.Wanted) {
 		w.Session.Spec.Image, w.Kernels[0].Image = loginImage, loginImage
 		w.Session.Spec.Resources.CPU, w.Session.Spec.Accelerator.Devices = cpus, gpus
 		w.Session.Spec.Timeout = session.Duration(10 * time.Minute)
@@ -149,7 +149,7 @@ func (s *site) shell(id, command string) string {
 // The nodes have two CPUs and two devices each.
 func (l login) plans(t *testing.T) {
 	s := l.site(t)
-	all := []engineslurm.Wanted{l.asks(first, 1, 1), l.asks(second, 2, 2), l.asks(third, 2, 1)}
+	all := []engine.Wanted{l.asks(first, 1, 1), l.asks(second, 2, 2), l.asks(third, 2, 1)}
 	got := s.plan("two places and one wait", all, nil, func(d []scheduler.Decision) bool {
 		return d[0].Place != nil && d[1].Place != nil && d[2].Wait != nil &&
 			slices.Contains([]string{"slurmResources", "slurmPriority"}, d[2].Wait.Said[0].Say)
@@ -186,7 +186,7 @@ func (l login) plans(t *testing.T) {
 func (l login) relays(t *testing.T) {
 	s := l.site(t)
 	w := l.asks(first, 1, 0)
-	s.plan("a place", []engineslurm.Wanted{w}, nil, func(d []scheduler.Decision) bool { return d[0].Place != nil })
+	s.plan("a place", []engine.Wanted{w}, nil, func(d []scheduler.Decision) bool { return d[0].Place != nil })
 	id := s.start(w.Kernels[0])
 	run := filepath.Join(l.dir, "slurm", "runs", string(first)+"-1")
 	meeting, err := node.ReadMeeting(run, "main1")
@@ -223,7 +223,7 @@ func (l login) clusters(t *testing.T) {
 		engine.LabelAttempt: "1", engine.LabelInstance: "one"}
 	sub.Guest.Kernel = "sub1"
 	w.Kernels = append(w.Kernels, sub)
-	got := s.plan("a place", []engineslurm.Wanted{w}, nil, func(d []scheduler.Decision) bool {
+	got := s.plan("a place", []engine.Wanted{w}, nil, func(d []scheduler.Decision) bool {
 		return d[0].Place != nil
 	})
 	if p := got[0].Place; !slices.Equal(p.Nodes, []string{"n1", "n2"}) || len(p.Kernels) != 2 {
@@ -265,10 +265,11 @@ func (l login) checks(t *testing.T) {
 		change func(*session.Spec)
 		field  string
 	}{
-		"fine":           {func(*session.Spec) {}, ""},
-		"a part":         {func(spec *session.Spec) { spec.Accelerator = gpu.Request{Shares: 500} }, ""},
-		"too many CPUs":  {func(spec *session.Spec) { spec.Resources.CPU = 20 }, "resources"},
-		"no partition":   {func(spec *session.Spec) { spec.Slurm = &session.Slurm{Partition: "none"} }, "slurm.partition"},
+		"fine":          {func(*session.Spec) {}, ""},
+		"a part":        {func(spec *session.Spec) { spec.Accelerator = gpu.Request{Shares: 500} }, ""},
+		"too many CPUs": {func(spec *session.Spec) { spec.Resources.CPU = 20 }, "resources"},
+		"no partition": {func(spec *session.Spec) { spec.Slurm = &session.Slurm{Partition: "none"} },
+			"slurm.partition"},
 		"too many nodes": {func(spec *session.Spec) { spec.Cluster = 3 }, "resources"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -281,8 +282,8 @@ func (l login) checks(t *testing.T) {
 		})
 	}
 	info, err := s.engine.Info(t.Context())
-	if err != nil || info.Slurm == nil || len(info.Slurm.Partitions) != 3 || info.Slurm.Partitions[0].GPUs[0].Count != 2 ||
-		info.CPUs != 4 {
+	if err != nil || info.Slurm == nil || len(info.Slurm.Partitions) != 3 || info.CPUs != 4 ||
+		info.Slurm.Partitions[0].GPUs[0].Count != 2 {
 		t.Errorf("the site is %+v, %v", info.Slurm, err)
 	}
 }

@@ -42,7 +42,7 @@ func (e *Engine) cutLog(ctx context.Context, cancel context.CancelFunc, id strin
 		if _, err := node.ReadExit(r.dir, k.Kernel); err == nil {
 			return // it ends by itself, when all was read
 		}
-		if state, err := e.stateOf(ctx, r, k, e.view()); err != nil || !state.Running && !state.Created {
+		if state, err := e.stateOf(ctx, r, k, e.jobs.view()); err != nil || !state.Running && !state.Created {
 			break
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"slipway/backend/engine"
 	"slipway/backend/scheduler"
 	"slipway/backend/session"
 	"slipway/backend/slurm"
@@ -15,7 +16,7 @@ import (
 )
 
 // place places a session whose job has nodes. If Slurm does not say yet what the job got, it waits on.
-func (p *Planner) place(ctx context.Context, d *scheduler.Decision, w Wanted, name slurm.JobName, job slurm.Job,
+func (p *Planner) place(ctx context.Context, d *scheduler.Decision, w engine.Wanted, name slurm.JobName, job slurm.Job,
 	now record) {
 	p.mu.Lock()
 	known, ok := p.placed[name]
@@ -43,7 +44,7 @@ func (p *Planner) place(ctx context.Context, d *scheduler.Decision, w Wanted, na
 }
 
 // placementOf is what the kernels of a run have, by what its job got. Without that it is what was asked for.
-func placementOf(now record, got slurm.Placement, w Wanted) scheduler.Placement {
+func placementOf(now record, got slurm.Placement, w engine.Wanted) scheduler.Placement {
 	var p scheduler.Placement
 	for i := range now.Kernels {
 		part := slurm.Part{Memory: now.Request.Each.Memory}
@@ -155,7 +156,8 @@ func (p *Planner) Check(ctx context.Context, spec session.Spec) []session.FieldE
 	terms, err := e.termsOf(ctx, spec)
 	if session.CodeOf(err) == session.CodeEngineUnsupported {
 		said := session.AsError(err, session.CodeEngineUnsupported)
-		return []session.FieldError{{Field: "accelerator", Kind: session.KindRange, Message: said.Message, Hint: said.Hint}}
+		return []session.FieldError{{Field: "accelerator", Kind: session.KindRange, Message: said.Message,
+			Hint: said.Hint}}
 	}
 	if err != nil {
 		return nil

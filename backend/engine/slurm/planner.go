@@ -25,7 +25,7 @@ type Planner struct {
 	changed chan struct{} // of capacity 1
 
 	mu       sync.Mutex                            // guards everything below
-	queue    []Wanted                              // to submit, in this order
+	queue    []engine.Wanted                       // to submit, in this order
 	working  bool                                  // somebody submits
 	current  slurm.JobName                         // what is being submitted; empty: nothing
 	refused  map[slurm.JobName]*session.Error      // why Slurm did not take a run
@@ -33,13 +33,6 @@ type Planner struct {
 	placed   map[slurm.JobName]scheduler.Placement // of runs whose job has nodes
 	unplaced bool                                  // Slurm did not say what a job got, so it is asked again
 	ending   map[slurm.JobName]bool                // runs and jobs that are being taken back
-}
-
-// Wanted is a session that may start, with the attempt of its placement, and the containers that the engine will be
-// asked for then, the main one first. What they get is not known yet.
-type Wanted struct {
-	Session session.Session
-	Kernels []engine.Container
 }
 
 // NewPlanner returns a planner for an engine, whose containers are adopted from the runs of the planner from now on.
@@ -60,7 +53,7 @@ func (p *Planner) listen() {
 	var last time.Time
 	for p.engine.ctx.Err() == nil {
 		news := p.engine.news()
-		if at := p.engine.poller.Snapshot().At; !at.Equal(last) {
+		if at := p.engine.jobs.poller.Snapshot().At; !at.Equal(last) {
 			last = at
 			pace.Signal(p.changed)
 		}
@@ -73,11 +66,12 @@ func (p *Planner) listen() {
 
 // Plan implements the planner of the agent's queue. It calls Slurm only for what a job got, and leaves the rest to the
 // goroutines that submit and cancel. It fails with engine_connect_unavailable as long as Slurm has never answered.
-func (p *Planner) Plan(ctx context.Context, wanted []Wanted, live []session.Session) (scheduler.Schedule, error) {
+func (p *Planner) Plan(ctx context.Context, wanted []engine.Wanted,
+	live []session.Session) (scheduler.Schedule, error) {
 	e := p.engine
-	v := e.view()
+	v := e.jobs.view()
 	if v.at.IsZero() {
-		if err := e.poller.Snapshot().Err; err != nil {
+		if err := e.jobs.poller.Snapshot().Err; err != nil {
 			return scheduler.Schedule{}, failure(ctx, err)
 		}
 		return scheduler.Schedule{}, session.NewError(session.CodeEngineUnavailable, "Slurm has not answered yet.",
@@ -92,7 +86,7 @@ func (p *Planner) Plan(ctx context.Context, wanted []Wanted, live []session.Sess
 	ctx, cancel := context.WithTimeout(ctx, planTime)
 	defer cancel()
 	plan := scheduler.Schedule{Decisions: make([]scheduler.Decision, 0, len(wanted))}
-	var submit []Wanted
+	var submit []engine.Wanted
 	for i, w := range wanted {
 		name := nameOf(w)
 		needed[name] = true
@@ -119,7 +113,8 @@ func (p *Planner) Plan(ctx context.Context, wanted []Wanted, live []session.Sess
 const planTime = 5 * time.Second
 
 // decide decides for one session. absent: its run has no job yet.
-func (p *Planner) decide(ctx context.Context, w Wanted, name slurm.JobName, v view) (d scheduler.Decision, absent bool) {
+func (p *Planner) decide(ctx context.Context, w engine.Wanted, name slurm.JobName,
+	v view) (d scheduler.Decision, absent bool) {
 	e := p.engine
 	p.mu.Lock()
 	refused, failed, taken := p.refused[name], p.failed[name], p.ending[name]
@@ -154,7 +149,7 @@ func (p *Planner) decide(ctx context.Context, w Wanted, name slurm.JobName, v vi
 		p.endedEarly(ctx, &d, r, job, v)
 	case known:
 		d.Wait = waitOf(job, e.config.Clock.Now())
-	case e.endOf(ctx, r, v).lost:
+	case e.jobs.endOf(ctx, r, v).lost:
 		p.forget(name, r) // nothing of it ran, so it is submitted again
 		fallthrough
 	default:
@@ -192,9 +187,9 @@ func waitOf(job slurm.Job, now time.Time) *session.Wait {
 	return w
 }
 
-// endedEarly decides for a run whose job is over before anything of it began: somebody cancelled it, or its node failed.
+// endedEarly decides for a run whose job is over before it began: somebody cancelled it, or its node failed.
 func (p *Planner) endedEarly(ctx context.Context, d *scheduler.Decision, r *run, job slurm.Job, v view) {
-	end := p.engine.endOf(ctx, r, v)
+	end := p.engine.jobs.endOf(ctx, r, v)
 	if !end.sure {
 		d.Wait = waitFor(session.CodeWaitTurn, session.Say("slurmEnding"))
 		return
@@ -211,10 +206,10 @@ func (p *Planner) endedEarly(ctx context.Context, d *scheduler.Decision, r *run,
 }
 
 // submit has missing jobs submitted, one after the other, in place of those that were to be.
-func (p *Planner) submit(wanted []Wanted) {
+func (p *Planner) submit(wanted []engine.Wanted) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.queue = slices.DeleteFunc(wanted, func(w Wanted) bool { return nameOf(w) == p.current })
+	p.queue = slices.DeleteFunc(wanted, func(w engine.Wanted) bool { return nameOf(w) == p.current })
 	if p.working || len(p.queue) == 0 {
 		return
 	}
@@ -231,7 +226,7 @@ func (p *Planner) submit(wanted []Wanted) {
 	})
 }
 
-func (p *Planner) next() (w Wanted, ok bool) {
+func (p *Planner) next() (w engine.Wanted, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for len(p.queue) > 0 && p.engine.ctx.Err() == nil {
@@ -244,9 +239,9 @@ func (p *Planner) next() (w Wanted, ok bool) {
 	return w, false
 }
 
-func nameOf(w Wanted) slurm.JobName { return slurm.NameOf(w.Session.ID, w.Session.Attempt) }
+func nameOf(w engine.Wanted) slurm.JobName { return slurm.NameOf(w.Session.ID, w.Session.Attempt) }
 
-func (p *Planner) submitOne(ctx context.Context, w Wanted) {
+func (p *Planner) submitOne(ctx context.Context, w engine.Wanted) {
 	name := nameOf(w)
 	err := p.engine.launch(ctx, name, w)
 	p.mu.Lock()
@@ -268,7 +263,7 @@ func (p *Planner) submitOne(ctx context.Context, w Wanted) {
 }
 
 // launch writes the run of a session and submits its job.
-func (e *Engine) launch(ctx context.Context, name slurm.JobName, w Wanted) error {
+func (e *Engine) launch(ctx context.Context, name slurm.JobName, w engine.Wanted) error {
 	for _, c := range w.Kernels {
 		if err := validate(c); err != nil {
 			return err
@@ -328,7 +323,7 @@ func (p *Planner) takeBack(needed map[slurm.JobName]bool, v view) {
 	for name, job := range v.jobs {
 		if !ours[name] && !job.State.Ended() && strings.HasPrefix(job.Comment, prefix) {
 			p.end(name, func(ctx context.Context) error {
-				p.engine.poller.Wake()
+				p.engine.jobs.poller.Wake()
 				return failure(ctx, p.engine.config.Commands.Cancel(ctx, job.ID))
 			})
 		}

@@ -42,7 +42,7 @@ func (p *planned) again() {
 }
 
 // plan plans until the decisions are as wanted.
-func (p *planned) plan(what string, wanted []engineslurm.Wanted, live []session.Session,
+func (p *planned) plan(what string, wanted []engine.Wanted, live []session.Session,
 	done func([]scheduler.Decision) bool) []scheduler.Decision {
 	p.Helper()
 	var plan scheduler.Schedule
@@ -69,7 +69,7 @@ func (p *planned) plan(what string, wanted []engineslurm.Wanted, live []session.
 func isPlaced(d scheduler.Decision) bool { return d.Place != nil }
 
 // placed is a session after its placement.
-func placed(w engineslurm.Wanted) session.Session {
+func placed(w engine.Wanted) session.Session {
 	s := w.Session
 	s.Status = session.Scheduled
 	return s
@@ -78,10 +78,11 @@ func placed(w engineslurm.Wanted) session.Session {
 func TestSessionsWaitInSlurmsQueue(t *testing.T) {
 	p := newPlanned(t, 1)
 	one, two := wanted(first, ""), wanted(second, "")
-	got := p.plan("one place and one wait", []engineslurm.Wanted{one, two}, nil, func(d []scheduler.Decision) bool {
+	got := p.plan("one place and one wait", []engine.Wanted{one, two}, nil, func(d []scheduler.Decision) bool {
 		return d[0].Place != nil && d[1].Wait != nil && d[1].Wait.Code == session.CodeWaitResources
 	})
-	if w := got[1].Wait; w.Message != "Waiting until enough resources are free." || w.Position != 2 || len(w.Said) != 1 {
+	if w := got[1].Wait; w.Message != "Waiting until enough resources are free." || w.Position != 2 ||
+		len(w.Said) != 1 {
 		t.Errorf("the second waits for %+v", w)
 	}
 	place := got[0].Place
@@ -93,7 +94,7 @@ func TestSessionsWaitInSlurmsQueue(t *testing.T) {
 	// The agent adopts it, and ends it.
 	c := one.Kernels[0]
 	c.Labels[engine.LabelGrants] = `{"cpus":[0]}`
-	id := p.start(engineslurm.Wanted{Kernels: []engine.Container{c}})
+	id := p.start(engine.Wanted{Kernels: []engine.Container{c}})
 	if state := p.inspect(id); !state.Running || state.Labels[engine.LabelGrants] == "" {
 		t.Errorf("it is adopted as %+v", state)
 	}
@@ -101,14 +102,14 @@ func TestSessionsWaitInSlurmsQueue(t *testing.T) {
 		t.Errorf("it has %d jobs", n)
 	}
 	live := []session.Session{placed(one)}
-	p.plan("nothing new", []engineslurm.Wanted{two}, live, func(d []scheduler.Decision) bool { return d[0].Wait != nil })
+	p.plan("nothing new", []engine.Wanted{two}, live, func(d []scheduler.Decision) bool { return d[0].Wait != nil })
 	if !p.inspect(id).Running {
 		t.Error("a live session was taken back")
 	}
 	if err := p.engine.Remove(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	p.plan("the place of the second", []engineslurm.Wanted{two}, nil, func(d []scheduler.Decision) bool {
+	p.plan("the place of the second", []engine.Wanted{two}, nil, func(d []scheduler.Decision) bool {
 		return isPlaced(d[0])
 	})
 }
@@ -116,7 +117,7 @@ func TestSessionsWaitInSlurmsQueue(t *testing.T) {
 func TestWhatIsNoLongerWantedIsCancelled(t *testing.T) {
 	p := newPlanned(t, 1)
 	one, two := wanted(first, ""), wanted(second, "")
-	p.plan("one place", []engineslurm.Wanted{one, two}, nil, func(d []scheduler.Decision) bool {
+	p.plan("one place", []engine.Wanted{one, two}, nil, func(d []scheduler.Decision) bool {
 		return isPlaced(d[0]) && d[1].Wait.Code == session.CodeWaitResources
 	})
 	p.plan("both taken back", nil, nil, func([]scheduler.Decision) bool { return p.gone(first) && p.gone(second) })
@@ -128,12 +129,12 @@ func TestWhatIsNoLongerWantedIsCancelled(t *testing.T) {
 		}
 	})
 	// Wanted again, it gets another job, because Slurm remembers the one that was cancelled.
-	p.plan("a place again", []engineslurm.Wanted{two}, nil, func(d []scheduler.Decision) bool { return isPlaced(d[0]) })
+	p.plan("a place again", []engine.Wanted{two}, nil, func(d []scheduler.Decision) bool { return isPlaced(d[0]) })
 }
 
 func TestARestartedAgentFindsWhatItSubmitted(t *testing.T) {
 	p := newPlanned(t, 1)
-	all := []engineslurm.Wanted{wanted(first, ""), wanted(second, "")}
+	all := []engine.Wanted{wanted(first, ""), wanted(second, "")}
 	p.plan("one place", all, nil, func(d []scheduler.Decision) bool {
 		return isPlaced(d[0]) && d[1].Wait.Code == session.CodeWaitResources
 	})
@@ -149,7 +150,7 @@ func TestARestartedAgentFindsWhatItSubmitted(t *testing.T) {
 func TestAnAnswerOfSbatchThatWasLostIsLookedUp(t *testing.T) {
 	p := newPlanned(t, 1)
 	p.cluster.change(func(on *cluster) { on.deaf = true })
-	all := []engineslurm.Wanted{wanted(first, "")}
+	all := []engine.Wanted{wanted(first, "")}
 	p.plan("a place", all, nil, func(d []scheduler.Decision) bool { return isPlaced(d[0]) })
 	if n := p.cluster.count(slurm.NameOf(first, 1)); n != 1 {
 		t.Errorf("it has %d jobs", n)
@@ -159,7 +160,7 @@ func TestAnAnswerOfSbatchThatWasLostIsLookedUp(t *testing.T) {
 func TestABatchSessionThatEndedUnseenIsPlaced(t *testing.T) {
 	p := newPlanned(t, 1)
 	w := wanted(first, "exit 3")
-	p.plan("a job", []engineslurm.Wanted{w}, nil, func([]scheduler.Decision) bool {
+	p.plan("a job", []engine.Wanted{w}, nil, func([]scheduler.Decision) bool {
 		return p.cluster.count(slurm.NameOf(first, 1)) == 1
 	})
 	p.await("its end", func() bool {
@@ -167,7 +168,7 @@ func TestABatchSessionThatEndedUnseenIsPlaced(t *testing.T) {
 		return err == nil
 	})
 	p.cluster.change(func(on *cluster) { on.jobs = nil }) // Slurm has forgotten it
-	p.plan("its place", []engineslurm.Wanted{w}, nil, func(d []scheduler.Decision) bool { return isPlaced(d[0]) })
+	p.plan("its place", []engine.Wanted{w}, nil, func(d []scheduler.Decision) bool { return isPlaced(d[0]) })
 	if state := p.ended(p.start(w)); state.ExitCode != 3 {
 		t.Errorf("it is %+v", state)
 	}
@@ -175,7 +176,7 @@ func TestABatchSessionThatEndedUnseenIsPlaced(t *testing.T) {
 
 func TestAJobThatSlurmForgotBeforeItBeganIsSubmittedAgain(t *testing.T) {
 	p := newPlanned(t, 0) // nothing starts
-	all := []engineslurm.Wanted{wanted(first, "")}
+	all := []engine.Wanted{wanted(first, "")}
 	p.plan("a wait", all, nil, func(d []scheduler.Decision) bool {
 		return d[0].Wait != nil && d[0].Wait.Code == session.CodeWaitResources
 	})
@@ -186,7 +187,7 @@ func TestAJobThatSlurmForgotBeforeItBeganIsSubmittedAgain(t *testing.T) {
 func TestWhatSlurmRefusesEnds(t *testing.T) {
 	p := newPlanned(t, 1)
 	p.cluster.change(func(on *cluster) { on.refuse = "Batch job submission failed: Invalid account specified" })
-	all := []engineslurm.Wanted{wanted(first, "")}
+	all := []engine.Wanted{wanted(first, "")}
 	got := p.plan("an end", all, nil, func(d []scheduler.Decision) bool { return d[0].End != nil })
 	if end := got[0].End; end.Reason != session.ReasonCreateFailed || !strings.Contains(end.Cause.Message,
 		"Invalid account specified") {
@@ -202,7 +203,7 @@ func TestWhatSlurmRefusesEnds(t *testing.T) {
 
 func TestAJobThatSomebodyCancelsEndsItsSession(t *testing.T) {
 	p := newPlanned(t, 0)
-	all := []engineslurm.Wanted{wanted(first, "")}
+	all := []engine.Wanted{wanted(first, "")}
 	p.plan("a job", all, nil, func([]scheduler.Decision) bool { return p.cluster.count(slurm.NameOf(first, 1)) == 1 })
 	p.cluster.change(func(on *cluster) { on.jobs[0].state, on.jobs[0].end = "CANCELLED", time.Now() })
 	got := p.plan("an end", all, nil, func(d []scheduler.Decision) bool { return d[0].End != nil })
@@ -213,8 +214,8 @@ func TestAJobThatSomebodyCancelsEndsItsSession(t *testing.T) {
 
 func TestWithoutItsImageASessionWaits(t *testing.T) {
 	p := newPlanned(t, 1)
-	w := wanted(first, "", func(w *engineslurm.Wanted) { w.Kernels[0].Image = "work:1" })
-	all := []engineslurm.Wanted{w}
+	w := wanted(first, "", func(w *engine.Wanted) { w.Kernels[0].Image = "work:1" })
+	all := []engine.Wanted{w}
 	got := p.plan("a wait", all, nil, func(d []scheduler.Decision) bool { return d[0].Wait != nil })
 	if w := got[0].Wait; !strings.Contains(w.Message, "work:1 is not on this cluster") {
 		t.Errorf("it waits for %q", w.Message)
@@ -245,14 +246,17 @@ func TestWhatIsAskedOfSlurm(t *testing.T) {
 			s.Slurm = &session.Slurm{Partition: "main", Account: "lab", QOS: "high", GPUType: "h200", Constraint: "big",
 				Time: session.Duration(90 * time.Second), Options: []string{"--mail-type=END"}}
 			s.Accelerator = gpu.Request{Devices: 2}
-		}, []string{"--partition=main", "--account=lab", "--qos=high", "--gres=gpu:h200:2", "--constraint=big", "--time=2",
+		}, []string{"--partition=main", "--account=lab", "--qos=high", "--gres=gpu:h200:2", "--constraint=big",
+			"--time=2",
 			"--mail-type=END", "--cpus-per-task=1", "--mem=128M", "--nodes=1", "--export=NONE", "--no-requeue"}, ""},
-		"a timeout":      {func(s *session.Spec) { s.Timeout = session.Duration(time.Hour) }, []string{"--time=65"}, ""},
+		"a timeout": {func(s *session.Spec) { s.Timeout = session.Duration(time.Hour) },
+			[]string{"--time=65"}, ""},
 		"a share":        {func(s *session.Spec) { s.Accelerator = gpu.Request{Shares: 500} }, nil, "accelerator"},
 		"one and a half": {func(s *session.Spec) { s.Accelerator = gpu.Request{Shares: 1500} }, nil, "accelerator"},
-		"two as a share": {func(s *session.Spec) { s.Accelerator = gpu.Request{Shares: 2000} }, []string{"--gres=gpu:2"},
-			""},
-		"memory of a device": {func(s *session.Spec) { s.Accelerator = gpu.Request{Memory: gpu.GiB} }, nil, "accelerator"},
+		"two as a share": {func(s *session.Spec) { s.Accelerator = gpu.Request{Shares: 2000} },
+			[]string{"--gres=gpu:2"}, ""},
+		"memory of a device": {func(s *session.Spec) { s.Accelerator = gpu.Request{Memory: gpu.GiB} }, nil,
+			"accelerator"},
 		"an option that is ours": {func(s *session.Spec) {
 			s.Slurm = &session.Slurm{Options: []string{"--export=ALL"}}
 		}, nil, "slurm.options"},
@@ -284,7 +288,7 @@ func TestWhatIsAskedOfSlurm(t *testing.T) {
 // Controllers are overrun by those that ask too often.
 func TestCallsOfSlurmAreFew(t *testing.T) {
 	p := newPlanned(t, 1)
-	var all []engineslurm.Wanted
+	var all []engine.Wanted
 	for i := range 50 {
 		all = append(all, wanted(session.ID(fmt.Sprintf("%012d", i)), ""))
 	}
@@ -309,7 +313,7 @@ func TestCallsOfSlurmAreFew(t *testing.T) {
 
 func TestAClusterIsOneJob(t *testing.T) {
 	p := newPlanned(t, 2)
-	w := wanted(first, "", func(w *engineslurm.Wanted) {
+	w := wanted(first, "", func(w *engine.Wanted) {
 		w.Session.Spec.Cluster = 2
 		sub := w.Kernels[0]
 		sub.Name, sub.Hostname = "slipway-aaaaaaaaaaaa-sub1-1", "sub1"
@@ -321,7 +325,7 @@ func TestAClusterIsOneJob(t *testing.T) {
 			w.Kernels[i].Guest.Cluster = &engine.Cluster{Self: w.Kernels[i].Hostname, Hosts: []string{"main1", "sub1"}}
 		}
 	})
-	p.plan("a job", []engineslurm.Wanted{w}, nil, func([]scheduler.Decision) bool {
+	p.plan("a job", []engine.Wanted{w}, nil, func([]scheduler.Decision) bool {
 		return p.cluster.count(slurm.NameOf(first, 1)) == 1
 	})
 	script, err := os.ReadFile(filepath.Join(p.run(first), "job.sh"))

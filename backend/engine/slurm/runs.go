@@ -291,7 +291,8 @@ func (rs *runs) program() (string, error) {
 	data, err := rs.binary(runtime.GOARCH)
 	if err != nil {
 		return "", session.WrapError(err, session.CodeEngineUnsupported,
-			"This Slipway has no guest for "+runtime.GOARCH+" nodes.", "Install a release of Slipway on the login node.")
+			"This Slipway has no guest for "+runtime.GOARCH+" nodes.",
+			"Install a release of Slipway on the login node.")
 	}
 	sum := sha256.Sum256(data)
 	dir := filepath.Join(filepath.Dir(rs.dir), "guest")

@@ -53,19 +53,18 @@ type Relayer func(ctx context.Context, job slurm.JobID, host string, argv []stri
 type Engine struct {
 	*images.Store
 	config  Config
-	poller  *slurm.Poller
+	jobs    *jobs
 	runs    *runs
 	ctx     context.Context //nolint:containedctx // of what the engine does by itself, until Close
 	cancel  context.CancelFunc
 	tasks   sync.WaitGroup
 	planned atomic.Bool // a [Planner] submits the jobs
 
-	mu      sync.Mutex               // guards everything below
-	changed chan struct{}            // closed and replaced when Slurm has answered or a container has changed
-	listed  map[string]engine.State  // what the last List returned
-	site    slurm.Site               // as last read
-	siteAt  time.Time                // zero: never read
-	ends    map[slurm.JobName]ending // of runs whose job is over without an exit record
+	mu      sync.Mutex              // guards everything below
+	changed chan struct{}           // closed and replaced when Slurm has answered or a container has changed
+	listed  map[string]engine.State // what the last List returned
+	site    slurm.Site              // as last read
+	siteAt  time.Time               // zero: never read
 }
 
 // Open opens the runs and images of a folder. It calls Slurm from then on, until Close.
@@ -84,16 +83,17 @@ func Open(config Config) (*Engine, error) {
 			"Choose one in your home with SLIPWAY_HOME.")
 	}
 	config.Dir = filepath.Join(dir, "slurm")
-	e := &Engine{config: config, changed: make(chan struct{}), ends: map[slurm.JobName]ending{}}
+	e := &Engine{config: config, changed: make(chan struct{})}
 	if e.runs, err = openRuns(config); err != nil {
 		return nil, err
 	}
 	if e.Store, err = images.Open(config.Dir, e.runs.using); err != nil {
 		return nil, err
 	}
-	e.poller = slurm.NewPoller(config.Commands, e.wake)
+	e.jobs = &jobs{commands: config.Commands, poller: slurm.NewPoller(config.Commands, e.wake), clock: config.Clock,
+		ends: map[slurm.JobName]ending{}}
 	e.ctx, e.cancel = context.WithCancel(context.Background())
-	e.tasks.Go(func() { e.poller.Run(e.ctx) })
+	e.tasks.Go(func() { e.jobs.poller.Run(e.ctx) })
 	return e, nil
 }
 
@@ -180,7 +180,7 @@ func (e *Engine) Info(ctx context.Context) (engine.Info, error) {
 	if err != nil {
 		return engine.Info{}, err
 	}
-	if said := e.poller.Snapshot(); said.Err != nil && e.config.Clock.Since(said.At) > silent {
+	if said := e.jobs.poller.Snapshot(); said.Err != nil && e.config.Clock.Since(said.At) > silent {
 		return engine.Info{}, failure(ctx, said.Err)
 	}
 	info := engine.Info{Name: "slurm", Version: site.Version, OS: "linux", Arch: runtime.GOARCH,

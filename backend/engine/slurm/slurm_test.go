@@ -99,8 +99,9 @@ func (s *stage) image(ref string) session.Image {
 }
 
 // wanted is a session that may start. command is its batch command, empty for an interactive one.
-func wanted(id session.ID, command string, change ...func(*engineslurm.Wanted)) engineslurm.Wanted {
-	w := engineslurm.Wanted{Session: session.Session{ID: id, Name: string(id), Owner: "ada", Status: session.Pending, Progress: session.Progress{Attempt: 1},
+func wanted(id session.ID, command string, change ...func(*engine.Wanted)) engine.Wanted {
+	w := engine.Wanted{Session: session.Session{ID: id, Name: string(id), Owner: "ada", Status: session.Pending,
+		Progress: session.Progress{Attempt: 1},
 		Spec: session.Spec{Type: session.Interactive, Image: "python:3.12",
 			Resources: session.Resources{CPU: 1, Memory: 128 * gpu.MiB}}}}
 	w.Kernels = []engine.Container{{Name: fmt.Sprintf("slipway-%s-main1-1", id), Hostname: "main1",
@@ -144,7 +145,7 @@ func (s *stage) gone(id session.ID) bool {
 }
 
 // runs creates and starts the container of a session.
-func (s *stage) start(w engineslurm.Wanted) string {
+func (s *stage) start(w engine.Wanted) string {
 	s.Helper()
 	id, err := s.engine.Create(s.Context(), w.Kernels[0])
 	if err == nil {
@@ -177,13 +178,14 @@ func (s *stage) ended(id string) (state engine.State) {
 func TestARunIsWrittenBeforeItsJob(t *testing.T) {
 	s := newStage(t, 1)
 	dir := t.TempDir()
-	w := wanted(first, "echo hello; exit 7", func(w *engineslurm.Wanted) {
+	w := wanted(first, "echo hello; exit 7", func(w *engine.Wanted) {
 		w.Kernels[0].Mounts = []session.Mount{{Source: dir, Target: "/home/work/data"}}
 		w.Kernels[0].Guest.Pins = []engine.Pin{{Target: "/home/work/data", Device: 1, Inode: 2}}
 		w.Kernels[0].Guest.Env = []session.EnvVar{{Name: "TOKEN", Value: "secret"}}
 	})
 	id := s.start(w)
-	if state := s.ended(id); state.ExitCode != 7 || state.FinishedAt.IsZero() || state.Labels[engine.LabelOwner] != "ada" {
+	if state := s.ended(id); state.ExitCode != 7 || state.FinishedAt.IsZero() ||
+		state.Labels[engine.LabelOwner] != "ada" {
 		t.Errorf("it ended as %+v", state)
 	}
 	for name, mode := range map[string]os.FileMode{"spec.json": 0o600, "main1.guest.json": 0o600, "job.sh": 0o700,
@@ -263,7 +265,8 @@ func TestStatesOfAJobWithoutAnExitRecord(t *testing.T) {
 				state, err = s.engine.Inspect(t.Context(), id)
 				return err != nil || !state.Running
 			})
-			if session.CodeOf(err) != c.code || state.ExitCode != c.want.ExitCode || state.OOMKilled != c.want.OOMKilled {
+			if session.CodeOf(err) != c.code || state.ExitCode != c.want.ExitCode ||
+				state.OOMKilled != c.want.OOMKilled {
 				t.Errorf("it is %+v, %v", state, err)
 			}
 		})
@@ -363,7 +366,8 @@ func TestContainersThatCannotRunOnACluster(t *testing.T) {
 		"administrator": {func(c *engine.Container) { c.Guest.Admin = true }, session.CodeEngineUnsupported},
 		"MPS":           {func(c *engine.Container) { c.MPS = true }, session.CodeEngineUnsupported},
 		"no image":      {func(c *engine.Container) { c.Image = "none:1" }, session.CodeNoImage},
-		"another name":  {func(c *engine.Container) { c.Name = "slipway-dddddddddddd-main1-1" }, session.CodeEngineInvalid},
+		"another name": {func(c *engine.Container) { c.Name = "slipway-dddddddddddd-main1-1" },
+			session.CodeEngineInvalid},
 		"a path as a name": {func(c *engine.Container) { c.Name = "slipway-../../../x-main1-1" },
 			session.CodeEngineInvalid},
 		"no directory": {func(c *engine.Container) {

@@ -28,7 +28,7 @@ func (e *Engine) Stats(ctx context.Context, ids []string) (map[string]engine.Sta
 		all     sync.WaitGroup
 		turns   = make(chan struct{}, statsMost)
 	)
-	v := e.view()
+	v := e.jobs.view()
 	for _, id := range ids {
 		r, k, err := e.runs.find(id)
 		if err != nil {

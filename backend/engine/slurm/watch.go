@@ -34,7 +34,7 @@ func (e *Engine) look(ctx context.Context) (map[string]engine.State, error) {
 	if err := ended(ctx); err != nil {
 		return nil, err
 	}
-	v, states := e.view(), map[string]engine.State{}
+	v, states := e.jobs.view(), map[string]engine.State{}
 	for _, r := range e.runs.all() {
 		for _, k := range r.now().Kernels {
 			if k.Created.IsZero() || k.Labels[engine.LabelInstance] != e.config.Instance {
@@ -61,7 +61,7 @@ func (e *Engine) Inspect(ctx context.Context, id string) (engine.State, error) {
 	if err != nil {
 		return engine.State{}, err
 	}
-	return e.stateOf(ctx, r, k, e.view())
+	return e.stateOf(ctx, r, k, e.jobs.view())
 }
 
 // Watch calls fn for each container of ours that changes, from the last List on, until ctx ends.

@@ -168,8 +168,8 @@ func (s *Store) find(ctx context.Context, ref string) (record, error) {
 		return record{ImageParts: session.ImageParts{ID: emptyID, Refs: []string{session.EmptyImage}, OS: "linux"}}, nil
 	}
 	if !session.ValidImage(ref) {
-		return record{}, session.NewError(session.CodeEngineInvalid, fmt.Sprintf("%q is not the name of an image.", ref),
-			"Write it with its tag, for example python:3.12.")
+		return record{}, session.NewError(session.CodeEngineInvalid,
+			fmt.Sprintf("%q is not the name of an image.", ref), "Write it with its tag, for example python:3.12.")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
