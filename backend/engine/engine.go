@@ -298,9 +298,16 @@ type State struct {
 	ExitCode   int       // valid when neither Running nor Created
 	OOMKilled  bool      // the kernel killed a process of it for memory
 	Error      string    // what the engine says of a failed start
+	Taken      *Taken    // why the engine ended it, at a time limit for example; nil: it ended by itself or was stopped
 	CreatedAt  time.Time // by the engine's clock
 	StartedAt  time.Time
 	FinishedAt time.Time
+}
+
+// Taken says why an engine ended a container that nobody had asked it to end.
+type Taken struct {
+	Reason session.Reason
+	Cause  *session.Cause
 }
 
 // Stats is one sample of a container. All but Memory, MemLimit and Pids are counters.

@@ -351,6 +351,9 @@ func Judge(s session.Session, number int, state *engine.State, oom bool) Verdict
 	}
 	oom = oom || state.OOMKilled
 	code := state.ExitCode
+	if t := state.Taken; t != nil {
+		return Verdict{Reason: t.Reason, Result: LostResult(s), ExitCode: &code, Cause: t.Cause}
+	}
 	if number > 0 {
 		return judgeOther(s, number, code, oom)
 	}

@@ -64,10 +64,6 @@ func newCluster(t *testing.T, cpus int) *cluster {
 	return c
 }
 
-func (c *cluster) client() *slurm.Client {
-	return slurm.New(slurm.Config{Run: c.run, User: strconv.Itoa(os.Getuid())})
-}
-
 // run is a [slurm.Run].
 func (c *cluster) run(ctx context.Context, name string, args []string, _ []byte) ([]byte, error) {
 	if ctx.Err() != nil {

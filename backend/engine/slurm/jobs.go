@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"slipway/backend/guest/node"
 	"slipway/backend/pace"
 	"slipway/backend/session"
 	"slipway/backend/slurm"
@@ -16,8 +17,9 @@ type jobs struct {
 	poller   *slurm.Poller
 	clock    *pace.Clock
 
-	mu   sync.Mutex               // guards ends
-	ends map[slurm.JobName]ending // of runs whose job is over without an exit record, by their names
+	mu    sync.Mutex                  // guards everything below
+	ends  map[slurm.JobName]ending    // of runs whose job is over without an exit record, by their names
+	exits map[slurm.JobName]time.Time // when kernels of a run were first seen to have been ended
 }
 
 // ending is what is found out about a job that is over, while its kernels have no exit record.
@@ -35,6 +37,7 @@ const (
 	settle   = 5 * time.Second  // until the file of an exit on a node is seen on the login node
 	missing  = time.Minute      // between two answers without a job, after which it is lost
 	askAgain = 30 * time.Second // between two questions to accounting
+	explain  = 20 * time.Second // until Slurm says why it ended a job
 )
 
 // view is what Slurm has last said of the jobs.
@@ -153,7 +156,7 @@ func (j *jobs) judge(ctx context.Context, r *run, end *ending) {
 	}
 	switch end.state {
 	case slurm.NodeFail, slurm.BootFail, slurm.LaunchFailed:
-		end.lost = true
+		end.exit = codeKill
 	case slurm.Timeout, slurm.Cancelled, slurm.Preempted, slurm.Deadline:
 		end.exit = codeTerm
 	case slurm.OutOfMemory:
@@ -170,9 +173,33 @@ const (
 	codeKill = 128 + 9
 )
 
+// why is the state in which Slurm ended a job, after one of its kernels was ended by a signal. It is unknown until Slurm
+// has said so, and another state if Slurm did not end the job, or the engine was asked to.
+func (j *jobs) why(r *run, exit node.Exit, v view) (state slurm.State, known bool) {
+	if exit.Code != codeTerm && exit.Code != codeKill || exit.OOMKilled || r.stopping.Load() {
+		return slurm.Unknown, true
+	}
+	job, there := v.jobs[r.now().Request.Name]
+	if there && job.State.Ended() {
+		return job.State, true
+	}
+	now := j.clock.Now()
+	j.mu.Lock()
+	since, seen := j.exits[r.name]
+	if !seen {
+		since, j.exits[r.name] = now, now
+	}
+	j.mu.Unlock()
+	if !seen {
+		j.poller.Wake()
+	}
+	return slurm.Unknown, now.Sub(since) > explain || !there && v.at.After(since)
+}
+
 // forget drops what is known of the end of a run's job.
 func (j *jobs) forget(r *run) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	delete(j.ends, r.name)
+	delete(j.exits, r.name)
 }

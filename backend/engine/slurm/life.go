@@ -174,6 +174,7 @@ func (e *Engine) Stop(ctx context.Context, id string, grace time.Duration) error
 	if err != nil {
 		return err
 	}
+	r.stopping.Store(true)
 	over := func() bool {
 		state, err := e.stateOf(ctx, r, k, e.jobs.view())
 		return session.CodeOf(err) == session.CodeNoContainer || err == nil && !state.Running
@@ -273,6 +274,7 @@ func (e *Engine) discard(r *run) error {
 
 // finish cancels the job of a run and waits until it is over. The caller has the turn of the run.
 func (e *Engine) finish(ctx context.Context, r *run) error {
+	r.stopping.Store(true)
 	if r.now().Submitted.IsZero() || r.exited() || e.jobs.over(r, e.jobs.view()) {
 		return nil
 	}

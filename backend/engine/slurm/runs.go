@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/moby/sys/atomicwriter"
@@ -39,6 +40,8 @@ type run struct {
 	name slurm.JobName // of its first job; see eachTry
 	dir  string
 	turn chan struct{} // holds a token while its folder is written or its job is submitted
+	// the engine was asked to end it
+	stopping atomic.Bool
 
 	mu     sync.Mutex // guards record, which is replaced and not changed
 	record record

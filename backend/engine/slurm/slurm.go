@@ -91,7 +91,7 @@ func Open(config Config) (*Engine, error) {
 		return nil, err
 	}
 	e.jobs = &jobs{commands: config.Commands, poller: slurm.NewPoller(config.Commands, e.wake), clock: config.Clock,
-		ends: map[slurm.JobName]ending{}}
+		ends: map[slurm.JobName]ending{}, exits: map[slurm.JobName]time.Time{}}
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	e.tasks.Go(func() { e.jobs.poller.Run(e.ctx) })
 	return e, nil

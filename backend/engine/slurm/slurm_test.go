@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -228,48 +229,53 @@ func TestAnEngineThatWasClosedFindsItsContainers(t *testing.T) {
 	if err := s.engine.Stop(t.Context(), id, 5*time.Second); err != nil {
 		t.Fatal(err)
 	}
-	if state := s.inspect(id); state.Running || state.ExitCode != 143 {
+	if state := s.inspect(id); state.Running || state.ExitCode != 143 || state.Taken != nil {
 		t.Errorf("it was stopped as %+v", state)
 	}
 }
 
-// What Slurm says of a job counts only if its node left no exit record.
-func TestStatesOfAJobWithoutAnExitRecord(t *testing.T) {
+// Slurm ends a job with a signal. With TERM, its node leaves an exit record.
+func TestWhatEndedAJob(t *testing.T) {
 	for name, c := range map[string]struct {
 		state    string
 		accounts bool
 		want     engine.State
-		code     session.Code
+		reason   session.Reason // empty: it ended by itself
 	}{
-		"timeout":               {state: "TIMEOUT", want: engine.State{ExitCode: 143}},
-		"cancelled":             {state: "CANCELLED", want: engine.State{ExitCode: 143}},
-		"preempted":             {state: "PREEMPTED", want: engine.State{ExitCode: 143}},
+		"timeout":               {state: "TIMEOUT", want: engine.State{ExitCode: 143}, reason: session.ReasonTaskTimeout},
+		"deadline":              {state: "DEADLINE", want: engine.State{ExitCode: 143}, reason: session.ReasonTaskTimeout},
+		"cancelled":             {state: "CANCELLED", want: engine.State{ExitCode: 143}, reason: session.ReasonForced},
+		"preempted":             {state: "PREEMPTED", want: engine.State{ExitCode: 143}, reason: session.ReasonLost},
+		"node failure":          {state: "NODE_FAIL", want: engine.State{ExitCode: 137}, reason: session.ReasonLost},
 		"out of memory":         {state: "OUT_OF_MEMORY", want: engine.State{ExitCode: 137, OOMKilled: true}},
 		"completed":             {state: "COMPLETED"},
 		"failed":                {state: "FAILED", want: engine.State{ExitCode: 1}},
 		"failed, with accounts": {state: "FAILED", accounts: true, want: engine.State{ExitCode: 9}},
-		"node failure":          {state: "NODE_FAIL", code: session.CodeNoContainer},
 	} {
-		t.Run(name, func(t *testing.T) {
-			s := newStage(t, 1)
-			id := s.start(wanted(first, ""))
-			s.cluster.change(func(on *cluster) {
-				on.kept = c.accounts
-				j := on.jobs[0]
-				j.state, j.end, j.code = c.state, time.Now(), 9
-				on.signal(j, 9)
-			})
-			var state engine.State
-			var err error
-			s.await("the end", func() bool {
-				state, err = s.engine.Inspect(t.Context(), id)
-				return err != nil || !state.Running
-			})
-			if session.CodeOf(err) != c.code || state.ExitCode != c.want.ExitCode ||
-				state.OOMKilled != c.want.OOMKilled {
-				t.Errorf("it is %+v, %v", state, err)
+		for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+			if sig == syscall.SIGTERM && c.want.ExitCode != 143 {
+				continue // it ends in another way
 			}
-		})
+			t.Run(fmt.Sprintf("%s by %s", name, sig), func(t *testing.T) {
+				s := newStage(t, 1)
+				id := s.start(wanted(first, ""))
+				s.cluster.change(func(on *cluster) {
+					on.kept = c.accounts
+					j := on.jobs[0]
+					j.state, j.end, j.code = c.state, time.Now(), 9
+					on.signal(j, sig)
+				})
+				state := s.ended(id)
+				var reason session.Reason
+				if state.Taken != nil {
+					reason = state.Taken.Reason
+				}
+				if state.ExitCode != c.want.ExitCode || state.OOMKilled != c.want.OOMKilled || reason != c.reason ||
+					reason != "" && state.Taken.Cause.Message == "" {
+					t.Errorf("it is %+v, taken %+v", state, state.Taken)
+				}
+			})
+		}
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // stateOf is the state of a kernel's container: its exit record counts first, then what Slurm says, then accounting. It
-// returns engine_read_not-found for one that was lost with its node.
+// returns engine_read_not-found for one of which nobody knows what became.
 func (e *Engine) stateOf(ctx context.Context, r *run, k kernel, v view) (engine.State, error) {
 	now := r.now()
 	s := engine.State{ID: k.Name, Name: k.Name, Labels: k.Labels, CreatedAt: k.Created}
@@ -20,8 +20,14 @@ func (e *Engine) stateOf(ctx context.Context, r *run, k kernel, v view) (engine.
 	if err == nil {
 		s.ExitCode, s.OOMKilled = exit.Code, exit.OOMKilled
 		s.StartedAt, s.FinishedAt = exit.Started, exit.Ended
-		if exit.Why == node.Restarted {
-			s.Error = "Slurm started the job again, and its command was not run twice."
+		switch why, known := e.jobs.why(r, exit, v); {
+		case exit.Why == node.Restarted:
+			s.Taken = taken(session.ReasonLost, session.CodeContainerLost, session.Say("slurmRestarted"))
+		case !known: // Slurm says soon
+			s = engine.State{ID: s.ID, Name: s.Name, Labels: s.Labels, CreatedAt: s.CreatedAt, StartedAt: s.StartedAt,
+				Running: true}
+		default:
+			s.Taken = takenBy(why)
 		}
 		return s, nil
 	}
@@ -47,15 +53,24 @@ func (e *Engine) stateOf(ctx context.Context, r *run, k kernel, v view) (engine.
 			"Launch again.")
 	default:
 		s.ExitCode, s.OOMKilled, s.FinishedAt = end.exit, end.state == slurm.OutOfMemory, end.at
-		s.Error = endWords[end.state]
+		s.Taken = takenBy(end.state)
 	}
 	return s, nil
 }
 
-// endWords say why Slurm ended a job.
-var endWords = map[slurm.State]string{
-	slurm.Timeout:   "Slurm ended the job at its time limit.",
-	slurm.Cancelled: "The job was cancelled in Slurm.",
-	slurm.Preempted: "Slurm ended the job in favor of another one.",
-	slurm.Deadline:  "Slurm ended the job at its deadline.",
+// takenBy says why Slurm ended a job, nil if it did not.
+func takenBy(state slurm.State) *engine.Taken {
+	switch state {
+	case slurm.Timeout, slurm.Deadline:
+		return taken(session.ReasonTaskTimeout, session.CodeRunTimeout, state.Words())
+	case slurm.Cancelled:
+		return taken(session.ReasonForced, session.CodeRunFailed, state.Words())
+	case slurm.Preempted, slurm.NodeFail, slurm.BootFail, slurm.LaunchFailed:
+		return taken(session.ReasonLost, session.CodeContainerLost, state.Words())
+	}
+	return nil
+}
+
+func taken(reason session.Reason, code session.Code, said session.Phrase) *engine.Taken {
+	return &engine.Taken{Reason: reason, Cause: session.Because(code, said, session.Say("launchAgain"))}
 }
