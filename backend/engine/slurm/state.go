@@ -38,16 +38,17 @@ func (e *Engine) stateOf(ctx context.Context, r *run, k kernel, v view) (engine.
 		s.Created = true
 		return s, nil
 	}
-	meeting, err := node.ReadMeeting(r.dir, k.Kernel)
+	// The meeting is no sign: it goes a little before the exit record comes.
+	begun, err := node.ReadBegun(r.dir, k.Kernel)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return s, fileFailure("the files of "+k.Name, err)
 	}
-	met := err == nil
-	s.StartedAt = meeting.Started
+	began := err == nil
+	s.StartedAt = begun.At
 	end := e.jobs.endOf(ctx, r, v)
 	switch {
 	case !end.sure:
-		s.Running, s.Created = met, !met
+		s.Running, s.Created = began, !began
 	case end.lost:
 		return s, session.NewError(session.CodeNoContainer, "The container "+k.Name+" was lost with its node.",
 			"Launch again.")
