@@ -282,8 +282,8 @@ var fences = []fence{
 		"build/bench"}},
 	{module: "golang.org/x/sys", pkgs: []string{"backend/guest", "backend/guest/link", "backend/guest/node",
 		"backend/engine/docker", "backend/engine/sim", "backend/agent/doctor", "backend/cli", "backend/client",
-		"backend/peer", "backend/offlimits", "backend/daemon", "backend/hostlock", "backend", "app", "tunnel", "tunnel/netwatch",
-		"build/bench/link", "gpu/clock"}},
+		"backend/peer", "backend/offlimits", "backend/daemon", "backend/hostlock", "backend", "app", "tunnel",
+		"tunnel/netwatch", "build/bench/link", "gpu/clock"}},
 }
 
 // paced are the packages whose work goes by the clock of their machine, which may

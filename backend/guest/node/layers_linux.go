@@ -30,42 +30,64 @@ const opaque = "user.overlay.opaque"
 // unpackBuffer is how much of an archive is read at once, in bytes: the shared file system may be far away.
 const unpackBuffer = 1 << 20
 
+// layerPause is how often a runner looks whether another has unpacked a layer.
+const layerPause = 20 * time.Millisecond
+
 // layer returns the folder of an unpacked layer, which stays while the lock is open. It waits while another runner of
-// this node unpacks it. Closing stop interrupts the unpacking.
+// this node unpacks it. Closing stop interrupts it.
 func (l *local) layer(stop <-chan struct{}, store, digest string) (dir string, lock *os.File, err error) {
 	name := strings.TrimPrefix(digest, "sha256:")
 	dir = filepath.Join(l.layers(), name)
-	fail := func(err error) (string, *os.File, error) {
-		if lock != nil {
-			err = errors.Join(err, lock.Close())
-		}
-		return "", nil, fmt.Errorf("layer %.12s: %w", name, err)
-	}
-	for _, how := range []int{unix.LOCK_SH, unix.LOCK_EX} { // the second to unpack it, which nobody uses then
-		if lock, err = lockFile(dir+".lock", how); err != nil {
-			return fail(err)
-		}
-		now := time.Now()
-		if err := os.Chtimes(lock.Name(), now, now); err != nil { // it was used
-			return fail(err)
-		}
-		_, err := os.Lstat(dir)
-		switch {
-		case err == nil:
+	for {
+		lock, err = lockLayer(dir, func() error {
+			return unpackLayer(stop, filepath.Join(store, name+".tar"), name, dir)
+		})
+		if err == nil {
 			return dir, lock, nil
-		case !errors.Is(err, fs.ErrNotExist):
-			return fail(err)
-		case how == unix.LOCK_SH:
-			_ = lock.Close()
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			return "", nil, fmt.Errorf("layer %.12s: %w", name, err)
+		}
+		select {
+		case <-time.After(layerPause):
+		case <-stop:
+			return "", nil, errAsked
 		}
 	}
-	if err := unpackLayer(stop, filepath.Join(store, name+".tar"), name, dir); err != nil {
-		return fail(err)
+}
+
+// lockLayer locks the folder of a layer, which it makes if it is missing. It fails with EWOULDBLOCK while others do so.
+func lockLayer(dir string, unpack func() error) (*os.File, error) {
+	how := unix.LOCK_SH
+	if !exists(dir) {
+		how = unix.LOCK_EX // which only one has, and nobody has the other
 	}
-	if err := flock(lock, unix.LOCK_SH); err != nil {
-		return fail(err)
+	lock, err := lockFile(dir+".lock", how|unix.LOCK_NB)
+	if err != nil {
+		return nil, err
 	}
-	return dir, lock, nil
+	now := time.Now()
+	err = os.Chtimes(lock.Name(), now, now) // it was used
+	switch {
+	case err != nil:
+	case exists(dir):
+	case how == unix.LOCK_SH:
+		err = unix.EWOULDBLOCK // it was removed meanwhile
+	default:
+		err = unpack()
+	}
+	if err == nil {
+		err = flock(lock, unix.LOCK_SH|unix.LOCK_NB)
+	}
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return lock, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // unpackLayer unpacks an archive with the given SHA-256 to a new folder.

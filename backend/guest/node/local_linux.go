@@ -1,6 +1,7 @@
 package node
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -97,14 +98,11 @@ func (l *local) sweep(in string, old func(lock fs.FileInfo) bool) {
 	}
 }
 
-// discard moves a folder to those that are removed.
+// discard moves a folder, if there is one, to those that are removed.
 func (l *local) discard(dir string) error {
-	to, err := os.MkdirTemp(l.trash(), "")
-	if err == nil {
-		err = os.Rename(dir, filepath.Join(to, filepath.Base(dir)))
-	}
+	err := os.Rename(dir, filepath.Join(l.trash(), filepath.Base(dir)+"-"+rand.Text()))
 	if errors.Is(err, fs.ErrNotExist) {
-		return os.Remove(to)
+		return nil
 	}
 	return err
 }
