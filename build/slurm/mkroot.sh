@@ -8,7 +8,10 @@ here=$(cd "$(dirname "$0")" && pwd)
 cache=$here/../.cache/slurm
 mkdir -p "$cache"
 cache=$(cd "$cache" && pwd)
-tar=$("$here/../ci/images.sh" --filesystem slurm)
+# The images are those of whoever called sudo.
+as_caller=()
+[ -z "${SUDO_UID:-}" ] || as_caller=(sudo --preserve-env=http_proxy,https_proxy,no_proxy -u "#$SUDO_UID")
+tar=$("${as_caller[@]}" "$here/../ci/images.sh" --filesystem slurm)
 root=$cache/root-$(cat "$0" - <<<"$tar" | sha256sum | cut -c1-12)
 if [ ! -d "$root" ]; then
     began=$SECONDS

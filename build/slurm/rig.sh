@@ -25,12 +25,12 @@
 # state directory, so that a test may have a second cluster to break.
 set -euo pipefail
 
+here=$(cd "$(dirname "$0")" && pwd)
+cache=$(mkdir -p "$here/../.cache/slurm" && cd "$here/../.cache/slurm" && pwd)
 if [ "$(id -u)" -ne 0 ]; then
     exec sudo --preserve-env=SLIPWAY_SLURM,http_proxy,https_proxy,no_proxy "$0" "$@"
 fi
 
-here=$(cd "$(dirname "$0")" && pwd)
-cache=$(mkdir -p "$here/../.cache/slurm" && cd "$here/../.cache/slurm" && pwd)
 state=${SLIPWAY_SLURM:-$cache/state}
 group=slipway-slurm-$(printf %s "$state" | sha256sum | cut -c1-8)
 declare -A address=([login]=10.214.0.1 [n1]=10.214.0.11 [n2]=10.214.0.12)
