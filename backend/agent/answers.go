@@ -138,5 +138,9 @@ func (a *Agent) ServiceAccounts(_ context.Context, span session.AccountSpan) ([]
 func (a *Agent) board(live []session.Session) session.DeviceBoard {
 	giving := a.config.Devices.Giving
 	l := ledger.New(a.devices.Now(), giving, live, a.others.List(), a.config.Clock.Now())
-	return l.Board(a.attached.Now(), giving.Strategy)
+	b := l.Board(a.attached.Now(), giving.Strategy)
+	if slices.Contains(a.health.State().Info.Lacks, session.FeatureDevices) {
+		b.Devices, b.Text = []session.DeviceState{}, session.FeatureDevices.Missing().English()
+	}
+	return b
 }

@@ -380,6 +380,10 @@ func TestWhatAMachineLacksIsSaidAndRefused(t *testing.T) {
 		}
 		p.start("job-a", "n1", 0)
 		w.awaitStatus(s.ID, session.Running)
+		if board, err := w.agent.Devices(t.Context()); err != nil || len(board.Devices) > 0 ||
+			!strings.Contains(board.Text, "are not listed") {
+			t.Errorf("the devices are %+v, %v", board, err)
+		}
 		if _, err := w.agent.CommitSession(t.Context(), s.ID, session.CommitRequest{Name: "mine"}); session.CodeOf(
 			err) != session.CodeEngineUnsupported {
 			t.Errorf("an image: %v", err)

@@ -15,10 +15,13 @@ const (
 )
 
 // missing are the phrases that say why something cannot be done.
-var missing = map[Feature]string{FeatureMPS: "lacksMPS", FeatureCommit: "lacksCommit", FeatureRaise: "lacksRaise"}
+var missing = map[Feature]string{FeatureDevices: "lacksDevices", FeatureMPS: "lacksMPS", FeatureCommit: "lacksCommit", FeatureRaise: "lacksRaise"}
+
+// Missing says that a machine lacks a feature.
+func (f Feature) Missing() Phrase { return Say(missing[f]) }
 
 // Fault is the fault of a field that needs a feature that the machine lacks.
-func (f Feature) Fault(field string) FieldError { return Fault(field, KindConflict, Say(missing[f])) }
+func (f Feature) Fault(field string) FieldError { return Fault(field, KindConflict, f.Missing()) }
 
 // CheckLacks returns what a spec asks for that a machine lacks.
 func (s Spec) CheckLacks(lacks []Feature) (wrong []FieldError) {

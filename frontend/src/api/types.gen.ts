@@ -438,7 +438,8 @@ export type UsageBucket =
 /** What runs the containers. */
 export type EngineName =
   | "docker"
-  | "sim";
+  | "sim"
+  | "slurm";
 
 /** Where the value of a secret is stored. */
 export type SecretPlace =
