@@ -9,9 +9,9 @@ import (
 	"slipway/backend/session"
 )
 
-// Terminate sends TERM to all processes of a job. One that ended is no error.
+// Terminate sends TERM to the script of a job, and not to what it has started. One that ended is no error.
 func (c *Client) Terminate(ctx context.Context, id JobID) error {
-	return c.cancel(ctx, "--signal=TERM", "--full", id.String())
+	return c.cancel(ctx, "--signal=TERM", "--batch", id.String())
 }
 
 // TerminateSteps sends TERM to what srun has started in a job, and not to the script that waits for it. A job that ended
