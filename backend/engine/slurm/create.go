@@ -137,6 +137,7 @@ func (e *Engine) prepare(ctx context.Context, r *run, containers []engine.Contai
 		Store: e.Layers(), Layers: layers, Local: e.config.Local, Box: node.Box{Env: starts.Env, Mounts: main.Mounts,
 			Hidden: main.Hidden, Shm: main.Shm, Processes: main.Processes, Devices: e.config.Devices,
 			Private: len(containers) == 1}}
+	now.Batch = spec.Batch
 	guests := map[string]engine.GuestConfig{}
 	for _, c := range containers {
 		k := c.Labels[engine.LabelKernel]

@@ -173,13 +173,16 @@ const (
 	codeKill = 128 + 9
 )
 
-// why is the state in which Slurm ended a job, after one of its kernels was ended by a signal. It is unknown until Slurm
-// has said so, and another state if Slurm did not end the job, or the engine was asked to.
+// why is the state in which Slurm ended a job, after one of its kernels has ended, unknown until Slurm has said so. It
+// is [slurm.Unknown] if the engine was asked to end the kernel, or a command ended by itself. Kernels without one end
+// only when they get a signal.
 func (j *jobs) why(r *run, exit node.Exit, v view) (state slurm.State, known bool) {
-	if exit.Code != codeTerm && exit.Code != codeKill || exit.OOMKilled || r.stopping.Load() {
+	record := r.now()
+	if record.Batch && exit.Code != codeTerm && exit.Code != codeKill || exit.OOMKilled || exit.Started.IsZero() ||
+		r.stopping.Load() {
 		return slurm.Unknown, true
 	}
-	job, there := v.jobs[r.now().Request.Name]
+	job, there := v.jobs[record.Request.Name]
 	if there && job.State.Ended() {
 		return job.State, true
 	}

@@ -51,8 +51,9 @@ type run struct {
 type record struct {
 	Image   string        `json:"image"` // its id
 	Request slurm.Request `json:"request"`
-	Kernels []kernel      `json:"kernels"`       // the main one first
-	Job     slurm.JobID   `json:"job,omitempty"` // 0: none is known
+	Kernels []kernel      `json:"kernels"`         // the main one first
+	Batch   bool          `json:"batch,omitempty"` // the main one ends with its command
+	Job     slurm.JobID   `json:"job,omitempty"`   // 0: none is known
 	// Submitted is when a job was last asked for or made: there may be one though Job is not known. Zero: never.
 	Submitted time.Time `json:"submitted,omitzero"`
 }

@@ -54,13 +54,17 @@ type stage struct {
 	cluster *cluster
 	dir     string
 	clock   *pace.Clock
+	program []byte // for nodes
 	engine  *engineslurm.Engine
 }
 
-func newStage(t *testing.T, cpus int) *stage {
+func newStage(t *testing.T, cpus int) *stage { return newStageWith(t, cpus, []byte(standIn)) }
+
+func newStageWith(t *testing.T, cpus int, program []byte) *stage {
 	t.Helper()
 	now := time.Now()
-	s := &stage{T: t, dir: t.TempDir(), cluster: newCluster(t, cpus), clock: pace.New(rate, now, now)}
+	s := &stage{T: t, dir: t.TempDir(), cluster: newCluster(t, cpus), clock: pace.New(rate, now, now),
+		program: program}
 	s.open()
 	s.image("python:3.12")
 	return s
@@ -71,13 +75,16 @@ func (s *stage) open() {
 	s.Helper()
 	commands := slurm.New(slurm.Config{Run: s.cluster.run, Clock: s.clock, User: fmt.Sprint(os.Getuid())})
 	e, err := engineslurm.Open(engineslurm.Config{Dir: s.dir, Instance: "one", Commands: commands, Clock: s.clock,
-		Guest: func(string) ([]byte, error) { return []byte(standIn), nil }, Look: 20 * time.Millisecond})
+		Guest: func(string) ([]byte, error) { return s.program, nil }, Look: 20 * time.Millisecond, Local: s.local()})
 	if err != nil {
 		s.Fatal(err)
 	}
 	s.engine = e
 	s.Cleanup(func() { e.Close() }) //nolint:errcheck // it never fails
 }
+
+// local is the folder of the only node.
+func (s *stage) local() string { return filepath.Join(s.dir, "node") }
 
 // image stores an image with one layer.
 func (s *stage) image(ref string) session.Image {
@@ -242,8 +249,10 @@ func TestWhatEndedAJob(t *testing.T) {
 		want     engine.State
 		reason   session.Reason // empty: it ended by itself
 	}{
-		"timeout":               {state: "TIMEOUT", want: engine.State{ExitCode: 143}, reason: session.ReasonTaskTimeout},
-		"deadline":              {state: "DEADLINE", want: engine.State{ExitCode: 143}, reason: session.ReasonTaskTimeout},
+		"timeout": {state: "TIMEOUT", want: engine.State{ExitCode: 143},
+			reason: session.ReasonTaskTimeout},
+		"deadline": {state: "DEADLINE", want: engine.State{ExitCode: 143},
+			reason: session.ReasonTaskTimeout},
 		"cancelled":             {state: "CANCELLED", want: engine.State{ExitCode: 143}, reason: session.ReasonForced},
 		"preempted":             {state: "PREEMPTED", want: engine.State{ExitCode: 143}, reason: session.ReasonLost},
 		"node failure":          {state: "NODE_FAIL", want: engine.State{ExitCode: 137}, reason: session.ReasonLost},
