@@ -9,40 +9,35 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// replace writes a record durably in place of the one that is there.
+// replace writes a record durably in place of the one that is there. Readers see one or the other.
 func replace(path string, record any) error {
-	fresh, err := writeRecord(path, record)
-	if err == nil {
-		err = os.Rename(fresh, path)
-	}
-	return errors.Join(err, syncFolder(path))
+	return put(path, record, os.Rename)
 }
 
 // create writes a record durably. It fails with fs.ErrExist if there is one, also where several create it at once.
 func create(path string, record any) error {
-	data, err := json.Marshal(record)
-	if err != nil {
-		return err
-	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(data)
-	return errors.Join(err, file.Sync(), file.Close(), syncFolder(path))
+	return put(path, record, os.Link)
 }
 
-func writeRecord(path string, record any) (fresh string, err error) {
+// put writes a record to a file of its own and then gives it its name.
+func put(path string, record any, name func(from, to string) error) error {
 	data, err := json.Marshal(record)
 	if err != nil {
-		return "", err
+		return err
 	}
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*")
 	if err != nil {
-		return "", err
+		return err
 	}
+	defer os.Remove(file.Name())
 	_, err = file.Write(data)
-	return file.Name(), errors.Join(err, file.Sync(), file.Close())
+	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	if err := name(file.Name(), path); err != nil {
+		return err
+	}
+	return syncFolder(path)
 }
 
 // syncFolder makes the names in a folder durable, where its file system can.
