@@ -412,6 +412,10 @@ func TestWhatRunsElsewhereIsNotCondemnedByThisMachine(t *testing.T) {
 		s := w.launch(spec)
 		p.start("job-a", "n1", 0)
 		s = w.awaitStatus(s.ID, session.Running)
+		time.Sleep(time.Hour) // in which this machine looks for its devices
+		if s, err := w.agent.Get(t.Context(), s.ID); err != nil || len(s.Warnings) > 0 {
+			t.Errorf("it is warned of %+v, %v", s.Warnings, err)
+		}
 		for _, pin := range w.containersOf(s)[session.MainKernel].Guest.Pins {
 			if pin.Device != 0 || pin.Inode == 0 {
 				t.Errorf("%s is recognized by %+v", pin.Target, pin)
@@ -420,13 +424,14 @@ func TestWhatRunsElsewhereIsNotCondemnedByThisMachine(t *testing.T) {
 		w.halt()
 		time.Sleep(time.Minute)
 		boot = time.Now()
+		w.fake.SetDown(true) // and ends before the engine says anything to the next agent
 		w.start()
-		w.fake.SetDown(true)
 		time.Sleep(time.Minute)
 		w.fake.Exit(s.Container(), 137)
 		w.fake.SetDown(false)
-		if s = w.awaitStatus(s.ID, session.Terminated); s.Reason != session.ReasonSelf || *s.ExitCode != 137 {
-			t.Errorf("it ended as %s, %+v", s.Reason, s.Error)
+		s = w.await(s.ID, "ended", func(s session.Session) bool { return s.Status.Terminal() })
+		if s.Status != session.Terminated || s.Reason != session.ReasonSelf || *s.ExitCode != 137 {
+			t.Errorf("it ended as %s, %s, %+v", s.Status, s.Reason, s.Error)
 		}
 	})
 }
