@@ -14,8 +14,7 @@ func (c *Client) Terminate(ctx context.Context, id JobID) error {
 	return c.cancel(ctx, "--signal=TERM", "--batch", id.String())
 }
 
-// TerminateSteps sends TERM to what srun has started in a job, and not to the script that waits for it. A job that ended
-// is no error.
+// TerminateSteps sends TERM to what srun has started in a job, and not to the script. One that ended is no error.
 func (c *Client) TerminateSteps(ctx context.Context, id JobID) error {
 	return c.cancel(ctx, "--signal=TERM", id.String())
 }

@@ -84,7 +84,7 @@ var plainEnums = []enum{
 	{"AppKind", "How an app is reached.", []string{"web", "tcp"}},
 	{"DeviceSource", "Where what is known of devices comes from.", []string{"nvml", "drm", "sim", "none"}},
 	{"AttachWay", "How containers are given devices.", []string{"cdi", "device-request", "runtime", "nodes", "sim",
-		"none"}},
+		"slurm", "none"}},
 	{"Strategy", "Which devices are given first.", []string{"fill", "evenly"}},
 	{"AccountKind", "Who used it.", []string{"session", "other", "idle", "unattributed"}},
 	{"UsageBy", "What rows of accounts are summed up by.", []string{"", "session", "day", "label", "owner", "device"}},

@@ -406,6 +406,7 @@ export type AttachWay =
   | "runtime"
   | "nodes"
   | "sim"
+  | "slurm"
   | "none";
 
 /** Which devices are given first. */
