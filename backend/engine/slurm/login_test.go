@@ -134,6 +134,7 @@ func TestOnTheLoginNode(t *testing.T) {
 	t.Run("the planner follows Slurm's queue", l.plans)
 	t.Run("the guest is reached by a step", l.relays)
 	t.Run("a cluster has a kernel on each node", l.clusters)
+	t.Run("an agent runs sessions", l.agents)
 	t.Run("the engine keeps its promises", l.suite)
 }
 
