@@ -89,7 +89,8 @@ func (m *manager) becomes(id session.ID, what string, is func(session.Session) b
 			return s
 		}
 		if time.Now().After(deadline) {
-			m.Fatalf("waited in vain for %s: %s, reason %s, wait %+v, error %+v", what, s.Status, s.Reason, s.Wait, s.Error)
+			m.Fatalf("waited in vain for %s: %s, reason %s, wait %+v, error %+v", what, s.Status, s.Reason, s.Wait,
+				s.Error)
 		}
 	}
 }
