@@ -24,16 +24,17 @@ type cluster struct {
 	t    *testing.T
 	cpus int
 
-	mu     sync.Mutex // guards everything below
-	jobs   []*job
-	calls  map[string]int
-	asked  []string // arguments of the last sbatch
-	down   bool     // the controller does not answer
-	deaf   bool     // it does what sbatch asks and does not answer it
-	refuse string   // why it refuses every request; empty: it does not
-	kept   bool     // accounting keeps the ends of jobs
-	gone   []*job   // that only accounting knows
-	tasks  sync.WaitGroup
+	mu      sync.Mutex // guards everything below
+	jobs    []*job
+	calls   map[string]int
+	asked   []string // arguments of the last sbatch
+	changed []string // arguments of the last scontrol update
+	down    bool     // the controller does not answer
+	deaf    bool     // it does what sbatch asks and does not answer it
+	refuse  string   // why it refuses every request; empty: it does not
+	kept    bool     // accounting keeps the ends of jobs
+	gone    []*job   // that only accounting knows
+	tasks   sync.WaitGroup
 }
 
 type job struct {
@@ -258,6 +259,9 @@ func (c *cluster) squeue(format, name string) []byte {
 
 func (c *cluster) scontrol(args []string) ([]byte, error) {
 	switch {
+	case args[0] == "update":
+		c.changed = args
+		return nil, nil
 	case slices.Equal(args, []string{"show", "config"}):
 		return []byte("ClusterName             = test\nKillWait                = 1 sec\n" +
 			"MinJobAge               = 300 sec\nSLURM_VERSION           = 22.05.8\n" +
@@ -286,6 +290,14 @@ func (c *cluster) sacct(name string) []byte {
 		}
 	}
 	return out.Bytes()
+}
+
+// total is the number of calls of all commands.
+func (c *cluster) total() (n int) {
+	for _, calls := range c.calls {
+		n += calls
+	}
+	return n
 }
 
 // change changes the cluster.

@@ -115,6 +115,7 @@ type Terms struct {
 	slurm.Target
 	Time  time.Duration // 0: the default of the partition
 	Each  slurm.Each
+	Nice  int // lowers the priority
 	Extra []string
 }
 
@@ -129,7 +130,7 @@ func (e *Engine) prepare(ctx context.Context, r *run, containers []engine.Contai
 	id, attempt, _ := slurm.ParseJobName(r.name)
 	now := record{Image: image, Request: slurm.Request{
 		Name: e.jobs.jobName(id, attempt), Comment: e.comment(id, attempt),
-		Target: terms.Target, Time: terms.Time, Nodes: len(containers), Extra: terms.Extra,
+		Target: terms.Target, Time: terms.Time, Nodes: len(containers), Nice: terms.Nice, Extra: terms.Extra,
 		Each: terms.Each, Dir: r.dir, Script: filepath.Join(r.dir, scriptFile),
 		Log: filepath.Join(r.dir, jobLog),
 	}}

@@ -80,6 +80,35 @@ func grantOf(part slurm.Part, index int, asked gpu.Request) gpu.Grant {
 	return g
 }
 
+// niceStep is by how much one step of priority below the usual one lowers that of the job.
+const niceStep = 100
+
+// niceOf is by how much the priority of a session lowers that of its job. Nobody but an admin of the site raises it.
+func niceOf(s session.Session) int { return max(0, session.DefaultPriority-s.Priority) * niceStep }
+
+// lower lowers the priority of a job that waits, if that of its session is lower now.
+func (p *Planner) lower(name slurm.JobName, r *run, s session.Session) {
+	if niceOf(s) <= r.now().Request.Nice {
+		return
+	}
+	p.end(name+" nice", func(ctx context.Context) error {
+		r, err := p.engine.runs.take(ctx, name)
+		if err != nil {
+			return err
+		}
+		defer p.engine.runs.give(r)
+		now := r.now()
+		if now.Job == 0 {
+			return nil
+		}
+		now.Request.Nice = niceOf(s)
+		if err := p.engine.config.Commands.Nice(ctx, now.Job, now.Request.Nice); err != nil {
+			return failure(ctx, err)
+		}
+		return r.keep(now)
+	})
+}
+
 // killTime is how much longer than the session's own timeout Slurm lets its job run, so that Slipway ends it first.
 const killTime = 5 * time.Minute
 

@@ -148,6 +148,7 @@ func (p *Planner) decide(ctx context.Context, w engine.Wanted, name slurm.JobNam
 	case known && job.State.Ended():
 		p.endedEarly(ctx, &d, r, job, v)
 	case known:
+		p.lower(name, r, w.Session)
 		d.Wait = waitOf(job, e.config.Clock.Now())
 	case e.jobs.endOf(ctx, r, v).lost:
 		p.forget(name, r) // nothing of it ran, so it is submitted again
@@ -220,8 +221,11 @@ func (p *Planner) submit(wanted []engine.Wanted) {
 			if !ok {
 				return
 			}
-			p.submitOne(p.engine.ctx, w)
+			again := p.submitOne(p.engine.ctx, w)
 			pace.Signal(p.changed)
+			if again {
+				p.engine.rest()
+			}
 		}
 	})
 }
@@ -241,25 +245,29 @@ func (p *Planner) next() (w engine.Wanted, ok bool) {
 
 func nameOf(w engine.Wanted) slurm.JobName { return slurm.NameOf(w.Session.ID, w.Session.Attempt) }
 
-func (p *Planner) submitOne(ctx context.Context, w engine.Wanted) {
+// retryTime is the pause after a call of Slurm that failed, so that a controller in trouble is not asked all the time.
+const retryTime = 15 * time.Second
+
+func (e *Engine) rest() { _ = e.config.Clock.Pause(e.ctx, retryTime) } // fails only with the engine's end
+
+// submitOne submits one run. It reports whether that failed and has to be tried again.
+func (p *Planner) submitOne(ctx context.Context, w engine.Wanted) (again bool) {
 	name := nameOf(w)
 	err := p.engine.launch(ctx, name, w)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.failed, name)
+	if err == nil {
+		return false
+	}
+	p.engine.config.Log.Warn("a session is not submitted", "session", w.Session.ID, "err", err)
 	switch session.CodeOf(err) {
-	case "":
-		if err != nil {
-			p.failed[name] = session.AsError(err, session.CodeEngineInternal)
-		}
 	case session.CodeStartFailed, session.CodeEngineInvalid, session.CodeEngineUnsupported:
 		p.refused[name] = session.AsError(err, session.CodeStartFailed)
-	default:
-		p.failed[name] = session.AsError(err, session.CodeEngineInternal)
+		return false
 	}
-	if err != nil {
-		p.engine.config.Log.Warn("a session is not submitted", "session", w.Session.ID, "err", err)
-	}
+	p.failed[name] = session.AsError(err, session.CodeEngineInternal)
+	return true
 }
 
 // launch writes the run of a session and submits its job.
@@ -273,6 +281,7 @@ func (e *Engine) launch(ctx context.Context, name slurm.JobName, w engine.Wanted
 	if err != nil {
 		return err
 	}
+	terms.Nice = niceOf(w.Session)
 	r, err := e.runs.take(ctx, name)
 	if err != nil {
 		return err
@@ -330,7 +339,7 @@ func (p *Planner) takeBack(needed map[slurm.JobName]bool, v view) {
 	}
 }
 
-// end takes something back, unless that is being done.
+// end changes a run or a job, unless that is being done.
 func (p *Planner) end(name slurm.JobName, do func(context.Context) error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -340,8 +349,8 @@ func (p *Planner) end(name slurm.JobName, do func(context.Context) error) {
 	p.ending[name] = true
 	p.engine.tasks.Go(func() {
 		if err := do(p.engine.ctx); err != nil && p.engine.ctx.Err() == nil {
-			p.engine.config.Log.Warn("a job that no session needs stays", "job", name, "err", err)
-			_ = pace.Wall().Pause(p.engine.ctx, p.engine.config.Look) // fails only with the engine's end
+			p.engine.config.Log.Warn("a job is not changed", "job", name, "err", err)
+			p.engine.rest()
 		}
 		p.mu.Lock()
 		delete(p.ending, name)

@@ -311,6 +311,53 @@ func TestCallsOfSlurmAreFew(t *testing.T) {
 	})
 }
 
+func TestALowPriorityIsLowInSlurmToo(t *testing.T) {
+	p := newPlanned(t, 0) // nothing starts
+	w := wanted(first, "", func(w *engine.Wanted) { w.Session.Priority = 7 })
+	waits := func(d []scheduler.Decision) bool {
+		return d[0].Wait != nil && d[0].Wait.Code == session.CodeWaitResources
+	}
+	p.plan("a wait", []engine.Wanted{w}, nil, waits)
+	p.cluster.change(func(on *cluster) {
+		if !slices.Contains(on.asked, "--nice=300") {
+			t.Errorf("asked is %q", on.asked)
+		}
+	})
+	w.Session.Priority = 5
+	p.plan("a change", []engine.Wanted{w}, nil, func([]scheduler.Decision) bool {
+		var changed []string
+		p.cluster.change(func(on *cluster) { changed = on.changed })
+		return slices.Equal(changed, []string{"update", "JobId=1", "Nice=500"})
+	})
+}
+
+func TestWhileSlurmDoesNotAnswerItIsNotAskedAllTheTime(t *testing.T) {
+	p := newPlanned(t, 1)
+	all := []engine.Wanted{wanted(first, "")}
+	before, began := 0, p.clock.Now()
+	p.cluster.change(func(on *cluster) {
+		on.down = true
+		before = on.total()
+	})
+	for p.clock.Since(began) < 3*time.Minute {
+		if _, err := p.planner.Plan(t.Context(), all, nil); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	minutes := p.clock.Since(began).Minutes()
+	p.cluster.change(func(on *cluster) {
+		if calls := on.total() - before; float64(calls) > 12*minutes {
+			t.Errorf("%d calls in %.1f minutes", calls, minutes)
+		}
+		on.down = false
+	})
+	p.plan("a place", all, nil, func(d []scheduler.Decision) bool { return isPlaced(d[0]) })
+	if n := p.cluster.count(slurm.NameOf(first, 1)); n != 1 {
+		t.Errorf("it has %d jobs", n)
+	}
+}
+
 func TestAClusterIsOneJob(t *testing.T) {
 	p := newPlanned(t, 2)
 	w := wanted(first, "", func(w *engine.Wanted) {
