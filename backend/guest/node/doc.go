@@ -2,11 +2,11 @@
 //
 // # Parts
 //
-// On the compute node, slipway-guest node RUN is the runner. It makes user, mount, pid, ipc, uts and cgroup namespaces
-// with one mapped id, mounts the image's layers and everything that a container of the Docker engine has, and starts
-// the guest as process 1. It forwards signals and passes the guest's link to whoever proves that they read the meeting
-// file. slipway-guest relay SOCKET does that over its standard input and output, where the login node cannot connect to
-// compute nodes. slipway-guest probe says what works on a node.
+// On the compute node, slipway-guest node RUN is the runner. It makes user, mount, pid, ipc and uts namespaces, and one
+// for a private network, with one mapped id. It mounts the image's layers and everything that a container of the Docker
+// engine has, and starts the guest as process 1. It forwards signals and passes the guest's link to whoever proves that
+// they read the meeting file. slipway-guest relay SOCKET does that over its standard input and output, where the login
+// node cannot connect to compute nodes. slipway-guest probe says what works on a node.
 //
 // On the login node, [Dial], [Through], [ReadStats], [OpenLog] and the Read functions are the other end.
 //
@@ -27,7 +27,8 @@
 //	layers/<hex>            unpacked layers, shared by all runs; <hex>.lock is locked while one is in use
 //	runs/<run>-<kernel>     changes to the image, sockets and terminals' output of one kernel, removed at its end
 //	runs/<run>-<kernel>.lock   locked while the runner lives, so that others remove what a killed one left
-//	lock                    locked while runs and layers are listed or removed
+//	trash/                  what is being removed
+//	lock                    locked while a run is added and what others left is looked for
 //
 // # Link
 //
