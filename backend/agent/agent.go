@@ -82,6 +82,8 @@ type SessionConfig struct {
 	KeepFinished int          // records of ended sessions that are kept; 0: 10,000
 	LogCap       gpu.Bytes    // of one kept log; 0: 64 MiB
 	Arriving     layers.Quota // of the incoming images of one person, the agent's own included
+	// Planner decides which sessions start where another scheduler has the resources. nil: the agent decides.
+	Planner queue.Planner
 	// NewID makes the id of a launched session. nil: a random one.
 	NewID func(session.LaunchRequest) session.ID
 	// Link makes the client of a guest over a fresh connection. nil: [guests.Connect].
@@ -325,7 +327,7 @@ func (a *Agent) openLaunch(h host.Host) (err error) {
 		Ended: func(s session.Session) { a.queue.Ended(s) }})
 	a.queue = queue.New(queue.Config{Host: h, Giving: c.Devices.Giving, Others: a.others, Launch: a.launch,
 		People: a.People, Devices: a.devices, Attached: a.attached, Busy: a.meter.Busy,
-		Purge: func() error { return a.Purge() }})
+		Purge: func() error { return a.Purge() }, Planner: c.Sessions.Planner})
 	a.Sessions = sessions.New(sessions.Config{Host: h, KeepFinished: c.Sessions.KeepFinished, NewID: c.Sessions.NewID,
 		Folders: a.folders, Queue: a.queue, Images: a.images, Launch: a.launch, People: a.People, Idle: a.reclaim,
 		Confidential: a.secrets,

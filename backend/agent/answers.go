@@ -73,6 +73,8 @@ func (a *Agent) describe() (session.Machine, error) {
 			Hostname:      cmp.Or(a.config.Host.Hostname, hostname, "localhost"),
 			OS:            info.OS,
 			Arch:          info.Arch,
+			Lacks:         info.Lacks,
+			Slurm:         info.Slurm,
 		}, Capacity: session.Capacity{CPUs: info.CPUs, Memory: info.Memory},
 		Warnings: append([]session.Warning{}, info.Warnings...),
 		Caller: session.Caller{
@@ -136,5 +138,9 @@ func (a *Agent) ServiceAccounts(_ context.Context, span session.AccountSpan) ([]
 func (a *Agent) board(live []session.Session) session.DeviceBoard {
 	giving := a.config.Devices.Giving
 	l := ledger.New(a.devices.Now(), giving, live, a.others.List(), a.config.Clock.Now())
-	return l.Board(a.attached.Now(), giving.Strategy)
+	b := l.Board(a.attached.Now(), giving.Strategy)
+	if slices.Contains(a.health.State().Info.Lacks, session.FeatureDevices) {
+		b.Devices, b.Text = []session.DeviceState{}, session.FeatureDevices.Missing().English()
+	}
+	return b
 }

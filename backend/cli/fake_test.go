@@ -309,8 +309,9 @@ func sampleSessions() []api.Session {
 		{Session: session.Session{ID: "def3run00000", Name: "train-a", Status: "RUNNING",
 			End: undefined, Agent: "local", CreatedAt: *at(-90), Times: session.Times{StartedAt: at(-89)},
 			Allocation: session.Allocation{
-				Grants:  session.Grants{CPUs: []int{0, 3}},
-				Kernels: []session.Kernel{{Name: "main1", Status: "RUNNING", Container: "0123456789abcdef0123"}},
+				Grants: session.Grants{CPUs: []int{0, 3}},
+				Kernels: []session.Kernel{{Name: "main1", Status: "RUNNING", Container: "0123456789abcdef0123",
+					Node: "gpu01"}},
 			},
 			Spec: session.Spec{Resources: spec.Resources,
 				Mounts: []session.Mount{{Source: "/data", Target: "/home/work/data", ReadOnly: true}},

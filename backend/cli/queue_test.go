@@ -313,7 +313,9 @@ func TestQueueFlagsMakeTheSpec(t *testing.T) {
 	got := f.run(t, "run", "--image", "i", "--type", "batch", "--gpu", "mig:1g.10gb", "--uncooperative", "--mps",
 		"--admin", "--cluster", "2", "--priority", "0", "--after", "train-a", "--after", "abc2",
 		"--pending-timeout", "2h", "--label", "vision", "--commit-on-end", "3", "--keep-home=7d", "--at", "18:30",
-		"--timeout", "5m",
+		"--timeout", "5m", "--partition", "gpu", "--account", "lab", "--qos", "long", "--gpu-type", "a100",
+		"--time-limit", "4h", "--constraint", "ib&ssd", "--reservation", "course", "--sbatch-option=--exclusive",
+		"--sbatch-option=--licenses=a",
 		"--idle-lifetime", "2d", "--idle-network", "1h", "--idle-window", "30m", "--idle-grace", "5m", "--idle-any",
 		"--idle-cpu", "0.5", "--idle-memory", "1", "--idle-gpu", "5", "--idle-vram", "7", "--", "true")
 	if got.code != ExitOK {
@@ -325,6 +327,9 @@ func TestQueueFlagsMakeTheSpec(t *testing.T) {
 			Priority:       pointer(0),
 			After:          []string{"def3run00000", "abc2pull0000"},
 			PendingTimeout: session.Duration(2 * time.Hour),
+			Slurm: &session.Slurm{Partition: "gpu", Account: "lab", QOS: "long", GPUType: "a100",
+				Time: session.Duration(4 * time.Hour), Constraint: "ib&ssd", Reservation: "course",
+				Options: []string{"--exclusive", "--licenses=a"}},
 		}, Lifetime: session.Lifetime{
 			Timeout:     session.Duration(5 * time.Minute),
 			CommitOnEnd: 3,

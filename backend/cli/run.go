@@ -139,6 +139,7 @@ func runGroups() []flagGroup {
 		{"Data", "volume no-volume create-folders"},
 		{"Machine and owner", "on group owner"},
 		{"Queue", "count priority after no-after start-at at pending-timeout"},
+		{"Slurm", "partition account qos gpu-type time-limit constraint reservation sbatch-option"},
 		{"Ending", "timeout rm commit-on-end keep-home"},
 		{"Idle checks", "idle-lifetime idle-network idle-window idle-grace idle-any idle-cpu idle-memory idle-gpu " +
 			"idle-vram idle-off"},

@@ -152,7 +152,11 @@ func (p sessionCommands) sessionFields(w io.Writer, s api.Session) {
 		pairs = append(pairs, "Idle, "+string(check.Checker), found)
 	}
 	for _, k := range s.Kernels {
-		pairs = append(pairs, "Kernel "+k.Name, string(k.Status)+"  "+k.Container[:min(len(k.Container), 12)])
+		text := string(k.Status) + "  " + k.Container[:min(len(k.Container), 12)]
+		if k.Node != "" {
+			text += "  on " + k.Node
+		}
+		pairs = append(pairs, "Kernel "+k.Name, text)
 	}
 	if s.Error != nil {
 		pairs = append(pairs, "Error", strings.TrimSpace(s.Error.Message+"\n"+s.Error.Hint))

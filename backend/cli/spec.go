@@ -138,6 +138,16 @@ func (p runCommands) runFlags() specFlags {
 		{kind: "stringArray", name: "after", read: addAfter, usage: "start after this session succeeds; repeatable"},
 		field("string", "pending-timeout", "pendingTimeout",
 			"cancel after waiting this long, a number with s, m, h, d or w (default: never)"),
+		field("string", "partition", "slurm.partition", "partition of Slurm (default: the site's)"),
+		field("string", "account", "slurm.account", "account that Slurm charges (default: yours)"),
+		field("string", "qos", "slurm.qos", "quality of service of Slurm (default: the account's)"),
+		field("string", "gpu-type", "slurm.gpuType", "type of the GPUs, as Slurm names it (default: any)"),
+		field("string", "time-limit", "slurm.time",
+			"Slurm ends the session after this long, such as 4h (default: the partition's)"),
+		field("string", "constraint", "slurm.constraint", "features that the nodes of Slurm must have"),
+		field("string", "reservation", "slurm.reservation", "reservation of Slurm to use"),
+		{kind: "stringArray", name: "sbatch-option", read: addSlurmOption,
+			usage: "further option of sbatch, as --sbatch-option=--name=value; repeatable"},
 		field("bool", "no-ssh", "noSSH", "turn off SSH access to the session"),
 		field("bool", "admin", "admin", "be root in the session, to install packages with apt; it has no folders"),
 		field("int", "commit-on-end", "commitOnEnd",
@@ -319,6 +329,14 @@ func addPorts(spec *session.Spec, entry string) error {
 		}
 		spec.Ports = append(spec.Ports, ports...)
 	}
+	return nil
+}
+
+func addSlurmOption(spec *session.Spec, option string) error {
+	if spec.Slurm == nil {
+		spec.Slurm = &session.Slurm{}
+	}
+	spec.Slurm.Options = append(spec.Slurm.Options, option)
 	return nil
 }
 

@@ -179,6 +179,7 @@ const (
 	AttachRequest AttachWay = "device-request"
 	AttachRuntime AttachWay = "runtime"
 	AttachSim     AttachWay = "sim"
+	AttachSlurm   AttachWay = "slurm" // Slurm gives jobs their devices
 	AttachNone    AttachWay = "none"
 )
 
@@ -191,7 +192,7 @@ type Attempt struct {
 
 // Info describes an engine.
 type Info struct {
-	Name        string // "docker" or "sim"
+	Name        string // "docker", "sim" or "slurm"
 	Version     string
 	CPUs        int
 	Memory      gpu.Bytes
@@ -202,6 +203,11 @@ type Info struct {
 	Cgroup      int    // version of the cgroup hierarchy, 1 or 2
 	Warnings    []session.Warning
 	LiveRestore bool // containers outlive a restart of the engine
+	// Elsewhere: containers run on other computers. They outlive a restart of this one and a time without an answer of
+	// the engine, and their file systems have device numbers of their own.
+	Elsewhere bool
+	Lacks     []session.Feature  // what it cannot do for sessions
+	Slurm     *session.SlurmSite // nil: Slurm has nothing to do with it
 }
 
 // Container is everything that an engine needs to create one kernel.
@@ -221,6 +227,15 @@ type Container struct {
 	Devices   []gpu.Device    // to hand in, addressed by UUID
 	Grants    []gpu.Grant     // what is granted of them
 	MPS       bool            // a person opted in to sharing parts of devices through MPS
+}
+
+// Wanted is a session that may start now, where another scheduler has the resources. Its image is on the machine.
+type Wanted struct {
+	// Session is in the record as PENDING, with the attempt before this one. Attempt is that of the containers.
+	Session session.Session
+	// Kernels is what the engine will be asked to create, complete but for CPUs, devices, grants and their labels,
+	// which are those of the placement.
+	Kernels []Container
 }
 
 // GuestConfig is the guest's configuration. It may hold secrets, so it is delivered as a file that only the container's
@@ -256,7 +271,7 @@ type Server struct {
 // changed since the engine resolved it.
 type Pin struct {
 	Target string `json:"target"`
-	Device uint64 `json:"device"`
+	Device uint64 `json:"device,omitempty"` // of its file system; 0: not compared, because it differs by computer
 	Inode  uint64 `json:"inode"`
 }
 
@@ -283,9 +298,16 @@ type State struct {
 	ExitCode   int       // valid when neither Running nor Created
 	OOMKilled  bool      // the kernel killed a process of it for memory
 	Error      string    // what the engine says of a failed start
+	Taken      *Taken    // why the engine ended it, at a time limit for example; nil: it ended by itself or was stopped
 	CreatedAt  time.Time // by the engine's clock
 	StartedAt  time.Time
 	FinishedAt time.Time
+}
+
+// Taken says why an engine ended a container that nobody had asked it to end.
+type Taken struct {
+	Reason session.Reason
+	Cause  *session.Cause
 }
 
 // Stats is one sample of a container. All but Memory, MemLimit and Pids are counters.

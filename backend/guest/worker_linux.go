@@ -122,7 +122,7 @@ func checkPins(pins []engine.Pin) error {
 		if err != nil {
 			return fmt.Errorf("look at the mount %s: %w", pin.Target, err)
 		}
-		if stat.Dev != pin.Device || stat.Ino != pin.Inode {
+		if pin.Device != 0 && stat.Dev != pin.Device || stat.Ino != pin.Inode {
 			return fmt.Errorf("what is mounted at %s is not what was to be mounted: its folder has changed",
 				pin.Target)
 		}

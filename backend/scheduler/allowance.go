@@ -41,9 +41,11 @@ func (a *allowances) limit(owner string) (session.Allowance, bool) {
 	return limit, limit.Limits()
 }
 
-func (a *allowances) hold(owner string, grants session.Grants) {
+func (a *allowances) hold(owner string, grants session.Grants) { a.take(owner, heldBy(grants)) }
+
+func (a *allowances) take(owner string, held session.Ask) {
 	if _, limited := a.limit(owner); limited {
-		a.held[owner] = a.held[owner].Plus(heldBy(grants))
+		a.held[owner] = a.held[owner].Plus(held)
 	}
 }
 
@@ -121,8 +123,12 @@ func (p *planner) asks(q Request) session.Ask {
 	return a
 }
 
-// ShareOf is the share of a machine's devices, all free, that a request for so many kernels would get, or 0.
+// ShareOf is the share of a machine's devices, all free, that a request for so many kernels would get, or 0. Where the
+// machine lists no devices, it is the share that is asked for.
 func ShareOf(m Machine, request gpu.Request, kernels int) (share gpu.Share) {
+	if len(m.Devices) == 0 {
+		return (request.Shares + gpu.Share(request.Devices)*gpu.WholeDevice) * gpu.Share(max(1, kernels))
+	}
 	ledger, err := gpu.NewLedger(gpu.Mended(m.Devices), m.Giving)
 	if err != nil || request.IsZero() {
 		return 0

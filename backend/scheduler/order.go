@@ -139,6 +139,9 @@ func validText(q Request) string {
 
 // never explains why the machine can never hold q; empty if it can.
 func (p *planner) never(q Request) []*sentence {
+	if p.room == nil {
+		return nil
+	}
 	m := p.snapshot.Machine
 	if q.cpus() > len(m.CPUs) || q.memory() > m.Memory {
 		return []*sentence{spoken(session.Say("neverAmount", as("cpus", count("cpu", q.cpus())),

@@ -20,14 +20,11 @@ func Plan(s Snapshot, now time.Time) Schedule {
 		p.decide(*q, i, len(line))
 	}
 	refused := p.audit()
-	position(p.made[outside:], p.made[ended:outside])
+	position(0, p.made[outside:], p.made[ended:outside])
 	p.estimate(line)
 	p.bound()
-	schedule := Schedule{Decisions: make([]Decision, 0, len(s.Queue)), Next: p.next,
-		Refused: refused, Contradictions: p.room.contradictions}
-	for _, q := range s.Queue {
-		schedule.Decisions = append(schedule.Decisions, *p.decisions[q.Session])
-	}
+	schedule := p.schedule()
+	schedule.Refused, schedule.Contradictions = refused, p.room.contradictions
 	return schedule
 }
 
@@ -35,8 +32,13 @@ func Plan(s Snapshot, now time.Time) Schedule {
 func Ends(s Snapshot, now time.Time) Schedule {
 	p := newPlanner(s, now)
 	p.end()
-	schedule := Schedule{Next: p.next}
-	for _, q := range s.Queue {
+	return p.schedule()
+}
+
+// schedule is what is decided so far, in the order of the queue.
+func (p *planner) schedule() Schedule {
+	schedule := Schedule{Decisions: make([]Decision, 0, len(p.made)), Next: p.next}
+	for _, q := range p.snapshot.Queue {
 		if d := p.decisions[q.Session]; d != nil {
 			schedule.Decisions = append(schedule.Decisions, *d)
 		}
@@ -48,7 +50,7 @@ type planner struct {
 	snapshot   Snapshot
 	now        time.Time
 	next       time.Time
-	room       *room
+	room       *room // nil: the machine does not count
 	decisions  map[session.ID]*Decision
 	made       []Decision // in order; of the capacity of the queue, as waits is, since others point into it
 	waits      []session.Wait
@@ -139,10 +141,10 @@ func (p *planner) place(q Request, grants []session.Grants, why string, ahead, l
 	return true
 }
 
-// position gives those that wait their positions. The decisions are in the order in which they were made.
-func position(line, outside []Decision) {
-	last := 0
-	for _, made := range [...][]Decision{line, outside} {
+// position gives those that wait their positions after the last of others. The decisions are in the order in which they
+// were made.
+func position(last int, lists ...[]Decision) {
+	for _, made := range lists {
 		for _, d := range made {
 			if d.Wait != nil {
 				last++

@@ -139,6 +139,7 @@ type Decision struct {
 // Placement is what a session is allocated, and how that was decided.
 type Placement struct {
 	Kernels []session.Grants // of each kernel, the main one first
+	Nodes   []string         // host name of the computer that runs each kernel; none: all run on this machine
 	Steps   []Step
 }
 

@@ -99,6 +99,7 @@ func commandLine(spec session.Spec, count int) string {
 	line.some("--on", spec.Agent)
 	line.some("--group", spec.Group)
 	line.queue(spec)
+	line.slurm(spec.Slurm)
 	if spec.Type == session.Batch {
 		line.batch(spec)
 	}
@@ -142,6 +143,23 @@ func (l *shellLine) queue(spec session.Spec) {
 		if threshold.value != nil {
 			l.add(threshold.flag, strconv.FormatFloat(*threshold.value, 'f', -1, 64))
 		}
+	}
+}
+
+// slurm adds the flags about Slurm.
+func (l *shellLine) slurm(asked *session.Slurm) {
+	if asked == nil {
+		return
+	}
+	l.some("--partition", asked.Partition)
+	l.some("--account", asked.Account)
+	l.some("--qos", asked.QOS)
+	l.some("--gpu-type", asked.GPUType)
+	l.some("--time-limit", lengthOut(asked.Time))
+	l.some("--constraint", asked.Constraint)
+	l.some("--reservation", asked.Reservation)
+	for _, option := range asked.Options {
+		*l = append(*l, "--sbatch-option="+quote(option))
 	}
 }
 
@@ -272,6 +290,9 @@ func (d *dockerRun) rest(spec session.Spec) {
 	}
 	if spec.NotBefore != nil || spec.PendingTimeout != 0 || spec.Priority != nil {
 		d.lack("It does not queue: it starts at once.")
+	}
+	if !spec.Slurm.IsZero() {
+		d.lack("Slurm has no part in it.")
 	}
 	if spec.Timeout != 0 {
 		d.lack("Nothing ends it after %s.", spec.Timeout)

@@ -27,6 +27,9 @@ func everything() session.Spec {
 			Priority:       ptr(70),
 			After:          []string{"prepare", "fetch"},
 			PendingTimeout: session.Duration(2 * time.Hour),
+			Slurm: &session.Slurm{Partition: "gpu,long", Account: "lab", QOS: "high", GPUType: "a100",
+				Time: session.Duration(4 * time.Hour), Constraint: "ib&ssd", Reservation: "course",
+				Options: []string{"--exclusive", "--comment=it's \"mine\""}},
 		},
 		Lifetime: session.Lifetime{
 			Timeout:     session.Duration(90 * time.Minute),

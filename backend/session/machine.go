@@ -21,12 +21,15 @@ type Machine struct {
 
 // Platform is what sessions run on.
 type Platform struct {
-	Engine        string `json:"engine"` // docker or sim
+	Engine        string `json:"engine"` // docker, sim or slurm
 	EngineVersion string `json:"engineVersion,omitempty"`
 	Version       string `json:"version"` // of the agent
 	Hostname      string `json:"hostname"`
 	OS            string `json:"os"`
 	Arch          string `json:"arch"`
+	// Lacks is what cannot be done with its sessions. An older agent lacks nothing.
+	Lacks []Feature  `json:"lacks,omitempty"`
+	Slurm *SlurmSite `json:"slurm,omitempty"` // nil: Slurm has nothing to do with it
 }
 
 // Capacity is what sessions may use, and how much of it is allocated.

@@ -154,7 +154,8 @@ func (g Grants) Equal(other Grants) bool {
 type Kernel struct {
 	Name      string `json:"name"`
 	Hostname  string `json:"hostname"`
-	Container string `json:"container"` // engine's id
+	Container string `json:"container"`      // engine's id
+	Node      string `json:"node,omitempty"` // computer that runs it, by its host name; empty: the agent's machine
 	Status    Status `json:"status"`
 	ExitCode  *int   `json:"exitCode"`
 	Grants    Grants `json:"grants"`

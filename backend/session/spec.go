@@ -66,6 +66,7 @@ type Schedule struct {
 	After     []string   `json:"after,omitempty"`     // ids or names of sessions that must end in success first
 	// cancelled after waiting this long, from NotBefore on if it is set; 0: never
 	PendingTimeout Duration `json:"pendingTimeout,omitempty"`
+	Slurm          *Slurm   `json:"slurm,omitempty"` // where Slurm has the resources; nil: all is left to the site
 }
 
 // Lifetime is what ends a session by itself, and what is kept of it.
@@ -168,6 +169,9 @@ func (s Spec) WithDefaults() Spec {
 	s.Resources.CPU = cmp.Or(s.Resources.CPU, DefaultCPU)
 	s.Resources.Memory = cmp.Or(s.Resources.Memory, DefaultMemory)
 	s.Resources.Shm = cmp.Or(s.Resources.Shm, AutomaticShm(s.Resources.Memory, 0))
+	if s.Slurm.IsZero() {
+		s.Slurm = nil
+	}
 	s.Mounts = slices.Clone(s.Mounts)
 	for i, m := range s.Mounts {
 		s.Mounts[i].Target = MountTarget(m)

@@ -102,6 +102,7 @@ func (s Spec) Validate(now time.Time, limits Limits) []FieldError {
 	s.validateAdmin(&f)
 	s.validatePorts(&f)
 	s.validateQueue(&f)
+	s.validateSlurm(&f)
 	f.refuse(s.Agent != "" && (len(s.Agent) > 64 || !agentRule.MatchString(s.Agent)), "agent", KindInvalid,
 		fmt.Sprintf("%q is not the name of an agent.", Clip(s.Agent)), "Leave it empty to let Slipway choose.")
 	return f

@@ -9,9 +9,14 @@ import (
 	"slipway/backend/session"
 )
 
-// Terminate sends TERM to all processes of a job. One that ended is no error.
+// Terminate sends TERM to the script of a job, and not to what it has started. One that ended is no error.
 func (c *Client) Terminate(ctx context.Context, id JobID) error {
-	return c.cancel(ctx, "--signal=TERM", "--full", id.String())
+	return c.cancel(ctx, "--signal=TERM", "--batch", id.String())
+}
+
+// TerminateSteps sends TERM to what srun has started in a job, and not to the script. One that ended is no error.
+func (c *Client) TerminateSteps(ctx context.Context, id JobID) error {
+	return c.cancel(ctx, "--signal=TERM", id.String())
 }
 
 // Cancel ends a job, or keeps it from starting; of an array, all tasks. One that ended is no error.

@@ -43,7 +43,7 @@ func TestAJobThatEndedIsCancelledWithoutError(t *testing.T) {
 			t.Errorf("%q: %v: %v", said, *called, err)
 		}
 		if err := c.Terminate(ctx, 7); session.CodeOf(err) != want ||
-			!slices.Equal(*called, []string{"scancel", "--signal=TERM", "--full", "7"}) {
+			!slices.Equal(*called, []string{"scancel", "--signal=TERM", "--batch", "7"}) {
 			t.Errorf("%q: %v: %v", said, *called, err)
 		}
 	}

@@ -13,8 +13,8 @@ import (
 // Check audits the store and returns a sentence for everything that is wrong: records in no index or in two, names,
 // keys and phases without a session, double grants, ends without a time, phases that continue after the end.
 func (s *Store) Check() ([]string, error) {
-	a := &audit{names: map[string]session.ID{}, cpus: map[int]session.ID{}, sessions: map[session.ID]record{},
-		devices: map[gpu.UUID]heldDevice{}, instances: map[gpu.UUID]session.ID{}}
+	a := &audit{names: map[string]session.ID{}, cpus: map[onNode[int]]session.ID{}, sessions: map[session.ID]record{},
+		devices: map[onNode[gpu.UUID]]heldDevice{}, instances: map[onNode[gpu.UUID]]session.ID{}}
 	err := s.db.View(func(tx *bolt.Tx) error {
 		a.records(tx)
 		a.indices(tx)
@@ -29,10 +29,23 @@ type audit struct {
 	problems []string
 	sessions map[session.ID]record
 	names    map[string]session.ID
-	cpus     map[int]session.ID
+	cpus     map[onNode[int]]session.ID
 
-	devices   map[gpu.UUID]heldDevice
-	instances map[gpu.UUID]session.ID
+	devices   map[onNode[gpu.UUID]]heldDevice
+	instances map[onNode[gpu.UUID]]session.ID
+}
+
+// onNode is a CPU or device of one computer: CPU 0 of another is another one.
+type onNode[T any] struct {
+	node string // as of a kernel
+	what T
+}
+
+func (o onNode[T]) String() string {
+	if o.node == "" {
+		return fmt.Sprint(o.what)
+	}
+	return fmt.Sprintf("%v of %s", o.what, o.node)
 }
 
 type heldDevice struct {
@@ -75,13 +88,13 @@ func (a *audit) status(s session.Session) {
 		a.report("session %s is PENDING and holds grants", s.ID)
 	}
 	if s.Status.HoldsResources() {
-		for _, cpu := range s.Grants.CPUs {
-			if other, taken := a.cpus[cpu]; taken {
-				a.report("CPU %d is promised to %s and %s", cpu, other, s.ID)
-			}
-			a.cpus[cpu] = s.ID
+		if len(s.Kernels) == 0 {
+			a.grants(s.ID, "", s.Grants)
 		}
-		a.grants(s)
+		for _, k := range s.Kernels {
+			a.grants(s.ID, k.Node, k.Grants)
+		}
+		a.sum(s)
 	}
 	if s.Status.Live() {
 		name := string(pair(s.Owner, s.Name))
@@ -92,28 +105,41 @@ func (a *audit) status(s session.Session) {
 	}
 }
 
-func (a *audit) grants(s session.Session) {
-	for _, g := range s.Grants.GPUs {
-		held := a.devices[g.Device]
+// grants checks what a session holds on one node against what others hold there.
+func (a *audit) grants(id session.ID, node string, held session.Grants) {
+	for _, cpu := range held.CPUs {
+		at := onNode[int]{node, cpu}
+		if other, taken := a.cpus[at]; taken {
+			a.report("CPU %v is promised to %s and %s", at, other, id)
+		}
+		a.cpus[at] = id
+	}
+	for _, g := range held.GPUs {
+		at, instance := onNode[gpu.UUID]{node, g.Device}, onNode[gpu.UUID]{node, g.Instance}
+		held := a.devices[at]
 		switch {
 		case g.Instance != "":
-			if other, taken := a.instances[g.Instance]; taken {
-				a.report("instance %s is promised to %s and %s", g.Instance, other, s.ID)
+			if other, taken := a.instances[instance]; taken {
+				a.report("instance %v is promised to %s and %s", instance, other, id)
 			}
-			a.instances[g.Instance] = s.ID
+			a.instances[instance] = id
 		case held.whole != "" || (g.Whole && held.share > 0):
-			a.report("device %s is promised as a whole and to %s", g.Device, s.ID)
+			a.report("device %v is promised as a whole and to %s", at, id)
 		case held.share+g.Share > gpu.WholeDevice:
-			a.report("device %s is promised %s times over with %s", g.Device, held.share+g.Share, s.ID)
+			a.report("device %v is promised %s times over with %s", at, held.share+g.Share, id)
 		}
 		if g.Instance == "" {
 			held.share += g.Share
 		}
 		if g.Whole {
-			held.whole = s.ID
+			held.whole = id
 		}
-		a.devices[g.Device] = held
+		a.devices[at] = held
 	}
+}
+
+// sum checks that a session holds what its kernels hold.
+func (a *audit) sum(s session.Session) {
 	if len(s.Kernels) == 0 {
 		return
 	}

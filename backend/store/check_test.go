@@ -1,6 +1,7 @@
 package store
 
 import (
+	"fmt"
 	"path/filepath"
 	"testing"
 
@@ -34,6 +35,20 @@ func TestCheckFindsDevicesPromisedTwice(t *testing.T) {
 				create(t, s, r, "")
 			}
 			if problems, err := s.Check(); err != nil || (len(problems) == 0) != c.sound {
+				t.Errorf("%v, %v", problems, err)
+			}
+		})
+	}
+	for nodes, sound := range map[[2]string]bool{{"n1", "n2"}: true, {"", "n1"}: true, {"n1", "n1"}: false} {
+		t.Run(fmt.Sprintf("the same on %q", nodes), func(t *testing.T) {
+			s := open(t, filepath.Join(t.TempDir(), "agent.db"), nil)
+			for i, id := range []session.ID{"aaaaaaaaaaaa", "bbbbbbbbbbbb"} {
+				r := pending(string(id))
+				r.Status, r.Grants = session.Running, session.Grants{CPUs: []int{0}, GPUs: []gpu.Grant{whole}}
+				r.Kernels = []session.Kernel{{Name: session.MainKernel, Node: nodes[i], Grants: r.Grants}}
+				create(t, s, r, "")
+			}
+			if problems, err := s.Check(); err != nil || len(problems) != map[bool]int{true: 0, false: 2}[sound] {
 				t.Errorf("%v, %v", problems, err)
 			}
 		})

@@ -23,6 +23,7 @@ const (
 	mostDevices  = 1024
 	mostCPUs     = 1 << 16
 	mostWarnings = 256
+	mostOfSlurm  = 1000
 	mostLayers   = 1000
 	mostSize     = 1 << 60 // bytes: sums of a few stay within 64 bits
 	mostCount    = 1 << 31
@@ -209,6 +210,7 @@ var common = Tables{
 		reflect.TypeFor[session.IdleChecker](): Maybe(word),
 		reflect.TypeFor[session.IdleState]():   word,
 		reflect.TypeFor[session.CheckResult](): OneOf(session.CheckOK, session.CheckWarning, session.CheckFailed),
+		reflect.TypeFor[session.Feature]():     word,
 		reflect.TypeFor[session.Role]():        OneOf("", session.RoleAdmin, session.RoleUser),
 		reflect.TypeFor[session.AppState](): OneOf(session.AppStopped, session.AppStarting, session.AppReady,
 			session.AppFailed),

@@ -14,6 +14,7 @@ var (
 	title   = Line(mostTitle)
 	Message = Prose(mostText)
 	said    = List(64)
+	ofSlurm = Line(session.MaxSlurmText) // a name of Slurm, which is checked where it is chosen
 )
 
 var sessions = Tables{Fields: map[reflect.Type]Fields{
@@ -85,6 +86,10 @@ var sessions = Tables{Fields: map[reflect.Type]Fields{
 		"Agent": Line(64), "Group": Line(64), "NotBefore": OrZero(Moment), "Priority": Whole(0, session.MaxPriority),
 		"After": List(session.MaxAfter, idOrName),
 	},
+	reflect.TypeFor[session.Slurm](): {
+		"Partition": ofSlurm, "Account": ofSlurm, "QOS": ofSlurm, "GPUType": ofSlurm, "Constraint": ofSlurm,
+		"Reservation": ofSlurm, "Options": List(session.MaxSlurmOptions, Line(session.MaxSlurmOption)),
+	},
 	reflect.TypeFor[session.Lifetime]():  {"CommitOnEnd": Whole(0, session.MaxCommitOnEnd)},
 	reflect.TypeFor[session.EnvVar]():    {"Name": variable, "Value": Bytes(100 << 10)},
 	reflect.TypeFor[session.Resources](): {"CPU": cpu},
@@ -100,7 +105,7 @@ var sessions = Tables{Fields: map[reflect.Type]Fields{
 	reflect.TypeFor[session.Grants]():     {"CPUs": List(mostCPUs, cpu), "GPUs": List(mostDevices)},
 	reflect.TypeFor[gpu.Grant]():          {"Instance": Maybe(uuid)},
 	reflect.TypeFor[session.Kernel](): {
-		"Name": kernel, "Hostname": Maybe(host), "Container": Maybe(Mark), "ExitCode": exit,
+		"Name": kernel, "Hostname": Maybe(host), "Container": Maybe(Mark), "Node": Maybe(host), "ExitCode": exit,
 	},
 	reflect.TypeFor[session.EndImage]():       {"Name": Maybe(Mark), "Ref": Maybe(reference)},
 	reflect.TypeFor[session.Cause]():          {"Message": Message, "Hint": Message, "Said": said, "Advice": said},
@@ -153,8 +158,20 @@ var devices = Tables{Fields: map[reflect.Type]Fields{
 	reflect.TypeFor[session.Machine](): {"Agent": Line(64), "Instance": Maybe(Mark), "Warnings": List(mostWarnings)},
 	reflect.TypeFor[session.Platform](): {
 		"Engine": Maybe(word), "EngineVersion": Line(128), "Version": Line(128), "Hostname": Line(253),
-		"OS": Maybe(word), "Arch": Maybe(word),
+		"OS": Maybe(word), "Arch": Maybe(word), "Lacks": List(mostWarnings),
 	},
+	reflect.TypeFor[session.SlurmSite](): {
+		"Version": Line(128), "Partitions": List(mostOfSlurm), "Accounts": List(mostOfSlurm), "QOS": List(mostOfSlurm),
+	},
+	reflect.TypeFor[session.SlurmPartition](): {
+		"Name": ofSlurm, "Nodes": count, "CPUs": cpu, "GPUs": List(64), "Features": List(mostOfSlurm, ofSlurm),
+		"Accounts": List(mostOfSlurm, ofSlurm), "QOS": List(mostOfSlurm, ofSlurm),
+	},
+	reflect.TypeFor[session.SlurmGPU](): {"Type": ofSlurm, "Count": count, "Shards": count},
+	reflect.TypeFor[session.SlurmAccount](): {
+		"Name": ofSlurm, "Partition": ofSlurm, "QOS": List(mostOfSlurm, ofSlurm), "DefaultQOS": ofSlurm,
+	},
+	reflect.TypeFor[session.SlurmQOS](): {"Name": ofSlurm},
 	reflect.TypeFor[session.Capacity](): {"CPUs": cpu, "UsedCPUs": count},
 	reflect.TypeFor[session.Caller]():   {"Owner": Maybe(Owner)},
 	reflect.TypeFor[session.Load]():     {"CPU": amount},

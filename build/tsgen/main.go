@@ -122,6 +122,7 @@ var rules = []rule{
 	{"MAX_CLUSTER", "Most containers of a session", session.MaxCluster},
 	{"MAX_LAUNCHES", "Most sessions that are launched at once", session.MostLaunches},
 	{"MAX_PRIORITY", "Highest priority", session.MaxPriority},
+	{"MAX_SLURM_OPTIONS", "Most options of sbatch of a session", session.MaxSlurmOptions},
 	{"DEFAULT_PRIORITY", "Priority of a session that names none", session.DefaultPriority},
 	{"MAX_AFTER", "Most sessions to wait for", session.MaxAfter},
 	{"MAX_COMMITS", "Most images that are kept of a session's ends", session.MaxCommitOnEnd},

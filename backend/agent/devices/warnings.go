@@ -108,9 +108,11 @@ func (d *Devices) miss(s gpu.Sample) (news bool) {
 	return news
 }
 
+// heldBy are the devices of this machine that sessions hold.
 func heldBy(live []session.Session) (held []gpu.UUID) {
 	for _, s := range live {
-		if !s.Status.HoldsResources() {
+		elsewhere := slices.ContainsFunc(s.Kernels, func(k session.Kernel) bool { return k.Node != "" })
+		if !s.Status.HoldsResources() || elsewhere {
 			continue
 		}
 		for _, g := range s.Grants.GPUs {

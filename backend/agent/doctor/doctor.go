@@ -335,5 +335,5 @@ func judgeAttachment(found engine.Attachment, err error) session.Check {
 
 var wayText = map[engine.AttachWay]string{
 	engine.AttachCDI: "CDI", engine.AttachRequest: "a device request", engine.AttachRuntime: "the NVIDIA runtime",
-	engine.AttachSim: "simulation",
+	engine.AttachSim: "simulation", engine.AttachSlurm: "Slurm",
 }

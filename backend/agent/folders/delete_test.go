@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"slipway/backend/agent/health"
 	"slipway/backend/agent/host"
 	"slipway/backend/agent/records"
 	"slipway/backend/offlimits"
@@ -53,7 +54,8 @@ func (w *world) start() {
 	w.folders = New(Config{Host: host.Host{Agent: "local", Owner: "ada", UID: os.Getuid(), GID: os.Getgid(),
 		Records: records.New(records.Config{Store: s, Trouble: func() {}, Tell: func([]session.Session) {},
 			Dress: func(s session.Session) session.Session { return s },
-			Ended: func(session.ID) time.Time { return time.Now() }}), Log: slog.New(slog.DiscardHandler)},
+			Ended: func(session.ID) time.Time { return time.Now() }}), Log: slog.New(slog.DiscardHandler),
+		Health: health.New(health.Config{})},
 		Dir: filepath.Join(w.dir, "folders"), OffLimits: w.OffLimits, Opened: w.Opened, Remove: w.remove})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})

@@ -154,18 +154,23 @@ type Mounted struct {
 	Pins   []engine.Pin
 }
 
-func (m *Mounted) add(found offlimits.Found, target string, readOnly bool) {
+// add adds a mount. Where containers run elsewhere, the device number of its file system is another one there.
+func (m *Mounted) add(found offlimits.Found, target string, readOnly, elsewhere bool) {
 	m.List = append(m.List, session.Mount{Source: found.Source, Target: target, ReadOnly: readOnly})
 	for _, hidden := range found.Hidden {
 		m.Hidden = append(m.Hidden, path.Join(target, filepath.ToSlash(hidden)))
 	}
 	if runtime.GOOS == "linux" {
+		if elsewhere {
+			found.Device = 0
+		}
 		m.Pins = append(m.Pins, engine.Pin{Target: target, Device: found.Device, Inode: found.Inode})
 	}
 }
 
 func (f *Folders) Mounts(s session.Session) (Mounted, error) {
 	var all Mounted
+	elsewhere := f.config.Health.State().Info.Elsewhere
 	places, stranger := f.config.OffLimits(), s.Owner != f.config.Owner
 	for _, m := range s.Spec.Mounts {
 		if m.Folder != "" {
@@ -180,7 +185,7 @@ func (f *Folders) Mounts(s session.Session) (Mounted, error) {
 		if err != nil {
 			return Mounted{}, err
 		}
-		all.add(found, m.Target, m.ReadOnly)
+		all.add(found, m.Target, m.ReadOnly, elsewhere)
 	}
 	users, err := f.folderUsers()
 	if err != nil {
@@ -215,7 +220,7 @@ func (f *Folders) Mounts(s session.Session) (Mounted, error) {
 				return Mounted{}, folder.Changed(one)
 			}
 		}
-		all.add(found, m.Target, m.ReadOnly)
+		all.add(found, m.Target, m.ReadOnly, elsewhere)
 	}
 	return all, nil
 }

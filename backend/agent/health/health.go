@@ -66,13 +66,10 @@ func New(config Config) *Watch {
 		changed: make(chan struct{})}
 }
 
-func (w *Watch) set(up bool, info *engine.Info, trouble *session.Error) (changed bool) {
+func (w *Watch) set(up bool, trouble *session.Error) (changed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	changed = w.state.Up != up || (w.trouble == nil) != (trouble == nil)
-	if info != nil {
-		w.state.Info, w.state.Known = *info, true
-	}
 	if trouble != nil && w.trouble == nil {
 		w.since = w.config.Clock.Now()
 	}
@@ -86,6 +83,13 @@ func (w *Watch) set(up bool, info *engine.Info, trouble *session.Error) (changed
 		w.changed = make(chan struct{})
 	}
 	return changed
+}
+
+// know notes what the engine says of itself, which counts before it is up: what Reconcile starts goes by it.
+func (w *Watch) know(info engine.Info) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.state.Info, w.state.Known = info, true
 }
 
 func (w *Watch) State() State {
@@ -149,7 +153,7 @@ func (w *Watch) Heed(err error) error {
 }
 
 func (w *Watch) down(err error) {
-	if w.set(false, nil, session.AsError(err, session.CodeEngineUnavailable)) {
+	if w.set(false, session.AsError(err, session.CodeEngineUnavailable)) {
 		w.config.Log.Warn("the engine does not answer", "err", err)
 		w.config.News.PublishMachine()
 		w.config.News.PlanAgain()
@@ -157,7 +161,8 @@ func (w *Watch) down(err error) {
 }
 
 func (w *Watch) Up(info engine.Info) {
-	if w.set(true, &info, nil) {
+	w.know(info)
+	if w.set(true, nil) {
 		w.config.Log.Info("the engine answers", "engine", info.Name, "version", info.Version)
 		w.config.News.PublishMachine()
 	}
@@ -217,6 +222,7 @@ func (w *Watch) attend(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	w.know(info)
 	select {
 	case <-w.probe: // this answer will do
 	default:

@@ -22,6 +22,9 @@ func (m *Images) CommitSession(ctx context.Context, id session.ID,
 	if err != nil {
 		return session.ImageWork{}, err
 	}
+	if slices.Contains(m.config.Health.State().Info.Lacks, session.FeatureCommit) {
+		return session.ImageWork{}, session.Refused(session.CodeEngineUnsupported, session.FeatureCommit.Fault("name"))
+	}
 	if wrong := session.CommitNames.Check(req.Name); wrong != nil {
 		return session.ImageWork{}, session.Refused(session.CodeImageInvalid, *wrong)
 	}

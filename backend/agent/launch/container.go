@@ -21,6 +21,26 @@ import (
 // threadVars are the variables that tell numeric libraries how many threads to start.
 var threadVars = []string{"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"}
 
+// containers is what the engine needs to create the kernels of a session.
+func (r *Runner) containers(s session.Session) ([]engine.Container, error) {
+	mounts, err := r.config.Folders.Mounts(s)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := r.config.Confidential.Get(s)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]engine.Container, len(s.Kernels))
+	for number := range list {
+		c := r.container(s, number)
+		c.Mounts, c.Hidden, c.Guest.Pins = mounts.List, mounts.Hidden, mounts.Pins
+		c.Guest.Env = append(c.Guest.Env, kept.Secrets...)
+		list[number] = c
+	}
+	return list, nil
+}
+
 // container is what the engine needs to create one kernel, except the mounts. Each attempt has the same.
 func (r *Runner) container(s session.Session, number int) engine.Container {
 	k := s.Kernels[number]
@@ -103,7 +123,7 @@ func (r *Runner) labels(s session.Session, k session.Kernel) map[string]string {
 // share of devices, and the person's own variables, which win over the latter two.
 func (r *Runner) environment(s session.Session, number int) []session.EnvVar {
 	k := s.Kernels[number]
-	cpus := max(len(k.Grants.CPUs), 1)
+	cpus := max(s.Spec.Resources.CPU, 1)
 	ports := make([]string, len(s.Spec.Ports))
 	for i, port := range s.Spec.Ports {
 		ports[i] = strconv.Itoa(port)

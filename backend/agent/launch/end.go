@@ -16,9 +16,9 @@ import (
 )
 
 // takenAway returns a cause if a container did not end by itself: the machine was restarted, or the engine stopped. A
-// batch command ended by itself if the guest reported its end or it succeeded.
+// batch command ended by itself if the guest reported its end or it succeeded. One on another computer outlives both.
 func (r *Runner) takenAway(c *course, s session.Session, number int, state *engine.State) *session.Cause {
-	if state == nil || (number == 0 && c.over.Load()) ||
+	if state == nil || r.config.Health.State().Info.Elsewhere || (number == 0 && c.over.Load()) ||
 		(s.Spec.RunsCommand() && !slices.Contains([]int{137, 143, 255}, state.ExitCode)) {
 		return nil
 	}

@@ -241,7 +241,7 @@ func (l *launch) pullImage(ctx context.Context) error {
 	if err := images.NoRegistry(l.session.Spec.Image); err != nil {
 		return err
 	}
-	kept, err := l.runner.config.Confidential.Get(l.session)
+	asked, err := l.runner.pullRequest(l.session)
 	if err != nil {
 		return err
 	}
@@ -250,8 +250,7 @@ func (l *launch) pullImage(ctx context.Context) error {
 		return err
 	}
 	l.session = s
-	err = l.runner.config.Images.Fetch(ctx, session.PullRequest{Ref: s.Spec.Image, Owner: s.Owner, ByAdmin: s.ByAdmin,
-		Login: kept.Login}, func(p session.Pull) { l.runner.showPull(s, &p) })
+	err = l.runner.config.Images.Fetch(ctx, asked, func(p session.Pull) { l.runner.showPull(s, &p) })
 	l.runner.showPull(s, nil)
 	if err != nil {
 		return err
@@ -277,18 +276,11 @@ func (l *launch) createAll(ctx context.Context) ([]string, error) {
 		}
 		l.session = s
 	}
-	mounts, err := l.runner.config.Folders.Mounts(l.session)
+	containers, err := l.runner.containers(l.session)
 	if err != nil {
 		return nil, err
 	}
-	kept, err := l.runner.config.Confidential.Get(l.session)
-	if err != nil {
-		return nil, err
-	}
-	for number := range l.session.Kernels {
-		c := l.runner.container(l.session, number)
-		c.Mounts, c.Hidden, c.Guest.Pins = mounts.List, mounts.Hidden, mounts.Pins
-		c.Guest.Env = append(c.Guest.Env, kept.Secrets...)
+	for number, c := range containers {
 		id, err := l.runner.config.Engine.Create(ctx, c)
 		if err != nil {
 			return nil, ofKernel(err, l.session, number)

@@ -56,6 +56,7 @@ type Runner struct {
 	config    Config
 	networks  *networks
 	leftovers *leftovers
+	ahead     ahead
 	tasks     sync.WaitGroup
 
 	mu      sync.Mutex // guards everything below
@@ -68,6 +69,7 @@ func Open(config Config) (*Runner, error) {
 	networks, err := openNetworks(config.Host)
 	return &Runner{config: config, networks: networks, courses: map[session.ID]*course{},
 		pulls:     map[session.ID]*session.Pull{},
+		ahead:     ahead{fetches: map[pull]*fetch{}, ready: map[session.ID]described{}},
 		leftovers: &leftovers{host: config.Host, strays: map[string]time.Time{}, held: map[string]held{}}}, err
 }
 

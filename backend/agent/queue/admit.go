@@ -14,9 +14,16 @@ import (
 	"slipway/gpu"
 )
 
-// Check reports what is wrong with a spec's devices, and with the sum of its kernels.
-func (q *Queue) Check(spec session.Spec, info engine.Info) []session.FieldError {
-	var wrong []session.FieldError
+// Check reports what is wrong with a spec on this machine: what the machine lacks, its devices, and the sum of its
+// kernels.
+func (q *Queue) Check(ctx context.Context, spec session.Spec, info engine.Info) []session.FieldError {
+	wrong := spec.CheckLacks(info.Lacks)
+	if q.config.Planner != nil {
+		return append(wrong, q.config.Planner.Check(ctx, spec)...)
+	}
+	if spec.Slurm != nil {
+		wrong = append(wrong, session.Fault("slurm", session.KindConflict, session.Say("slurmNone")))
+	}
 	refuse := func(each, all, has, hint string) {
 		wrong = append(wrong, session.FieldError{Field: "cluster", Kind: session.KindRange, Hint: hint,
 			Message: fmt.Sprintf("%d kernels of %s are %s, more than the %s that the machine has.", spec.Cluster, each,
@@ -165,6 +172,10 @@ func (q *Queue) Preview(p *session.Preview, would, live []session.Session, books
 	if err != nil {
 		return err
 	}
+	if q.config.Planner != nil {
+		q.foresee(p, would, snapshot)
+		return nil
+	}
 	plan := scheduler.Plan(snapshot, q.config.Clock.Now().UTC()).Decisions
 	plan = plan[len(plan)-len(would):]
 	all := make([]session.Forecast, len(plan))
@@ -192,21 +203,29 @@ func (q *Queue) SetPriority(_ context.Context, id session.ID, priority int) (ses
 	if wrong := session.ValidatePriority(priority); wrong != nil {
 		return session.Session{}, session.Refused(session.CodeSessionInvalid, *wrong)
 	}
+	lacks := q.config.Health.State().Info.Lacks
 	return q.changePending(id, "Only a session that waits has a priority to change.", func(d *records.Draft) error {
+		if priority > d.Priority && slices.Contains(lacks, session.FeatureRaise) {
+			return session.Refused(session.CodeSessionInvalid, session.FeatureRaise.Fault("priority"))
+		}
 		d.Priority = priority
 		return nil
 	})
 }
 
-func (q *Queue) SetAccelerator(_ context.Context, id session.ID, asked gpu.Request) (session.Session, error) {
+func (q *Queue) SetAccelerator(ctx context.Context, id session.ID, asked gpu.Request) (session.Session, error) {
 	const hint = "Only a session that waits can ask for other devices. Launch another one."
 	return q.changePending(id, hint, func(d *records.Draft) error {
 		spec := d.Spec
 		spec.Accelerator = asked
-		if wrong := append(spec.AcceleratorFaults(), q.Check(spec, q.config.Health.State().Info)...); len(wrong) > 0 {
+		wrong := append(spec.AcceleratorFaults(), q.Check(ctx, spec, q.config.Health.State().Info)...)
+		if len(wrong) > 0 {
 			return session.Refused(session.CodeSessionInvalid, wrong...)
 		}
 		d.Spec = spec
+		if q.config.Planner != nil {
+			d.Attempt++ // what was asked for it is taken back
+		}
 		return nil
 	})
 }

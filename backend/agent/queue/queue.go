@@ -46,6 +46,7 @@ type Config struct {
 	Attached *devices.Attachment
 	Busy     func() map[int]float64 // of each CPU
 	Purge    func() error           // called after each plan
+	Planner  Planner                // nil: the scheduler of the agent decides
 }
 
 // Queue places the waiting sessions of a machine.
@@ -92,6 +93,11 @@ func (q *Queue) Ended(s session.Session) { q.runs.ended(s) }
 // Run places waiting sessions whenever something has changed or a planned time has come, until ctx ends.
 func (q *Queue) Run(ctx context.Context) {
 	const longest = time.Hour // after which a clock that was set is noticed
+	var tasks sync.WaitGroup
+	defer tasks.Wait()
+	if q.config.Planner != nil {
+		tasks.Go(func() { q.follow(ctx) })
+	}
 	for ctx.Err() == nil {
 		next, err := q.place(ctx)
 		wait := longest
@@ -122,19 +128,24 @@ func (q *Queue) place(ctx context.Context) (next time.Time, err error) {
 	}
 	watched := q.config.Others.Look(ctx, live)
 	snapshot, err := q.snapshot(live, books)
-	if err != nil || len(snapshot.Queue) == 0 {
+	if err != nil || len(snapshot.Queue) == 0 && q.config.Planner == nil {
 		return next, err
 	}
 	up := q.config.Health.State().Up
 	now := q.config.Clock.Now().UTC()
 	var plan scheduler.Schedule
-	if up {
+	switch {
+	case !up:
+		plan = scheduler.Ends(snapshot, now)
+	case q.config.Planner != nil:
+		if plan, err = q.delegate(ctx, snapshot, live, now); err != nil {
+			return next, err
+		}
+	default:
 		plan = scheduler.Plan(snapshot, now)
 		if q.heedAudit(plan) {
 			q.config.PublishMachine()
 		}
-	} else {
-		plan = scheduler.Ends(snapshot, now)
 	}
 	if err := q.storePlan(ctx, snapshot, plan.Decisions); err != nil {
 		if session.CodeOf(err) == session.CodeStoreConflict {

@@ -232,6 +232,9 @@ func (d *Draft) Place(p scheduler.Placement, level gpu.Level) error {
 	for i, grants := range p.Kernels {
 		name := session.KernelName(i)
 		d.Kernels[i] = session.Kernel{Name: name, Hostname: name, Grants: grants}
+		if i < len(p.Nodes) {
+			d.Kernels[i].Node = p.Nodes[i]
+		}
 	}
 	if err := d.To(session.Scheduled); err != nil {
 		return err
@@ -348,6 +351,9 @@ func Judge(s session.Session, number int, state *engine.State, oom bool) Verdict
 	}
 	oom = oom || state.OOMKilled
 	code := state.ExitCode
+	if t := state.Taken; t != nil {
+		return Verdict{Reason: t.Reason, Result: LostResult(s), ExitCode: &code, Cause: t.Cause}
+	}
 	if number > 0 {
 		return judgeOther(s, number, code, oom)
 	}

@@ -54,7 +54,7 @@ type Sessions struct{ config Config }
 func New(config Config) *Sessions { return &Sessions{config: config} }
 
 // check returns everything that is wrong with a spec on this machine, except that its name is used.
-func (m *Sessions) check(owner string, spec session.Spec) []session.FieldError {
+func (m *Sessions) check(ctx context.Context, owner string, spec session.Spec) []session.FieldError {
 	info := m.config.Health.State().Info
 	wrong := spec.Validate(m.config.Clock.Now(), session.Limits{CPUs: info.CPUs, Memory: info.Memory})
 	if spec.Agent != "" && spec.Agent != m.config.Agent {
@@ -65,7 +65,7 @@ func (m *Sessions) check(owner string, spec session.Spec) []session.FieldError {
 	if spec.Admin && m.config.People.AdminSessions() == session.AdminsNone {
 		wrong = append(wrong, *session.AdminsNone.Refuse(true))
 	}
-	wrong = append(wrong, m.config.Queue.Check(spec.WithDefaults(), info)...)
+	wrong = append(wrong, m.config.Queue.Check(ctx, spec.WithDefaults(), info)...)
 	if slices.ContainsFunc(wrong, func(e session.FieldError) bool { return strings.HasSuffix(e.Field, ".source") }) {
 		return wrong
 	}
@@ -89,7 +89,7 @@ func (m *Sessions) Preview(ctx context.Context,
 		return session.Preview{}, err
 	}
 	full := spec.WithDefaults()
-	p := session.Preview{Spec: full, Folders: mounted, Errors: slices.Concat(m.check(owner, spec), missing,
+	p := session.Preview{Spec: full, Folders: mounted, Errors: slices.Concat(m.check(ctx, owner, spec), missing,
 		m.config.People.Check(owner, full)), Warnings: advise(full)}
 	live, books, err := m.config.Records.Live()
 	if err != nil {
@@ -158,7 +158,7 @@ func (m *Sessions) CheckReplica(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	return slices.Concat(m.check(owner, spec), missing, m.config.People.Check(owner, spec.WithDefaults()),
+	return slices.Concat(m.check(ctx, owner, spec), missing, m.config.People.Check(owner, spec.WithDefaults()),
 		m.config.Images.Check(ctx, spec.Image)), nil
 }
 
@@ -175,7 +175,7 @@ func (m *Sessions) launch(ctx context.Context, req session.LaunchRequest) (sessi
 	}
 	req.Spec = spec
 	depends, unknown := m.config.Queue.Dependencies(req.Owner, req.Spec.After)
-	wrong := slices.Concat(m.check(req.Owner, spec), missing,
+	wrong := slices.Concat(m.check(ctx, req.Owner, spec), missing,
 		m.config.People.Check(req.Owner, spec.WithDefaults()), unknown, m.config.Images.Check(ctx, spec.Image),
 		req.Confidential.Check(spec))
 	if len(wrong) > 0 && !m.launched(req) {

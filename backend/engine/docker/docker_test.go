@@ -1,13 +1,11 @@
 package docker_test
 
 import (
-	"context"
 	"fmt"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,7 +14,6 @@ import (
 	"slipway/backend/engine"
 	"slipway/backend/engine/docker"
 	"slipway/backend/engine/enginetest"
-	"slipway/backend/guest/link"
 )
 
 // The guests that tests deliver, built once: the real one, and a stand-in that
@@ -102,7 +99,7 @@ func TestEngineKeepsItsPromises(t *testing.T) {
 				e := open(t, docker.Config{Instance: instance,
 					Guest: func(string) ([]byte, error) { return os.ReadFile(guest) }})
 				if guest == realGuest {
-					return engine.Of(&attended{Engine: e, ctx: t.Context(), batch: map[string]bool{}})
+					return enginetest.Attended(t, engine.Of(e))
 				}
 				return engine.Of(e)
 			}
@@ -118,49 +115,6 @@ func TestEngineKeepsItsPromises(t *testing.T) {
 			})
 		})
 	}
-}
-
-// attended is an engine whose batch containers have an agent from their start,
-// as they have in a session: the guest holds the command back until somebody
-// listens to its events.
-type attended struct {
-	*docker.Engine
-	ctx context.Context //nolint:containedctx // the test's
-
-	mu    sync.Mutex // guards batch
-	batch map[string]bool
-}
-
-func (a *attended) Create(ctx context.Context, c engine.Container) (string, error) {
-	id, err := a.Engine.Create(ctx, c)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.batch[id] = c.Guest.Command != ""
-	return id, err
-}
-
-func (a *attended) Start(ctx context.Context, id string) error {
-	err := a.Engine.Start(ctx, id)
-	a.mu.Lock()
-	attend := a.batch[id] && err == nil
-	a.mu.Unlock()
-	if attend {
-		go a.listen(id)
-	}
-	return err
-}
-
-func (a *attended) listen(id string) {
-	conn, err := a.Engine.Guest(a.ctx, id)
-	if err != nil {
-		return // the container has ended, or the test
-	}
-	client, err := link.Connect(a.ctx, conn)
-	if err != nil {
-		return
-	}
-	defer client.Close()                                        //nolint:errcheck // nothing to lose
-	client.Events(a.ctx, func(link.Event) error { return nil }) //nolint:errcheck // ends with the container
 }
 
 // instanceOf gives each test of each run an instance label of its own, so that

@@ -29,6 +29,8 @@ type Options struct {
 	Serve      []string                                    // serves [ServePort] on every address of its container
 	Guest      bool                                        // guests speak the link protocol, which cases need
 	DropGuest  func(t *testing.T, id string)               // breaks a guest's connection from its side; nil: not tested
+	AtOnce     int                                         // containers that run at the same time; 0: 10
+	Without    map[string]string                           // cases that the engine cannot pass, and why not
 }
 
 // ServePort is where [Options.Serve] serves.
@@ -63,7 +65,19 @@ func Run(t *testing.T, open func(t *testing.T) engine.Engine, opts Options) {
 	if opts.Guest {
 		all = append(all, guestCases...)
 	}
+	if opts.AtOnce == 0 {
+		opts.AtOnce = 10
+	}
+	for name := range opts.Without {
+		if !slices.ContainsFunc(all, func(c engineCase) bool { return c.name == name }) {
+			t.Errorf("there is no case %q to leave out", name)
+		}
+	}
 	for _, c := range all {
+		if why, out := opts.Without[c.name]; out {
+			t.Logf("left out: %s, because %s", c.name, why)
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 6*patience)
 			defer cancel()

@@ -177,8 +177,8 @@ var containerCases = []engineCase{
 			s.Error("the home is still there")
 		}
 	}},
-	{"ten containers at once do not disturb each other", func(s *suite) {
-		const count = 10
+	{"several containers at once do not disturb each other", func(s *suite) {
+		count := s.AtOnce
 		ids := make([]string, count)
 		s.together(count, func(i int) error {
 			c := s.container("")

@@ -2,6 +2,7 @@ package node
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -105,7 +106,19 @@ func (g groups) stats(pid int) (engine.Stats, error) {
 	default:
 		return engine.Stats{}, errors.New("this node has no control groups")
 	}
+	if s.Pids == 0 { // Slurm makes no groups of version 1 that count them
+		s.Pids = processes(cmp.Or(g.dirs["memory"], g.dirs[""]))
+	}
 	return s, nil
+}
+
+// processes is the number of processes in a group.
+func processes(dir string) int {
+	data, err := nodeFile(filepath.Join(dir, "cgroup.procs"))
+	if err != nil {
+		return 0
+	}
+	return bytes.Count(data, []byte{'\n'})
 }
 
 // leastLimit is the smallest limit of a group and those above it, below which Slurm puts its tasks; 0: none.

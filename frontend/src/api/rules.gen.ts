@@ -100,6 +100,9 @@ export const MAX_LAUNCHES = 10;
 /** Highest priority. */
 export const MAX_PRIORITY = 100;
 
+/** Most options of sbatch of a session. */
+export const MAX_SLURM_OPTIONS = 32;
+
 /** Priority of a session that names none. */
 export const DEFAULT_PRIORITY = 10;
 

@@ -406,6 +406,7 @@ export type AttachWay =
   | "runtime"
   | "nodes"
   | "sim"
+  | "slurm"
   | "none";
 
 /** Which devices are given first. */
@@ -438,7 +439,8 @@ export type UsageBucket =
 /** What runs the containers. */
 export type EngineName =
   | "docker"
-  | "sim";
+  | "sim"
+  | "slurm";
 
 /** Where the value of a secret is stored. */
 export type SecretPlace =
@@ -1476,6 +1478,8 @@ export interface Kernel {
   hostname: string;
   /** Engine's id. */
   container: string;
+  /** Computer that runs it, by its host name; empty: the agent's machine. */
+  node?: string;
   status: Status;
   exitCode: number | null;
   grants: Grants;
@@ -1598,7 +1602,7 @@ export interface Machine {
   agent: string;
   online: boolean;
   lastHeard: Time;
-  /** Docker or sim. */
+  /** Docker, sim or slurm. */
   engine: EngineName;
   engineVersion?: string;
   /** Of the agent. */
@@ -1606,6 +1610,10 @@ export interface Machine {
   hostname: string;
   os: string;
   arch: string;
+  /** Lacks is what cannot be done with its sessions. An older agent lacks nothing. */
+  lacks?: string[];
+  /** Absent: Slurm has nothing to do with it. */
+  slurm?: SlurmSite;
   cpus: number;
   memory: Bytes;
   /** Allocated. */
@@ -2651,6 +2659,81 @@ export interface Shown {
   shown: boolean;
 }
 
+/** Slurm is what a session asks of Slurm besides its resources. An empty field is left to the site. */
+export interface Slurm {
+  partition?: string;
+  account?: string;
+  qos?: string;
+  /** Of the devices, as the site names it. */
+  gpuType?: string;
+  constraint?: string;
+  reservation?: string;
+  /** Slurm ends the session after this long in RUNNING, counted in whole minutes; 0: as long as the partition allows. */
+  time?: string;
+  /** Of sbatch, written by hand, each as "--name" or "--name=value". */
+  options?: string[];
+}
+
+/** SlurmAccount is one account that the person may use. */
+export interface SlurmAccount {
+  name: string;
+  /** Only in this one, if it is set. */
+  partition?: string;
+  qos?: string[];
+  defaultQOS?: string;
+  default?: boolean;
+}
+
+/** SlurmGPU is one type of the devices of a partition's nodes. */
+export interface SlurmGPU {
+  /** Empty: the site names no type. */
+  type?: string;
+  /** On one node. */
+  count: number;
+  /** Parts of all of them together; 0: only whole ones are given. */
+  shards?: number;
+}
+
+/** SlurmPartition is one partition of a site. CPUs, Memory and GPUs are the most that one of its nodes has. */
+export interface SlurmPartition {
+  name: string;
+  /** It starts sessions. */
+  up: boolean;
+  default?: boolean;
+  /** 0: no limit. */
+  maxTime?: string;
+  /** 0: as MaxTime. */
+  defaultTime?: string;
+  nodes: number;
+  cpus: number;
+  memory: Bytes;
+  /** None: its nodes have no devices. */
+  gpus?: SlurmGPU[];
+  /** For constraints. */
+  features?: string[];
+  /** That it takes; none: all. */
+  accounts?: string[];
+  /** That it takes; none: all. */
+  qos?: string[];
+}
+
+/** SlurmQOS is one quality of service. */
+export interface SlurmQOS {
+  name: string;
+  /** 0: no limit of its own. */
+  maxTime?: string;
+}
+
+/** SlurmSite is what Slurm offers the agent's person. */
+export interface SlurmSite {
+  version: string;
+  partitions: SlurmPartition[];
+  /** Empty: the site has none to choose. */
+  accounts: SlurmAccount[];
+  /** Empty: the site has none to choose. */
+  qos: SlurmQOS[];
+}
+
 /** Snapshot is the state that a page needs: live sessions, the newest 100 finished ones, and all machines. */
 export interface Snapshot {
   sessions: Session[];
@@ -2711,6 +2794,8 @@ export interface Spec {
   after?: string[];
   /** Cancelled after waiting this long, from NotBefore on if it is set; 0: never. */
   pendingTimeout?: string;
+  /** Where Slurm has the resources; absent: all is left to the site. */
+  slurm?: Slurm;
   /** Batch only: ended as task-timeout after this long in RUNNING; 0: none. */
   timeout?: string;
   /** Absent: the agent's own. */

@@ -83,7 +83,7 @@ function MachineSummary({ machines, meters, demo }: { machines: readonly Machine
         {demo ? null : (
           <Tooltip title={simulated ? t('engine.simTitle') : first.engineVersion}>
             <Tag color={simulated ? 'warning' : undefined} variant="filled" style={{ margin: 0 }}>
-              {t(simulated ? 'engine.sim' : 'engine.docker')}
+              {t(`engine.${first.engine}`)}
             </Tag>
           </Tooltip>
         )}

@@ -164,11 +164,7 @@ export function AgentCard({ row, onOpen }: { row: Row; onOpen: () => void }) {
         <span>{agent.local ? t('common:reach.local') : <code>{agent.address}</code>}</span>
         {machine ? (
           <span className={css.host}>
-            {[
-              machine.hostname,
-              `${machine.os}/${machine.arch}`,
-              t(machine.engine === 'sim' ? 'common:engine.sim' : 'common:engine.docker'),
-            ].join(' · ')}
+            {[machine.hostname, `${machine.os}/${machine.arch}`, t(`common:engine.${machine.engine}`)].join(' · ')}
           </span>
         ) : null}
       </div>

@@ -53,8 +53,8 @@ export function AgentFacts({ row }: { row: Row }) {
       )}
       {machine ? (
         <Fact name={t('agents:fact.machine')}>
-          {`${machine.hostname} · ${machine.os}/${machine.arch} · ` +
-            `${machine.engine === 'sim' ? t('common:engine.sim') : `Docker ${machine.engineVersion ?? ''}`}`}
+          {`${machine.hostname} · ${machine.os}/${machine.arch} · ${t(`common:engine.${machine.engine}`)}` +
+            (machine.engine !== 'sim' && machine.engineVersion ? ` ${machine.engineVersion}` : '')}
         </Fact>
       ) : null}
       {agent.version ? <Fact name={t('agents:fact.version')}>{agent.version}</Fact> : null}

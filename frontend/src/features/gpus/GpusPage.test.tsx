@@ -61,6 +61,18 @@ describe('the GPUs page', () => {
     expect(screen.getAllByText('unknown')).toHaveLength(4)
   })
 
+  it('says who has the devices of a machine that lists none', () => {
+    renderView(<GpusPage />, {
+      known: {
+        devices: [makeBoard([], { at: fresh() })],
+        machines: [makeMachine({ hostname: 'login1', engine: 'slurm', lacks: ['devices'] })],
+      },
+    })
+    expect(screen.getByText('The GPUs of login1 are not listed here')).toBeInTheDocument()
+    expect(screen.getByText('Slurm gives sessions their GPUs. Each session shows what it has.')).toBeInTheDocument()
+    expect(screen.queryByText(/No GPU found/)).not.toBeInTheDocument()
+  })
+
   it('tells into what a device is cut up', () => {
     const cut = (uuid: string, profile: string, memory: number) => ({ uuid, profile, memory: memory * GIB, slices: 0 })
     show([

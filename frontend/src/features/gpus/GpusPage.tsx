@@ -11,6 +11,7 @@ import { useNow } from '@/lib/useNow'
 import { EmptyState } from '@/ui/EmptyState'
 import { ErrorState } from '@/ui/ErrorState'
 import { PageHeader } from '@/ui/PageHeader'
+import { useLacks } from '@/api/useLacks'
 import { DeviceCard } from './DeviceCard'
 import css from './gpus.module.css'
 import { HistoryCharts } from './HistoryCharts'
@@ -71,6 +72,14 @@ function Board({
 }) {
   const { t } = useTranslation(['gpus', 'common'])
   const now = useNow()
+  const elsewhere = useLacks()(board.agent, 'devices')
+  if (elsewhere) {
+    return (
+      <div className={css.empty}>
+        <EmptyState icon={CircuitBoard} title={t('gpus:elsewhereTitle', { host })} text={elsewhere} />
+      </div>
+    )
+  }
   if (board.devices.length === 0) {
     return (
       <div className={css.empty}>

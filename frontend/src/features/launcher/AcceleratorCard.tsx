@@ -1,4 +1,4 @@
-import { Button, Checkbox, InputNumber, Segmented, Select, Slider } from 'antd'
+import { Button, Checkbox, InputNumber, Segmented, Select, Slider, Tooltip } from 'antd'
 import { TriangleAlert } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
 import type { Rounding } from '@/api/types.gen'
@@ -25,6 +25,7 @@ import { LogSlider } from './LogSlider'
 import { fromMib, memoryMax, memoryStep, remainingMarks } from './scale'
 import type { StepProps } from './StepProps'
 import type { Judgement } from './useJudgement'
+import { useDraftLacks } from './useDraftLacks'
 import { useMachinesFor } from './useMachinesFor'
 import { VramHint } from './VramHint'
 
@@ -233,6 +234,7 @@ export function AcceleratorCard({ draft, issues, change, judgement }: StepProps 
   const placements = mode === 'none' ? [] : (preview?.placements ?? [])
   const issue = issues.at('accelerator')
   const mpsIssue = issues.at('mps')
+  const noMps = useDraftLacks(draft)('mps')
   const text = none
     ? (boards.find((b) => (draft.agent === '' || b.agent === draft.agent) && b.text)?.text ?? t('accelerator.noneText'))
     : t(`accelerator.texts.${mode}`)
@@ -277,9 +279,15 @@ export function AcceleratorCard({ draft, issues, change, judgement }: StepProps 
                 {t('accelerator.cooperative')}
               </Checkbox>
               {offer.mps || draft.mps ? (
-                <Checkbox checked={draft.mps} onChange={(e) => change({ mps: e.target.checked })}>
-                  {t('accelerator.mps')}
-                </Checkbox>
+                <Tooltip title={noMps}>
+                  <Checkbox
+                    checked={draft.mps}
+                    disabled={noMps !== '' && !draft.mps}
+                    onChange={(e) => change({ mps: e.target.checked })}
+                  >
+                    {t('accelerator.mps')}
+                  </Checkbox>
+                </Tooltip>
               ) : null}
               {mpsIssue ? <IssueLine issue={mpsIssue} /> : null}
             </div>

@@ -2,7 +2,7 @@ import { Checkbox, Input, InputNumber, Select } from 'antd'
 import { useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useSessionBook } from '@/api/hooks'
-import { MAX_AFTER, MAX_PRIORITY } from '@/api/rules.gen'
+import { DEFAULT_PRIORITY, MAX_AFTER, MAX_PRIORITY } from '@/api/rules.gen'
 import { isLive } from '@/lib/status'
 import { StatusBadge } from '@/ui/StatusBadge'
 import css from './accelerator.module.css'
@@ -11,21 +11,23 @@ import { Field } from './Field'
 import launcher from './launcher.module.css'
 import { SpanInput } from './SpanInput'
 import type { StepProps } from './StepProps'
+import { useDraftLacks } from './useDraftLacks'
 
 /** How a session waits for its turn, and under which project it is counted. */
 export function QueueCard(props: StepProps) {
   const { t } = useTranslation('launcher')
   const { draft, issues, change } = props
+  const lacks = useDraftLacks(draft)('raise-priority')
   return (
     <Card title={t('queue.title')} text={t('queue.text')}>
       <div className={css.grid}>
-        <Field label={t('queue.priority')} hint={t('queue.priorityHint')} issue={issues.at('priority')}>
+        <Field label={t('queue.priority')} hint={lacks || t('queue.priorityHint')} issue={issues.at('priority')}>
           {(control) => (
             <InputNumber
               {...control}
               style={{ width: 120 }}
               min={0}
-              max={MAX_PRIORITY}
+              max={lacks ? DEFAULT_PRIORITY : MAX_PRIORITY}
               value={draft.priority}
               onChange={(priority) => change({ priority })}
             />

@@ -1,4 +1,5 @@
 import { FOLDER_NAME, SECRET_NAME, SESSION_NAME } from '../../api/rules.gen'
+import type { Slurm } from '../../api/types.gen'
 import type { Draft, MountRow } from './draft'
 import { portFault } from './ports'
 
@@ -10,11 +11,19 @@ const IMAGE = /^[\w][\w.\-/:@+]{0,511}$/
 const PATH = /^[^\p{Cc}]{0,4096}$/u
 const VARIABLE = /^[a-zA-Z_][a-zA-Z0-9_]*$/
 const PROFILE = /^[\w.+-]{0,32}$/
+const SLURM = /^[\w.,:@+&|()[\]*=-]{0,255}$/
+const SBATCH = /^--[a-z-]+(=.*)?$/
 /** A variable or an option of a command with the value that it gets. */
 const ASSIGNED = /(?:^|[\s;&|(])(?:--([\w-]+)[= ]|([A-Za-z_]\w*)=)(?=\S)/g
 
 const tellsSecret = (command: string) =>
   [...command.matchAll(ASSIGNED)].some(([, option, variable]) => SECRET_NAME.test(option ?? variable ?? ''))
+
+function ofSlurm(slurm: Slurm): Slurm {
+  const fits = Object.entries(slurm).filter(([, text]) => typeof text !== 'string' || SLURM.test(text))
+  const options = (slurm.options ?? []).filter((option) => SBATCH.test(option) && !tellsSecret(option))
+  return { ...(Object.fromEntries(fits) as Slurm), ...(slurm.options ? { options } : {}) }
+}
 
 const isFolder = (name: string) =>
   name.length <= FOLDER_NAME.max && FOLDER_NAME.parts.every(({ pattern, not }) => pattern.test(name) !== not)
@@ -46,6 +55,7 @@ export function addressable(draft: Draft): Draft {
     after: draft.after.filter((id) => id !== '' && NAME.test(id)),
     mounts: draft.mounts.filter(isMount),
     ports: draft.ports.filter((port) => portFault(port) === null),
+    slurm: draft.slurm && ofSlurm(draft.slurm),
     accelerator: { ...a, profile: fit(a.profile, PROFILE) },
   }
 }

@@ -176,6 +176,16 @@ describe('a spec with every field', () => {
     admin: true,
     commitOnEnd: 4,
     keepHome: '30d',
+    slurm: {
+      partition: 'gpu',
+      account: 'lab',
+      qos: 'long',
+      gpuType: 'a100',
+      constraint: 'ib&ssd',
+      reservation: 'course',
+      time: '4h',
+      options: ['--exclusive'],
+    },
     idle: { lifetime: '2d', network: '1h', use },
   }
   const throughAddress = (spec: Spec) => toSpec(decodeDraft(encodeDraft(fromSpec(spec))))

@@ -1,5 +1,5 @@
-import { DEFAULT_PRIORITY, MAX_AFTER } from '../../api/rules.gen'
-import type { IdlePolicy, Spec, UsePolicy } from '../../api/types.gen'
+import { DEFAULT_PRIORITY, MAX_AFTER, MAX_SLURM_OPTIONS } from '../../api/rules.gen'
+import type { IdlePolicy, Slurm, Spec, UsePolicy } from '../../api/types.gen'
 
 export type TimeoutUnit = 's' | 'm' | 'h' | 'd' | 'w'
 export const TIMEOUT_UNITS: readonly TimeoutUnit[] = ['s', 'm', 'h', 'd', 'w']
@@ -45,6 +45,8 @@ export interface QueueDraft {
   commitOnEnd: { keep: number | null } | null
   /** How long the home is kept unused after the end; no span: it is not. null: as the settings say. */
   keepHome: { span: Span | null } | null
+  /** What is asked of Slurm besides; null: nothing. */
+  slurm: Slurm | null
 }
 
 export const START_COMMITS = 3
@@ -59,6 +61,7 @@ export const EMPTY_QUEUE: QueueDraft = {
   idle: null,
   commitOnEnd: null,
   keepHome: null,
+  slurm: null,
 }
 
 export const START_IDLE: IdleDraft = { lifetime: null, network: { value: 1, unit: 'h' }, use: null }
@@ -102,6 +105,7 @@ export function addQueue(spec: Spec, draft: QueueDraft): void {
   if (draft.cluster !== null && draft.cluster > 1) spec.cluster = draft.cluster
   if (draft.commitOnEnd?.keep) spec.commitOnEnd = draft.commitOnEnd.keep
   if (draft.keepHome) spec.keepHome = writeSpan(draft.keepHome.span)
+  if (draft.slurm) spec.slurm = draft.slurm
   if (draft.idle) {
     const idle: IdlePolicy = {}
     if (draft.idle.lifetime) idle.lifetime = writeSpan(draft.idle.lifetime)
@@ -124,6 +128,7 @@ export function queueFromSpec(spec: Spec): QueueDraft {
     count: 1,
     commitOnEnd: spec.commitOnEnd ? { keep: spec.commitOnEnd } : null,
     keepHome: spec.keepHome === undefined ? null : { span: parseSpan(spec.keepHome) },
+    slurm: spec.slurm ?? null,
     idle: idle
       ? {
           lifetime: parseSpan(idle.lifetime),
@@ -147,6 +152,16 @@ export function queueFromSpec(spec: Spec): QueueDraft {
 const num = (value: unknown): number | null => (typeof value === 'number' && Number.isFinite(value) ? value : null)
 const str = (value: unknown): string => (typeof value === 'string' ? value : '')
 
+const SLURM_TEXTS = ['partition', 'account', 'qos', 'gpuType', 'constraint', 'reservation', 'time'] as const
+
+function decodeSlurm(from: Record<string, unknown>): Slurm | null {
+  const slurm: Slurm = {}
+  for (const name of SLURM_TEXTS) if (str(from[name])) slurm[name] = str(from[name])
+  const options = Array.isArray(from.options) ? from.options.map(str).filter(Boolean).slice(0, MAX_SLURM_OPTIONS) : []
+  if (options.length > 0) slurm.options = options
+  return Object.keys(slurm).length > 0 ? slurm : null
+}
+
 /** Reads from the address what JSON wrote there; what does not fit is as usual. */
 export function decodeQueue(from: Record<string, unknown>): QueueDraft {
   const span = (value: unknown) => {
@@ -169,6 +184,7 @@ export function decodeQueue(from: Record<string, unknown>): QueueDraft {
     count: from.count === undefined ? 1 : num(from.count),
     commitOnEnd: commits ? { keep: num(commits.keep) } : null,
     keepHome: home ? { span: span(home.span) } : null,
+    slurm: decodeSlurm(object(from.slurm) ?? {}),
     idle: idle
       ? {
           lifetime: span(idle.lifetime),

@@ -82,6 +82,7 @@ export function Kernels({ session }: { session: Session }) {
   const { t } = useTranslation('session')
   if (session.kernels.length === 0) return null
   const devices = session.kernels.some((k) => k.grants.gpus.length > 0)
+  const nodes = session.kernels.some((k) => k.node)
   const granted = (kernel: Kernel) =>
     [
       kernel.grants.cpus.length > 0 ? t('fact.cpus', { list: cpuRanges(kernel.grants.cpus) }) : '',
@@ -99,6 +100,7 @@ export function Kernels({ session }: { session: Session }) {
           <tr>
             <th>{t('kernel.name')}</th>
             <th>{t('kernel.hostname')}</th>
+            {nodes ? <th>{t('kernel.node')}</th> : null}
             <th>{t('kernel.status')}</th>
             <th>{t('kernel.granted')}</th>
             {devices ? <th>{t('kernel.devices')}</th> : null}
@@ -113,6 +115,7 @@ export function Kernels({ session }: { session: Session }) {
             <tr key={kernel.name}>
               <td>{kernel.name}</td>
               <td className={css.mono}>{kernel.hostname || '–'}</td>
+              {nodes ? <td className={css.mono}>{kernel.node || '–'}</td> : null}
               <td>
                 <span className={css.kernelStatus}>
                   <StatusBadge status={kernel.status} failed={Boolean(kernel.exitCode)} />

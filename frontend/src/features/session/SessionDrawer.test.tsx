@@ -3,7 +3,7 @@ import userEvent from '@testing-library/user-event'
 import { describe, expect, it, vi } from 'vitest'
 import { applyEvent } from '@/api/book'
 import { refusal, renderView, serve } from '@/api/testing/render'
-import { makeSession } from '@/api/testing/session'
+import { makeMachine, makeSession } from '@/api/testing/session'
 import type { Kernel } from '@/api/types.gen'
 import { SessionDrawer } from './SessionDrawer'
 
@@ -62,6 +62,25 @@ describe('SessionDrawer', () => {
     await userEvent.click(within(sub).getByRole('button', { name: 'Log of sub1' }))
     expect(actions.showLogs).toHaveBeenCalledWith('k', 'sub1')
     expect(within(sub).getByRole('button', { name: 'Terminal in sub1' })).toBeDisabled()
+  })
+  it('says on which computer each container runs, and why no image can be made', async () => {
+    serve({ 'GET /api/v1/sessions/k/usage': [] })
+    const grants = { cpus: [0], memory: 0, gpus: [] }
+    const kernels = ['main1', 'sub1'].map((name, i): Kernel => ({
+      ...{ name, hostname: name, container: name, node: `gpu0${i + 1}`, status: 'RUNNING', exitCode: null, grants },
+    }))
+    renderView(<SessionDrawer id="k" onClose={vi.fn()} onAgain={vi.fn()} />, {
+      known: {
+        sessions: [makeSession({ id: 'k', name: 'on-slurm', kernels, spec: { ...pending.spec, type: 'interactive' } })],
+        machines: [makeMachine({ engine: 'slurm', lacks: ['commit', 'devices'] })],
+      },
+    })
+    expect(screen.getByRole('row', { name: /^main1 main1 gpu01 Running/ })).toBeInTheDocument()
+    expect(screen.getByRole('row', { name: /^sub1 sub1 gpu02 Running/ })).toBeInTheDocument()
+    const commit = screen.getByRole('button', { name: 'Commit' })
+    expect(commit).toBeDisabled()
+    await userEvent.hover(commit)
+    expect(await screen.findByText('No image can be made of a session on this machine.')).toBeInTheDocument()
   })
   it('tells what a session is, what it was given, and what is mounted, also unasked', async () => {
     const python = {

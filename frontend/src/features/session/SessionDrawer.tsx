@@ -21,6 +21,7 @@ import { isLive } from '@/lib/status'
 import { ErrorState } from '@/ui/ErrorState'
 import { StatusBadge } from '@/ui/StatusBadge'
 import { Tabs } from '@/ui/Tabs'
+import { useLacks } from '@/api/useLacks'
 import { useWhy } from '@/ui/useWhy'
 import { EditableName } from './EditableName'
 import { EditableTags } from './EditableTags'
@@ -56,6 +57,7 @@ function Buttons({ session, onForce, onAgain }: { session: Session; onForce: () 
   const system = session.type === 'system'
   // Its service launches a replica again, when it wants one.
   const single = !system && session.type !== 'inference'
+  const noImage = useLacks()(session.agent, 'commit')
   if (!isLive(session.status)) {
     return !single ? null : (
       <div className={css.buttons}>
@@ -95,9 +97,15 @@ function Buttons({ session, onForce, onAgain }: { session: Session; onForce: () 
         </Button>
       )}
       {session.spec.type === 'interactive' ? (
-        <Button disabled={!running} icon={<PackagePlus size={15} />} onClick={() => actions.commit(session.id)}>
-          {t('session:action.commit')}
-        </Button>
+        <Tooltip title={noImage}>
+          <Button
+            disabled={!running || noImage !== ''}
+            icon={<PackagePlus size={15} />}
+            onClick={() => actions.commit(session.id)}
+          >
+            {t('session:action.commit')}
+          </Button>
+        </Tooltip>
       ) : null}
       <Button
         danger

@@ -52,7 +52,7 @@ export function BulkBar({ sessions, isMine, known, onClear }: BulkBarProps) {
           trigger={['click']}
           arrow={false}
           destroyOnHidden
-          content={<PriorityForm start={waiting[0]?.priority ?? 10} onSet={set} />}
+          content={<PriorityForm sessions={waiting} onSet={set} />}
         >
           <Button size="small" icon={<ArrowUpDown size={14} />}>
             {t('sessions:priority.bulk', { count: waiting.length })}

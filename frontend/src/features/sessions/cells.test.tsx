@@ -1,12 +1,12 @@
 import { screen, waitFor } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { keys } from '@/api/keys'
 import { renderView } from '@/api/testing/render'
-import { makeSession } from '@/api/testing/session'
+import { makeMachine, makeSession } from '@/api/testing/session'
 import { now } from '@/lib/now'
 import { StatusCell } from './cells'
-import { AcceleratorCell } from './queueCells'
+import { AcceleratorCell, PriorityForm } from './queueCells'
 import { UsageCell } from './UsageCell'
 
 it('never says that a machine was last heard in the future, whose clock may be ahead', () => {
@@ -50,4 +50,20 @@ it('writes the load of several devices for one of them, and how many are busy', 
     expect(await screen.findByText('Load: 3.8 of 4 GPUs busy')).toBeInTheDocument()
     await userEvent.unhover(load)
   }
+})
+
+it('offers no priority above that of a session whose machine moves none up, and says so', async () => {
+  const onSet = vi.fn()
+  const sessions = [makeSession({ id: 'a', agent: 'local', priority: 30 }), makeSession({ id: 'b', agent: 'cluster' })]
+  renderView(<PriorityForm sessions={sessions} onSet={onSet} />, {
+    known: {
+      machines: [makeMachine(), makeMachine({ agent: 'cluster', engine: 'slurm', lacks: ['raise-priority'] })],
+    },
+  })
+  expect(screen.getByText(/^A session cannot go before others on this machine/)).toBeInTheDocument()
+  const field = screen.getByRole('spinbutton', { name: 'Priority' })
+  expect(field).toHaveAttribute('aria-valuemax', '10')
+  await userEvent.clear(field)
+  await userEvent.type(field, '7{Enter}')
+  expect(onSet).toHaveBeenCalledWith(7)
 })

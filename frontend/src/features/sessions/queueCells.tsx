@@ -2,6 +2,7 @@ import { Button, InputNumber, Popover, Progress, Tooltip } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useLatestUsage } from '@/api/hooks'
+import { DEFAULT_PRIORITY, MAX_PRIORITY } from '@/api/rules.gen'
 import type { Session } from '@/api/types.gen'
 import { useSessionActions } from '@/lib/actions'
 import { formatBytes } from '@/lib/bytes'
@@ -13,6 +14,7 @@ import { IdleBadge, IdlePopover } from '@/ui/IdleParts'
 import { LevelText } from '@/ui/LevelBadge'
 import { StatusBadge } from '@/ui/StatusBadge'
 import { useAcceleratorText } from '@/ui/useAcceleratorText'
+import { useLacks } from '@/api/useLacks'
 import { kernelsOf } from './amounts'
 import { deviceUse } from './deviceUse'
 import { loadText } from './loadText'
@@ -81,18 +83,21 @@ export function IdleCell({ session }: { session: Session }) {
   )
 }
 
-/** A number from 0 to 100 and a button. */
-export function PriorityForm({ start, onSet }: { start: number; onSet: (priority: number) => void }) {
+/** A number from 0 to 100, or to the priority of a session that cannot be moved up, and a button. */
+export function PriorityForm({ sessions, onSet }: { sessions: readonly Session[]; onSet: (priority: number) => void }) {
   const { t } = useTranslation('sessions')
-  const [value, setValue] = useState<number | null>(start)
-  const right = value !== null && Number.isInteger(value) && value >= 0 && value <= 100
+  const lacks = useLacks()
+  const fixed = sessions.filter((s) => lacks(s.agent, 'raise-priority'))
+  const max = Math.min(MAX_PRIORITY, ...fixed.map((s) => s.priority))
+  const [value, setValue] = useState<number | null>(Math.min(sessions[0]?.priority ?? DEFAULT_PRIORITY, max))
+  const right = value !== null && Number.isInteger(value) && value >= 0 && value <= max
   return (
     <div className={css.priority} onClick={(e) => e.stopPropagation()}>
       <InputNumber
         autoFocus
         size="small"
         min={0}
-        max={100}
+        max={max}
         precision={0}
         value={value}
         aria-label={t('column.priority')}
@@ -102,7 +107,7 @@ export function PriorityForm({ start, onSet }: { start: number; onSet: (priority
       <Button size="small" type="primary" disabled={!right} onClick={() => right && onSet(value)}>
         {t('priority.set')}
       </Button>
-      <span className={css.dim}>{t('priority.hint')}</span>
+      <span className={css.dim}>{fixed[0] ? lacks(fixed[0].agent, 'raise-priority') : t('priority.hint')}</span>
     </div>
   )
 }
@@ -125,7 +130,7 @@ export function PriorityCell({ session }: { session: Session }) {
       trigger={['click']}
       arrow={false}
       destroyOnHidden
-      content={<PriorityForm start={session.priority} onSet={set} />}
+      content={<PriorityForm sessions={[session]} onSet={set} />}
     >
       <button
         type="button"

@@ -9,11 +9,7 @@ export function About() {
   const { t } = useTranslation(['settings', 'common'])
   const version = useVersion().data
   const machine = useMachines().data?.[0]
-  const engine = machine
-    ? [t(`common:engine.${machine.engine === 'sim' ? 'sim' : 'docker'}`), machine.engineVersion]
-        .filter(Boolean)
-        .join(' ')
-    : '–'
+  const engine = machine ? [t(`common:engine.${machine.engine}`), machine.engineVersion].filter(Boolean).join(' ') : '–'
   const facts = [
     ['version', version?.version],
     ['commit', version?.commit],

@@ -1,0 +1,208 @@
+package slurm
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"slipway/backend/guest/node"
+	"slipway/backend/pace"
+	"slipway/backend/session"
+	"slipway/backend/slurm"
+)
+
+// jobs are the jobs of runs as Slurm tells of them.
+type jobs struct {
+	commands *slurm.Client
+	poller   *slurm.Poller
+	clock    *pace.Clock
+
+	mu    sync.Mutex                  // guards everything below
+	ends  map[slurm.JobName]ending    // of runs whose job is over without an exit record, by their names
+	exits map[slurm.JobName]time.Time // when kernels of a run were first seen to have been ended
+}
+
+// ending is what is found out about a job that is over, while its kernels have no exit record.
+type ending struct {
+	since time.Time // the first answer of Slurm that called it ended or did not have it
+	asked time.Time // when accounting was asked last
+	sure  bool
+	lost  bool // nobody knows what became of it; set if sure
+	state slurm.State
+	exit  int
+	at    time.Time // of the end; zero: unknown
+}
+
+const (
+	settle   = 5 * time.Second  // until the file of an exit on a node is seen on the login node
+	missing  = time.Minute      // between two answers without a job, after which it is lost
+	askAgain = 30 * time.Second // between two questions to accounting
+	explain  = 20 * time.Second // until Slurm says why it ended a job
+)
+
+// view is what Slurm has last said of the jobs.
+type view struct {
+	at   time.Time
+	jobs map[slurm.JobName]slurm.Job
+}
+
+func (j *jobs) view() view {
+	said := j.poller.Snapshot()
+	v := view{at: said.At, jobs: make(map[slurm.JobName]slurm.Job, len(said.Jobs))}
+	for _, job := range said.Jobs {
+		// Job numbers start again one day, so one that is over may have the name of one that is not.
+		if other, ok := v.jobs[job.Name]; !ok || other.State.Ended() && other.ID < job.ID || !job.State.Ended() {
+			v.jobs[job.Name] = job
+		}
+	}
+	return v
+}
+
+// eachTry separates the numbers in the names of jobs: a job that was cancelled while it waited is remembered by Slurm
+// for some time, so the next one for the same attempt has the number of the attempt and eachTry more.
+const eachTry = 1_000_000
+
+// jobName is the name of a new job for an attempt.
+func (j *jobs) jobName(id session.ID, attempt int) slurm.JobName {
+	try := 0
+	for name := range j.view().jobs {
+		if of, n, ok := slurm.ParseJobName(name); ok && of == id && n%eachTry == attempt {
+			try = max(try, n/eachTry+1)
+		}
+	}
+	return slurm.NameOf(id, attempt+try*eachTry)
+}
+
+// end ends the job of a run by a command of Slurm, if it has one.
+func (j *jobs) end(ctx context.Context, r *run, by func(context.Context, slurm.JobID) error) error {
+	now := r.now()
+	job := now.Job
+	if job == 0 && !now.Submitted.IsZero() { // its submission was interrupted
+		said, err := j.poller.Fresh(ctx)
+		if err != nil {
+			return failure(ctx, err)
+		}
+		for _, other := range said.Jobs {
+			if other.Name == now.Request.Name && !other.State.Ended() {
+				job = other.ID
+			}
+		}
+	}
+	if job == 0 {
+		return nil
+	}
+	if err := by(ctx, job); err != nil {
+		return failure(ctx, err)
+	}
+	j.poller.Wake()
+	return nil
+}
+
+// over reports whether Slurm says that the job of a run has ended or is unknown.
+func (j *jobs) over(r *run, v view) bool {
+	job, known := v.jobs[r.now().Request.Name]
+	if known {
+		return job.State.Ended()
+	}
+	return v.at.After(r.now().Submitted)
+}
+
+// endOf finds out whether the job of a run is over, though its kernels have no exit record. One that Slurm does not
+// know is lost when two answers at least a minute apart have not had it, and accounting does not know its end.
+func (j *jobs) endOf(ctx context.Context, r *run, v view) ending {
+	now := r.now()
+	job, known := v.jobs[now.Request.Name]
+	j.mu.Lock()
+	end, seen := j.ends[r.name]
+	j.mu.Unlock()
+	switch {
+	case end.sure:
+		return end
+	case known && !job.State.Ended() || !known && (now.Job == 0 || !v.at.After(now.Submitted)):
+		end, seen = ending{}, false
+	case !seen:
+		end = ending{since: v.at}
+		seen = true
+	case known && j.clock.Since(end.since) > settle:
+		end.sure, end.state, end.at = true, job.State, job.End
+		j.judge(ctx, r, &end)
+	case !known && v.at.Sub(end.since) >= missing && j.clock.Since(end.asked) > askAgain:
+		j.judge(ctx, r, &end)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !seen {
+		delete(j.ends, r.name)
+	} else {
+		j.ends[r.name] = end
+	}
+	return end
+}
+
+// judge asks accounting for the end of a job. Without an answer it decides by what squeue has said, if that knows it.
+func (j *jobs) judge(ctx context.Context, r *run, end *ending) {
+	end.asked = j.clock.Now()
+	said, known, err := j.commands.Ended(ctx, r.now().Request.Name)
+	switch {
+	case known:
+		end.sure, end.state, end.at, end.exit = true, said.State, said.End, said.Exit
+		if said.Signal > 0 {
+			end.exit = 128 + said.Signal
+		}
+	case err != nil && !end.sure:
+		return // it is asked again
+	case !end.sure:
+		end.sure, end.lost = true, true
+	}
+	switch end.state {
+	case slurm.NodeFail, slurm.BootFail, slurm.LaunchFailed:
+		end.exit = codeKill
+	case slurm.Timeout, slurm.Cancelled, slurm.Preempted, slurm.Deadline:
+		end.exit = codeTerm
+	case slurm.OutOfMemory:
+		end.exit = codeKill
+	case slurm.Completed:
+	default:
+		end.exit = max(end.exit, 1)
+	}
+}
+
+// The exit codes of processes that TERM and KILL have ended.
+const (
+	codeTerm = 128 + 15
+	codeKill = 128 + 9
+)
+
+// why is the state in which Slurm ended a job, after one of its kernels has ended, unknown until Slurm has said so. It
+// is [slurm.Unknown] if the engine was asked to end the kernel, or a command ended by itself. Kernels without one end
+// only when they get a signal.
+func (j *jobs) why(r *run, exit node.Exit, v view) (state slurm.State, known bool) {
+	record := r.now()
+	if record.Batch && exit.Code != codeTerm && exit.Code != codeKill || exit.OOMKilled || exit.Started.IsZero() ||
+		r.stopping.Load() {
+		return slurm.Unknown, true
+	}
+	job, there := v.jobs[record.Request.Name]
+	if there && job.State.Ended() {
+		return job.State, true
+	}
+	now := j.clock.Now()
+	j.mu.Lock()
+	since, seen := j.exits[r.name]
+	if !seen {
+		since, j.exits[r.name] = now, now
+	}
+	j.mu.Unlock()
+	if !seen {
+		j.poller.Wake()
+	}
+	return slurm.Unknown, now.Sub(since) > explain || !there && v.at.After(since)
+}
+
+// forget drops what is known of the end of a run's job.
+func (j *jobs) forget(r *run) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	delete(j.ends, r.name)
+	delete(j.exits, r.name)
+}

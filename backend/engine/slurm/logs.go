@@ -1,0 +1,61 @@
+package slurm
+
+import (
+	"context"
+	"io"
+
+	"slipway/backend/guest/node"
+	"slipway/backend/session"
+)
+
+// Logs reads the log that the node writes into the folder of the run.
+func (e *Engine) Logs(ctx context.Context, id string, opts session.LogOptions) (io.ReadCloser, error) {
+	if err := ended(ctx); err != nil {
+		return nil, err
+	}
+	r, k, err := e.runs.find(id)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	log, err := node.OpenLog(ctx, r.dir, k.Kernel, opts)
+	if err != nil {
+		cancel()
+		return nil, fileFailure("the log of "+k.Name, err)
+	}
+	if opts.Follow {
+		go e.cutLog(ctx, cancel, id)
+	}
+	return logReader{log, cancel}, nil
+}
+
+// cutLog ends a log that is followed when its container has ended without an exit record, with its node.
+func (e *Engine) cutLog(ctx context.Context, cancel context.CancelFunc, id string) {
+	for {
+		if err := e.pause(ctx); err != nil {
+			return
+		}
+		r, k, err := e.runs.find(id)
+		if err != nil {
+			break
+		}
+		if _, err := node.ReadExit(r.dir, k.Kernel); err == nil {
+			return // it ends by itself, when all was read
+		}
+		if state, err := e.stateOf(ctx, r, k, e.jobs.view()); err != nil || !state.Running && !state.Created {
+			break
+		}
+	}
+	cancel()
+}
+
+// logReader is a log that ends what follows it with itself.
+type logReader struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+}
+
+func (r logReader) Close() error {
+	r.cancel()
+	return r.ReadCloser.Close()
+}
