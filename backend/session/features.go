@@ -15,7 +15,9 @@ const (
 )
 
 // missing are the phrases that say why something cannot be done.
-var missing = map[Feature]string{FeatureDevices: "lacksDevices", FeatureMPS: "lacksMPS", FeatureCommit: "lacksCommit", FeatureRaise: "lacksRaise"}
+var missing = map[Feature]string{
+	FeatureDevices: "lacksDevices", FeatureMPS: "lacksMPS", FeatureCommit: "lacksCommit", FeatureRaise: "lacksRaise",
+}
 
 // Missing says that a machine lacks a feature.
 func (f Feature) Missing() Phrase { return Say(missing[f]) }
