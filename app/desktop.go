@@ -45,7 +45,7 @@ func report(err error) int {
 // runMain opens the main window, or brings an open one to the front. It shows the page for link unless that is empty.
 func runMain(args []string, link string) error {
 	flags := flag.NewFlagSet("slipway-desktop", flag.ContinueOnError)
-	engine := flags.String("engine", "docker", "docker, sim or auto: used if the control plane has to be started")
+	engine := flags.String("engine", "docker", "docker, slurm, sim or auto: used if the control plane has to start")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ type Config struct {
 // ServeOptions configures a control plane.
 type ServeOptions struct {
 	Home   place.Home
-	Engine string      // docker, sim or auto
+	Engine string      // docker, slurm, sim or auto
 	Port   int         // 0: the one used last, else 7421, else any
 	Ready  func(Ready) // called once, when it responds; may be nil
 }

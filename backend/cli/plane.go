@@ -30,7 +30,7 @@ func (p planeCommands) serveCommand() *cobra.Command {
 Slipway is already running, serve prints a login link for it and exits. The link works once,
 within ten minutes. To get a new one, press Enter in the terminal or run slipway login.`}
 	cmd.Flags().StringVar(&engine, "engine", p.Env("SLIPWAY_ENGINE"),
-		"what runs the containers: docker, sim, or auto: docker if it answers, else sim (default docker)")
+		"what runs the containers: docker, slurm, sim, or auto: the first of them that is there (default docker)")
 	cmd.Flags().IntVar(&port, "port", 0, "port on 127.0.0.1 (default: the last one used, 7421, or any free port)")
 	cmd.Flags().BoolVar(&open, "open", false, "open the browser")
 	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "run in the background")
@@ -38,8 +38,8 @@ within ten minutes. To get a new one, press Enter in the terminal or run slipway
 	return runs(cmd, p.here(func(ctx context.Context, home place.Home) error {
 		asked := engine
 		engine = cmp.Or(engine, "docker")
-		if !slices.Contains([]string{"auto", "docker", "sim"}, engine) {
-			return usagef("unknown engine %q: use docker, sim or auto", engine)
+		if !slices.Contains([]string{"auto", "docker", "slurm", "sim"}, engine) {
+			return usagef("unknown engine %q: use docker, slurm, sim or auto", engine)
 		}
 		if err := checkPort(port); err != nil {
 			return err

@@ -252,7 +252,7 @@ func (c *frameConn) Close() error { return c.conn.Close() }
 // StartOptions configures a control plane that is started in the background.
 type StartOptions struct {
 	Executable string        // empty: this program
-	Engine     string        // docker, sim or auto; empty: the default
+	Engine     string        // docker, slurm, sim or auto; empty: the default
 	Port       int           // 0: the default
 	Timeout    time.Duration // until it answers; 0: 30 s
 	Starting   func()        // called before one is started; may be nil

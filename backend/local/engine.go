@@ -7,16 +7,21 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"time"
 
+	"slipway/backend/agent/queue"
 	"slipway/backend/demo"
 	"slipway/backend/engine"
 	"slipway/backend/engine/docker"
 	"slipway/backend/engine/sim"
+	"slipway/backend/engine/slurm"
 	"slipway/backend/guest/payload"
 	"slipway/backend/place"
 	"slipway/backend/session"
+	commands "slipway/backend/slurm"
 	"slipway/backend/store"
 )
 
@@ -25,6 +30,7 @@ const (
 	EngineAuto   = "auto"
 	EngineDocker = "docker"
 	EngineSim    = "sim"
+	EngineSlurm  = "slurm"
 
 	probeTime = 5 * time.Second // how long auto waits for Docker
 )
@@ -32,24 +38,24 @@ const (
 // choice is a kind of engine with the reason for it, if any.
 type choice struct{ kind, note string }
 
-// dir returns the folder of the files of sessions. Simulated and real sessions never share one.
+// dir returns the folder of the files of sessions. Those of two engines never share one.
 func (c choice) dir(home place.Home) string {
-	if c.kind == EngineSim {
-		return home.Join("sim")
+	if c.kind == EngineDocker {
+		return home.Dir
 	}
-	return home.Dir
+	return home.Join(c.kind)
 }
 
-// chooseEngine chooses the kind of engine. auto is Docker if it responds or has live sessions of ours, else the
-// simulated one.
+// chooseEngine chooses the kind of engine. auto is Docker if it responds or has live sessions of ours, else Slurm where
+// its commands are, else the simulated one.
 func chooseEngine(ctx context.Context, home place.Home, kind string) (choice, error) {
 	switch kind {
-	case EngineDocker, EngineSim:
+	case EngineDocker, EngineSim, EngineSlurm:
 		return choice{kind: kind}, nil
 	case EngineAuto, "":
 	default:
 		return choice{}, session.NewError(session.CodeServerInvalid, fmt.Sprintf("%q is not an engine.", kind),
-			"Choose docker, sim or auto.")
+			"Choose docker, slurm, sim or auto.")
 	}
 	reason := probeDocker(ctx, home)
 	if reason == "" {
@@ -58,6 +64,9 @@ func chooseEngine(ctx context.Context, home place.Home, kind string) (choice, er
 	if live := liveSessions(home); live > 0 {
 		return choice{EngineDocker,
 			"Docker cannot be used now, but sessions live in it, so Slipway waits for it: " + reason}, nil
+	}
+	if _, err := exec.LookPath("sbatch"); err == nil {
+		return choice{kind: EngineSlurm}, nil // also where its controller does not answer: sessions wait for it
 	}
 	return choice{EngineSim, "Docker cannot be used on this machine, so nothing really runs: " + reason}, nil
 }
@@ -128,6 +137,18 @@ func (c choice) open(dir, instance string, machine *demo.Machine, devices sim.De
 		return engine.Engine{}, err
 	}
 	return engine.Of(e), nil
+}
+
+// openSlurm opens the cluster of this login node, with its files in dir, and what decides there when sessions start.
+func openSlurm(dir, instance string, log *slog.Logger) (engine.Engine, queue.Planner, error) {
+	uid, _ := User()
+	log = log.With("part", "engine")
+	e, err := slurm.Open(slurm.Config{Dir: dir, Instance: instance, Guest: payload.Binary, Log: log,
+		Commands: commands.New(commands.Config{User: strconv.Itoa(uid), Log: log})})
+	if err != nil {
+		return engine.Engine{}, nil, err
+	}
+	return engine.Of(e), slurm.NewPlanner(e), nil
 }
 
 type noted struct {

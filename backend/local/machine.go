@@ -15,9 +15,12 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"slipway/backend/agent"
 	"slipway/backend/agent/doctor"
+	"slipway/backend/agent/host"
+	"slipway/backend/agent/queue"
 	"slipway/backend/config"
 	"slipway/backend/demo"
 	"slipway/backend/engine"
@@ -80,7 +83,7 @@ func (m *Machine) Close() (err error) {
 // Config configures the agent of this machine.
 type Config struct {
 	Home    place.Home
-	Engine  string        // docker, sim, or auto for Docker if it responds
+	Engine  string        // docker, slurm, sim, or auto for the first of them that is there
 	LogFile string        // for hints
 	Demo    *demo.Machine // to simulate; nil: none
 	// Listen opens the ports of services; nil: [net.Listen] does.
@@ -141,11 +144,14 @@ func Open(ctx context.Context, c Config) (m *Machine, err error) {
 		UID: uid, GID: gid, Version: place.Version, Log: c.Log.With("part", "agent"), OffLimits: places,
 		Clock: m.Clock,
 		Sessions: agent.SessionConfig{Idle: set.Idle, Processes: set.Processes, Admins: set.Admins,
-			Arriving: set.Images},
+			Arriving: set.Images, Planner: hardware.planner},
 		Devices: agent.DeviceConfig{Source: hardware.devices, Giving: set.Shares, Guard: set.Guard,
 			EndProcess: hardware.endProcess, MPSForUsers: set.MPSForUsers, Alone: hardware.alone},
 		Host:   agent.HostConfig{Moment: clock.Now, Files: files, Services: set.Services},
 		Doctor: doctor.Config{Note: m.Note, LogFile: c.LogFile, Guest: payload.Binary},
+	}
+	if hardware.planner != nil { // images are unpacked on the nodes when sessions start
+		agentConfig.Sessions.Limits = host.Limits{Start: unpacking, Guest: unpacking}
 	}
 	if c.Demo != nil {
 		agentConfig.Sessions.NewID = c.Demo.NewID
@@ -174,8 +180,12 @@ func (m *Machine) makeDisk(d *demo.Machine) (hostfs.FS, error) {
 	return disk, nil
 }
 
+// unpacking is how long the start of a session on a node may take.
+const unpacking = 20 * time.Minute
+
 type hardware struct {
 	engine     engine.Engine
+	planner    queue.Planner // decides when sessions start; nil: the agent does
 	devices    gpu.Source
 	endProcess func(pid int, start uint64) error // asks a process to end; start identifies it if its number is reused
 	// alone takes the lock under which agents of this machine allocate real devices; nil: the devices are simulated.
@@ -185,6 +195,12 @@ type hardware struct {
 // openHardware opens the engine and the devices. With the simulated engine these are the devices of the demo, or two.
 // library is the path of NVIDIA's library; empty: a standard location.
 func (m *Machine) openHardware(c Config, choice choice, library string) (h hardware, err error) {
+	if choice.kind == EngineSlurm { // which gives the devices of its nodes itself
+		if h.engine, h.planner, err = openSlurm(m.Dir, m.Instance, c.Log); err == nil {
+			m.parts = append(m.parts, h.engine)
+		}
+		return h, err
+	}
 	simulated := newPrograms()
 	if h.engine, err = choice.open(m.Dir, m.Instance, c.Demo, simulated, c.Notebook, c.Log); err != nil {
 		return h, err

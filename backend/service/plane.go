@@ -43,7 +43,7 @@ import (
 // Config configures a control plane.
 type Config struct {
 	Home      place.Home
-	Engine    string       // docker, sim or auto
+	Engine    string       // docker, slurm, sim or auto
 	Port      int          // 0: the one used last, else UsualPort, else any
 	UsualPort int          // 0: 7421
 	Assets    fs.FS        // the built user interface

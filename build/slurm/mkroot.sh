@@ -26,7 +26,7 @@ if [ ! -d "$root" ]; then
     : >"$root.part/etc/subgid"
     printf 'MaxStartups 100\nUseDNS no\n' >"$root.part/etc/ssh/sshd_config.d/slipway.conf"
     # One key pair for every cluster: whoever logs in from outside.
-    chroot "$root.part" ssh-keygen -q -t ed25519 -N '' -C slipway -f /etc/slurm/login
+    chroot "$root.part" ssh-keygen -q -t ed25519 -N '' -f /etc/slurm/login -C slipway
     mkdir -p "$root.part/var/spool/slurmctld" "$root.part/var/spool/slurmd" "$root.part/var/log/slurm"
     chroot "$root.part" chown slurm: /var/spool/slurmctld /var/log/slurm
     # The server that slurmdbd stores in runs as its user; its files are there already.

@@ -152,7 +152,7 @@ func (l login) suite(t *testing.T) {
 		Serve: []string{"python3", "-m", "http.server", fmt.Sprint(enginetest.ServePort)},
 		OOM:   `exec python3 -c 'x = bytearray(1 << 30)'`,
 		HomeExists: func(_ *testing.T, c engine.Container) bool {
-			_, err := os.Stat(filepath.Join(l.dir, "slurm", "runs", c.Labels[engine.LabelSession]+"-1", "home"))
+			_, err := os.Stat(filepath.Join(l.dir, "runs", c.Labels[engine.LabelSession]+"-1", "home"))
 			return err == nil
 		},
 		Without: map[string]string{

@@ -147,7 +147,7 @@ func (l login) nothingLeft(t *testing.T) {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)
 	for {
-		left, err := os.ReadDir(filepath.Join(l.dir, "slurm", "runs"))
+		left, err := os.ReadDir(filepath.Join(l.dir, "runs"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -47,7 +47,7 @@ func (l login) site(t *testing.T) *site {
 			}
 		}
 		s.plan("nothing to be left", nil, nil, func([]scheduler.Decision) bool {
-			left, err := os.ReadDir(filepath.Join(l.dir, "slurm", "runs"))
+			left, err := os.ReadDir(filepath.Join(l.dir, "runs"))
 			return err == nil && len(left) == 0
 		})
 	})
@@ -188,7 +188,7 @@ func (l login) relays(t *testing.T) {
 	w := l.asks(first, 1, 0)
 	s.plan("a place", []engine.Wanted{w}, nil, func(d []scheduler.Decision) bool { return d[0].Place != nil })
 	id := s.start(w.Kernels[0])
-	run := filepath.Join(l.dir, "slurm", "runs", string(first)+"-1")
+	run := filepath.Join(l.dir, "runs", string(first)+"-1")
 	meeting, err := node.ReadMeeting(run, "main1")
 	if err != nil {
 		t.Fatal(err)

@@ -82,7 +82,7 @@ func Open(config Config) (*Engine, error) {
 		return nil, session.WrapError(err, session.CodeServerInvalid, "The Slurm engine needs a folder for its state.",
 			"Choose one in your home with SLIPWAY_HOME.")
 	}
-	config.Dir = filepath.Join(dir, "slurm")
+	config.Dir = dir
 	e := &Engine{config: config, changed: make(chan struct{})}
 	if e.runs, err = openRuns(config); err != nil {
 		return nil, err

@@ -143,7 +143,7 @@ func (s *stage) await(what string, done func() bool) {
 
 // run is the folder of a run.
 func (s *stage) run(id session.ID) string {
-	return filepath.Join(s.dir, "slurm", "runs", string(id)+"-1")
+	return filepath.Join(s.dir, "runs", string(id)+"-1")
 }
 
 // gone reports whether a run has no folder.
