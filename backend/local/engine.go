@@ -47,7 +47,7 @@ func (c choice) dir(home place.Home) string {
 }
 
 // chooseEngine chooses the kind of engine. auto is Docker if it responds or has live sessions of ours, else Slurm where
-// its commands are, else the simulated one.
+// its commands are, else the simulated one. Without a kind it is Docker instead of the simulated one.
 func chooseEngine(ctx context.Context, home place.Home, kind string) (choice, error) {
 	switch kind {
 	case EngineDocker, EngineSim, EngineSlurm:
@@ -67,6 +67,9 @@ func chooseEngine(ctx context.Context, home place.Home, kind string) (choice, er
 	}
 	if _, err := exec.LookPath("sbatch"); err == nil {
 		return choice{kind: EngineSlurm}, nil // also where its controller does not answer: sessions wait for it
+	}
+	if kind == "" {
+		return choice{kind: EngineDocker}, nil // sessions wait for it
 	}
 	return choice{EngineSim, "Docker cannot be used on this machine, so nothing really runs: " + reason}, nil
 }

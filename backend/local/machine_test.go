@@ -15,7 +15,7 @@ import (
 
 func TestChooseEngine(t *testing.T) {
 	t.Run("what is asked for is taken", func(t *testing.T) {
-		for _, kind := range []string{EngineDocker, EngineSim} {
+		for _, kind := range []string{EngineDocker, EngineSim, EngineSlurm} {
 			if c, err := chooseEngine(t.Context(), place.Home{Dir: t.TempDir()}, kind); err != nil || c.kind != kind ||
 				c.note != "" {
 				t.Errorf("%s: %+v, %v", kind, c, err)
@@ -40,6 +40,23 @@ func TestChooseEngine(t *testing.T) {
 		info, err := e.Info(t.Context())
 		if err != nil || len(info.Warnings) == 0 || info.Warnings[len(info.Warnings)-1].Text != c.note {
 			t.Errorf("the machine says %+v, %v", info.Warnings, err)
+		}
+	})
+	t.Run("a login node of Slurm never simulates", func(t *testing.T) {
+		t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(t.TempDir(), "none.sock"))
+		commands := t.TempDir()
+		t.Setenv("PATH", commands)
+		if c, err := chooseEngine(t.Context(), place.Home{Dir: t.TempDir()}, ""); err != nil || c.kind != EngineDocker {
+			t.Errorf("without Slurm: %+v, %v", c, err)
+		}
+		if err := os.WriteFile(filepath.Join(commands, "sbatch"), []byte("#!/bin/sh\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for _, kind := range []string{EngineAuto, ""} {
+			if c, err := chooseEngine(t.Context(), place.Home{Dir: t.TempDir()}, kind); err != nil ||
+				c.kind != EngineSlurm {
+				t.Errorf("%q: %+v, %v", kind, c, err)
+			}
 		}
 	})
 	t.Run("while sessions live in Docker auto waits for it", func(t *testing.T) {

@@ -41,6 +41,9 @@ func (f Findings) Err() error {
 }
 
 func (f Findings) judge() []finding {
+	if f.Slurm.Here && f.Socket != SocketOpen { // what the nodes have, Slurm knows
+		return []finding{f.system(), f.folder(), f.disk(), f.slurm(), f.keeper(), f.clock()}
+	}
 	all := []finding{f.system(), f.folder(), f.disk(), f.docker()}
 	if f.Docker != "" {
 		all = append(all, f.liveRestore())
@@ -132,6 +135,10 @@ func (f Findings) docker() finding {
 			"sudo apt-get update && sudo apt-get install -y docker.io")
 	}
 	return c
+}
+
+func (f Findings) slurm() finding {
+	return ok("slurm", "Slurm", strings.TrimSpace("Slurm "+f.Slurm.Version)+" starts sessions as jobs on its nodes.")
 }
 
 func old(version string) bool {

@@ -46,7 +46,7 @@ type Room struct {
 	Gzip      bool        // it can unpack gzip
 }
 
-// Engine is the state of Docker.
+// Engine is the state of Docker, and of Slurm where that is.
 type Engine struct {
 	DockerHost  string // address of Docker
 	Socket      SocketState
@@ -54,6 +54,13 @@ type Engine struct {
 	LiveRestore *bool
 	Runtimes    []string
 	Cgroup      int // 1 or 2; 0: unknown
+	Slurm       Slurm
+}
+
+// Slurm says whether a machine is a login node of Slurm.
+type Slurm struct {
+	Here    bool   // its commands are there
+	Version string // empty: unknown
 }
 
 // Devices are the GPUs and their software.
@@ -189,6 +196,7 @@ func (f *Findings) facts(now time.Time) map[string]func(string) error {
 		"docker":    text(&f.DockerHost),
 		"socket":    oneOf(&f.Socket, SocketOpen, SocketForbidden, SocketStopped, SocketMissing, SocketRemote),
 		"engine":    f.takeEngine,
+		"slurm":     func(v string) error { f.Slurm = Slurm{Here: true, Version: v}; return nil },
 		"cgroup":    func(v string) (err error) { f.Cgroup, err = natural(v, 2); return err },
 		"nvidia":    text(&f.NVIDIA),
 		"toolkit":   text(&f.Toolkit),

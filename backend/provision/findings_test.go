@@ -73,6 +73,26 @@ func TestProbeIsRead(t *testing.T) {
 	}
 }
 
+func TestALoginNodeOfSlurmNeedsNoDocker(t *testing.T) {
+	without := strings.NewReplacer("socket=open", "socket=missing",
+		"engine=27.1.2|true|2|io.containerd.runc.v2,nvidia,runc,", "slurm=22.05.8").Replace(server)
+	f, err := parse([]byte(without), noon)
+	if err != nil || f.Err() != nil {
+		t.Fatalf("%v, %v", err, f.Err())
+	}
+	var ids []string
+	for _, check := range f.Checks() {
+		ids = append(ids, check.ID)
+	}
+	if want := []string{"system", "folder", "disk", "slurm", "keeper", "clock"}; !slices.Equal(ids, want) {
+		t.Errorf("the checks are %q, want %q", ids, want)
+	}
+	f.Socket = SocketOpen // which an agent uses first
+	if checks := f.Checks(); !slices.ContainsFunc(checks, func(c session.Check) bool { return c.ID == "docker" }) {
+		t.Errorf("with Docker: %+v", checks)
+	}
+}
+
 func TestProbeIsReadStrictly(t *testing.T) {
 	for name, text := range map[string]string{
 		"nothing":                 "",

@@ -62,6 +62,7 @@ if command -v docker >/dev/null 2>&1; then
 elif command -v curl >/dev/null 2>&1 && [ "${docker#unix://}" != "$docker" ]; then
 	say engine "$(limited 10 curl -s -m 10 --unix-socket "${docker#unix://}" http://docker/version 2>/dev/null | sed -n 's/.*"Version":"\([^"]*\)","ApiVersion".*/\1/p')"
 fi
+if command -v sbatch >/dev/null 2>&1; then say slurm "$(limited 10 sbatch --version 2>/dev/null | sed -n 's/^slurm[^ ]* //p' | head -n 1)"; fi
 if [ -f /sys/fs/cgroup/cgroup.controllers ]; then say cgroup 2; elif [ -d /sys/fs/cgroup/memory ]; then say cgroup 1; fi
 
 [ -r /proc/driver/nvidia/version ] && say nvidia "$(sed -n 's/.*Kernel Module *\(for [^ ]* *\)\{0,1\}\([0-9][0-9.]*\).*/\2/p' /proc/driver/nvidia/version | head -n 1)"

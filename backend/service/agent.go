@@ -1,7 +1,6 @@
 package service
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -122,7 +121,6 @@ func agentSettings(config AgentConfig) (daemon.Settings, error) {
 				"Correct its settings: slipway agent start --env")
 		}
 	}
-	settings.Engine = cmp.Or(settings.Engine, local.EngineDocker)
 	return settings, nil
 }
 
