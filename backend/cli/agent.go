@@ -30,7 +30,8 @@ type agentFlags struct {
 }
 
 func (f *agentFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.engine, "engine", "", "container engine: docker, slurm, sim or auto (default docker, or slurm if only that is there)")
+	cmd.Flags().StringVar(&f.engine, "engine", "",
+		"container engine: docker, slurm, sim or auto (default docker, or slurm if only that is there)")
 	cmd.Flags().StringVar(&f.listen, "listen", "",
 		"take paired computers at host:port, for example 0.0.0.0:7442; off: none")
 	cmd.Flags().StringArrayVar(&f.env, "env", nil,

@@ -85,7 +85,7 @@ func LogFile(home place.Home) string { return home.Join(logName) }
 
 // Settings are the options of a daemon. They are stored, because whoever starts it next may not know them.
 type Settings struct {
-	Engine string            `json:"engine,omitempty"` // docker, slurm, sim or auto; empty: docker, or slurm if only that is there
+	Engine string            `json:"engine,omitempty"` // docker, slurm, sim, auto; empty: docker or else slurm
 	Listen string            `json:"listen,omitempty"` // host:port for paired computers; empty: none
 	Env    map[string]string `json:"env,omitempty"`    // for the daemon only, such as DOCKER_HOST
 }
