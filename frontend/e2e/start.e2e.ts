@@ -116,7 +116,7 @@ describe('quick start', () => {
       offer(page, 'new').getByRole('button').click(),
     ])
     await eventually('it runs', async () => (await live()).length === 1)
-    held = false
+    page.once('framenavigated', () => (held = false)) // what the page before it asks is never answered
     await page.reload()
     await eventually('the empty tab is gone', () => Promise.resolve(tab.isClosed()))
     const card = page.locator('[data-opening="jupyterlab"]')

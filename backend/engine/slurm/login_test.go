@@ -33,8 +33,8 @@ func TestTheEngineOnACluster(t *testing.T) {
 	c := slurmtest.RequireSlurm(t)
 	local, dir := t.TempDir(), c.Folder()
 	for name, args := range map[string][]string{
-		"guest":       {"build", "-trimpath", "-buildvcs=false", "slipway/backend/guest/slipway-guest"},
-		"engine.test": {"test", "-c", "."},
+		"slipway-guest": {"build", "-trimpath", "-buildvcs=false", "slipway/backend/guest/slipway-guest"},
+		"engine.test":   {"test", "-c", "."},
 	} {
 		build := exec.Command("go", args[0], "-o", filepath.Join(local, name))
 		build.Args = append(build.Args, args[1:]...)
@@ -47,7 +47,7 @@ func TestTheEngineOnACluster(t *testing.T) {
 	if err != nil {
 		t.Fatalf("the file system of an image: %v", err)
 	}
-	for name, file := range map[string]string{"guest": filepath.Join(local, "guest"),
+	for name, file := range map[string]string{"slipway-guest": filepath.Join(local, "slipway-guest"),
 		"engine.test": filepath.Join(local, "engine.test"),
 		"layer.tar":   strings.TrimSpace(string(layer))} {
 		c.Copy(file, slurmtest.Login, dir+"/"+name)
@@ -81,7 +81,7 @@ func (l login) open(t *testing.T) *engineslurm.Engine {
 	t.Helper()
 	e, err := engineslurm.Open(engineslurm.Config{Dir: l.dir, Instance: "one",
 		Commands: slurm.New(slurm.Config{User: fmt.Sprint(os.Getuid())}),
-		Guest:    func(string) ([]byte, error) { return os.ReadFile(filepath.Join(l.dir, "guest")) },
+		Guest:    func(string) ([]byte, error) { return os.ReadFile(filepath.Join(l.dir, "slipway-guest")) },
 		Devices:  []string{"/dev/fakegpu0", "/dev/fakegpu1"}})
 	if err != nil {
 		t.Fatal(err)
