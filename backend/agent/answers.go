@@ -12,6 +12,7 @@ import (
 
 	"slipway/backend/agent/doctor"
 	"slipway/backend/agent/ledger"
+	"slipway/backend/engine"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -63,7 +64,10 @@ func (a *Agent) Machine(context.Context) (session.Machine, error) {
 // describe describes the machine with the load as last measured.
 func (a *Agent) describe() (session.Machine, error) {
 	state := a.health.State()
-	info := state.Info
+	var info engine.Info // as long as nothing can be asked of the engine
+	if state.Known {
+		info = state.Info
+	}
 	hostname, _ := os.Hostname() // empty if it fails
 	m := session.Machine{
 		Agent: a.config.Name, Instance: a.records.Instance(), Platform: session.Platform{

@@ -55,6 +55,12 @@ func (p *scriptedPlanner) Plan(_ context.Context, wanted []engine.Wanted,
 	return plan, p.fails
 }
 
+func (p *scriptedPlanner) everAsked() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.asked)
+}
+
 func (p *scriptedPlanner) Check(context.Context, session.Spec) []session.FieldError {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -203,9 +209,9 @@ func TestAnotherSchedulerIsAskedForWhatMayStartOnly(t *testing.T) {
 		}
 		w.fake.SetDown(true)
 		time.Sleep(time.Minute)
-		asked := len(p.asked)
+		asked := len(p.everAsked())
 		w.agent.queue.Wake()
-		if p.names(); len(p.asked) != asked {
+		if p.names(); len(p.everAsked()) != asked {
 			t.Error("it is asked while the engine does not answer")
 		}
 		w.audit()
@@ -315,7 +321,7 @@ func TestAnotherSchedulerIsAskedAgainAfterACrash(t *testing.T) {
 		if s = w.awaitStatus(s.ID, session.Running); s.Attempt != 1 {
 			t.Errorf("it runs as attempt %d", s.Attempt)
 		}
-		for _, name := range p.asked {
+		for _, name := range p.everAsked() {
 			if name != "slipway-"+string(s.ID)+"-main1-1" {
 				t.Errorf("it was asked for as %s", name)
 			}

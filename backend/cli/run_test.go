@@ -247,17 +247,17 @@ func TestFollowedLogsGoOnAfterACut(t *testing.T) {
 	f := newPlane(t)
 	f.sessions = sampleSessions()
 	text := strings.Repeat("0123456789abcdef\n", 1000)
-	cuts := 0
+	var connections atomic.Int32
 	f.handle("GET /api/v1/sessions/{id}/logs", func(w http.ResponseWriter, _ *http.Request) {
-		cuts++
-		_, _ = io.WriteString(w, text[:min(len(text), cuts*5000)])
+		number := int(connections.Add(1))
+		_, _ = io.WriteString(w, text[:min(len(text), number*5000)])
 		w.(http.Flusher).Flush()
-		if cuts < 4 {
+		if number < 4 {
 			panic(http.ErrAbortHandler)
 		}
 	})
 	if got := f.run(t, "logs", "-f", "train-a"); got.code != ExitOK || got.stdout != text {
-		t.Errorf("code %d, %d bytes of %d after %d connections, %q", got.code, len(got.stdout), len(text), cuts,
+		t.Errorf("code %d, %d bytes of %d after %d connections, %q", got.code, len(got.stdout), len(text), connections.Load(),
 			got.stderr)
 	}
 }

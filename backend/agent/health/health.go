@@ -55,9 +55,9 @@ type Watch struct {
 
 // State is what is known of the engine at a moment.
 type State struct {
-	Up    bool // it answers, and records and containers were compared since
-	Known bool // Info was read at least once
-	Info  engine.Info
+	Up    bool        // it answers, and records and containers were compared since
+	Known bool        // it was up at least once
+	Info  engine.Info // zero before it answered
 }
 
 // New returns a watch of an engine of which nothing is known yet.
@@ -77,6 +77,7 @@ func (w *Watch) set(up bool, trouble *session.Error) (changed bool) {
 		w.outages = append(w.outages[max(0, len(w.outages)-9):], outage{from: w.since, to: w.config.Clock.Now()})
 	}
 	w.trouble = trouble
+	w.state.Known = w.state.Known || up
 	if w.state.Up != up {
 		w.state.Up = up
 		close(w.changed)
@@ -89,7 +90,7 @@ func (w *Watch) set(up bool, trouble *session.Error) (changed bool) {
 func (w *Watch) know(info engine.Info) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.state.Info, w.state.Known = info, true
+	w.state.Info = info
 }
 
 func (w *Watch) State() State {

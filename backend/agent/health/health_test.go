@@ -39,7 +39,7 @@ func TestTheEngineIsKnownBeforeItsContainersAreCompared(t *testing.T) {
 		ended := make(chan struct{})
 		go func() { defer close(ended); w.Run(ctx) }()
 		synctest.Wait()
-		if seen.Up || !seen.Known || !seen.Info.Elsewhere || !w.State().Up {
+		if seen.Up || seen.Known || !seen.Info.Elsewhere || !w.State().Up {
 			t.Errorf("it is %+v while they are compared, and then %+v", seen, w.State())
 		}
 		cancel()
