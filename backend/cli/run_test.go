@@ -257,8 +257,8 @@ func TestFollowedLogsGoOnAfterACut(t *testing.T) {
 		}
 	})
 	if got := f.run(t, "logs", "-f", "train-a"); got.code != ExitOK || got.stdout != text {
-		t.Errorf("code %d, %d bytes of %d after %d connections, %q", got.code, len(got.stdout), len(text), connections.Load(),
-			got.stderr)
+		t.Errorf("code %d, %d bytes of %d after %d connections, %q", got.code, len(got.stdout), len(text),
+			connections.Load(), got.stderr)
 	}
 }
 
