@@ -264,7 +264,7 @@ func TestAnImageThatCannotBeFetchedIsTriedAgain(t *testing.T) {
 		if pulls := w.fake.Calls(simtest.CallPull); pulls != session.MaxAttempts {
 			t.Errorf("there were %d attempts", pulls)
 		}
-		// One that nobody waits for any more is given up.
+		// A fetch is given up when no session waits for it any more.
 		hold := make(chan struct{})
 		fake.Publish("slow", simtest.PullScript{Hold: hold})
 		s = w.launch(session.Spec{Name: "job-b", Image: "slow"})
@@ -276,7 +276,7 @@ func TestAnImageThatCannotBeFetchedIsTriedAgain(t *testing.T) {
 		close(hold)
 		synctest.Wait()
 		if _, err := w.fake.Image(t.Context(), "slow"); session.CodeOf(err) != session.CodeNoImage {
-			t.Errorf("the image was fetched for nobody: %v", err)
+			t.Errorf("the image was fetched for no session: %v", err)
 		}
 	})
 }

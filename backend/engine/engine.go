@@ -6,9 +6,14 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"net"
 	"os"
+	"path"
+	"strings"
 	"time"
+
+	"github.com/moby/sys/atomicwriter"
 
 	"slipway/backend/session"
 	"slipway/gpu"
@@ -304,7 +309,7 @@ type State struct {
 	FinishedAt time.Time
 }
 
-// Taken says why an engine ended a container that nobody had asked it to end.
+// Taken says why an engine ended a container without being asked to.
 type Taken struct {
 	Reason session.Reason
 	Cause  *session.Cause
@@ -376,4 +381,48 @@ func ReplaceFile(path string, data []byte) error {
 		return err
 	}
 	return os.Rename(path+".new", path)
+}
+
+// LinkFile makes a hard link to a file in place of another one, or a copy with that mode where a link fails.
+func LinkFile(from, to string, mode fs.FileMode) error {
+	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if os.Link(from, to) == nil {
+		return nil
+	}
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return atomicwriter.WriteFile(to, data, mode)
+}
+
+// Check reports what no engine takes in the description of a container: engine_call_invalid.
+func (c Container) Check() error {
+	invalid := func(message string) error { return session.NewError(session.CodeEngineInvalid, message, "") }
+	switch {
+	case c.Name == "":
+		return invalid("A container needs a name.")
+	case c.Image == "":
+		return invalid("A container needs an image.")
+	case c.Memory < 0 || c.Shm < 0:
+		return invalid("Memory and shared memory cannot be negative.")
+	case c.Labels[LabelInstance] == "":
+		return invalid("A container needs the label " + LabelInstance + ".")
+	case c.Guest.Admin && (len(c.Mounts) > 0 || c.MPS):
+		return invalid("A container whose person is root cannot have mounts or MPS.")
+	}
+	taken := map[string]bool{}
+	for _, m := range c.Mounts {
+		target := path.Clean(m.Target)
+		switch {
+		case !strings.HasPrefix(m.Target, "/") || !strings.HasPrefix(m.Source, "/"):
+			return invalid("The mount " + m.Source + " → " + m.Target + " needs absolute paths.")
+		case taken[target]: // an engine would say so too, and leave volumes behind
+			return invalid("Two mounts on " + target + " cannot both be seen.")
+		}
+		taken[target] = true
+	}
+	return nil
 }

@@ -103,31 +103,12 @@ func (e *Engine) abandon(name string, fresh bool, err error) {
 }
 
 func validate(c engine.Container) error {
-	invalid := func(message string) error { return session.NewError(session.CodeEngineInvalid, message, "") }
-	switch {
-	case c.Name == "":
-		return invalid("A container needs a name.")
-	case c.Image == "":
-		return invalid("A container needs an image.")
-	case c.Memory < 0 || c.Shm < 0:
-		return invalid("Memory and shared memory cannot be negative.")
-	case c.Labels[engine.LabelInstance] == "":
-		return invalid("A container needs the label " + engine.LabelInstance + ".")
-	case c.Guest.Admin && (len(c.Mounts) > 0 || c.MPS):
-		return invalid("A container whose person is root cannot have mounts or MPS.")
-	case len(labelsOf(c.Name, c.Labels)) == 0:
-		return invalid("The name of a container must begin with that of its session.")
+	if err := c.Check(); err != nil {
+		return err
 	}
-	taken := map[string]bool{}
-	for _, m := range c.Mounts {
-		target := path.Clean(m.Target)
-		switch {
-		case !strings.HasPrefix(m.Target, "/") || !strings.HasPrefix(m.Source, "/"):
-			return invalid("The mount " + m.Source + " → " + m.Target + " needs absolute paths.")
-		case taken[target]: // Docker would say so too, and leave volumes behind
-			return invalid("Two mounts on " + target + " cannot both be seen.")
-		}
-		taken[target] = true
+	if len(labelsOf(c.Name, c.Labels)) == 0 {
+		return session.NewError(session.CodeEngineInvalid,
+			"The name of a container must begin with that of its session.", "")
 	}
 	return devices.CheckGrants(c)
 }

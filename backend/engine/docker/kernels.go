@@ -127,7 +127,7 @@ func (ks *kernels) write(dir string, files delivery) error {
 	if err := engine.ReplaceFile(filepath.Join(dir, "config.json"), data); err != nil {
 		return daemon.FileFailure("the guest's configuration", err)
 	}
-	if err := linkFile(guest, filepath.Join(dir, "guest")); err != nil {
+	if err := engine.LinkFile(guest, filepath.Join(dir, "guest"), 0o755); err != nil {
 		return daemon.FileFailure("the guest", err)
 	}
 	if err := engine.ReplaceFile(filepath.Join(dir, daemonFile), []byte(files.daemon)); err != nil {
@@ -163,21 +163,6 @@ func (ks *kernels) guest(arch string, binary func(string) ([]byte, error)) (stri
 	ks.guests[arch] = path
 	ks.mu.Unlock()
 	return path, nil
-}
-
-// linkFile makes a hard link to a file, or a copy where that fails.
-func linkFile(from, to string) error {
-	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if os.Link(from, to) == nil {
-		return nil
-	}
-	data, err := os.ReadFile(from)
-	if err != nil {
-		return err
-	}
-	return atomicwriter.WriteFile(to, data, 0o755)
 }
 
 // open returns the kernel of a name, which listens for its guest. The directory must exist.

@@ -1,37 +1,18 @@
 package docker
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
 	"net"
 	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 
 	"slipway/backend/peer"
 )
 
-// bindLink listens in dir through a descriptor: a socket's path has at most 108 bytes and dir may be longer.
+// bindLink listens in dir.
 func bindLink(dir string) (*net.UnixListener, error) {
-	folder, err := os.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer folder.Close() //nolint:errcheck // only read
-	path := fmt.Sprintf("/proc/self/fd/%d/%s", folder.Fd(), linkSocket)
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		return nil, err
-	}
-	listener.SetUnlinkOnClose(false)
-	if err := os.Chmod(path, 0o600); err != nil {
-		return nil, errors.Join(err, listener.Close())
-	}
-	return listener, nil
+	return peer.Listen(filepath.Join(dir, linkSocket))
 }
 
 // trusted reports whether the guest made a connection, not another process of the container, which may reach the

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -68,22 +67,15 @@ func (e *Engine) Create(ctx context.Context, c engine.Container) (string, error)
 }
 
 func validate(c engine.Container) error {
-	invalid := func(message string) error { return session.NewError(session.CodeEngineInvalid, message, "") }
+	if err := c.Check(); err != nil {
+		return err
+	}
 	run, of, ok := parseName(c.Name)
 	switch {
-	case c.Name == "":
-		return invalid("A container needs a name.")
 	case !ok || of != c.Labels[engine.LabelKernel] ||
 		!strings.HasPrefix(string(run), jobPrefix+c.Labels[engine.LabelSession]+"-"):
-		return invalid("The container name \"" + c.Name + "\" is not that of a kernel of its session.")
-	case c.Image == "":
-		return invalid("A container needs an image.")
-	case c.Memory < 0 || c.Shm < 0:
-		return invalid("Memory and shared memory cannot be negative.")
-	case c.Labels[engine.LabelInstance] == "":
-		return invalid("A container needs the label " + engine.LabelInstance + ".")
-	case c.Guest.Admin && (len(c.Mounts) > 0 || c.MPS):
-		return invalid("A container whose person is root cannot have mounts or MPS.")
+		return session.NewError(session.CodeEngineInvalid,
+			"The container name \""+c.Name+"\" is not that of a kernel of its session.", "")
 	case c.Guest.Admin:
 		return session.NewError(session.CodeEngineUnsupported,
 			"There are no administrator sessions on a Slurm cluster: jobs have no root.",
@@ -92,16 +84,7 @@ func validate(c engine.Container) error {
 		return session.NewError(session.CodeEngineUnsupported, "Devices of a Slurm cluster are not shared through MPS.",
 			"Launch the session without MPS.")
 	}
-	taken := map[string]bool{}
 	for _, m := range c.Mounts {
-		target := path.Clean(m.Target)
-		if !strings.HasPrefix(m.Target, "/") || !strings.HasPrefix(m.Source, "/") {
-			return invalid("The mount " + m.Source + " → " + m.Target + " needs absolute paths.")
-		}
-		if taken[target] {
-			return invalid("Two mounts on " + target + " cannot both be seen.")
-		}
-		taken[target] = true
 		if _, err := os.Stat(m.Source); errors.Is(err, fs.ErrNotExist) {
 			return session.WrapError(err, session.CodeEngineInvalid,
 				"The directory "+m.Source+" does not exist on this cluster.", "Create it or choose another one.")
@@ -165,7 +148,7 @@ func sizeOf(c engine.Container) slurm.Each {
 func guestOf(c engine.Container, starts images.Starts) (engine.GuestConfig, error) {
 	g := c.Guest
 	g.UID, g.GID, g.Groups = os.Getuid(), os.Getgid(), nil
-	// Each computer numbers the devices of network file systems by itself. Nobody but the person can change what is
+	// Each computer numbers the devices of network file systems by itself. Only the person can change what is
 	// mounted meanwhile.
 	g.Pins = nil
 	if g.Server != nil && len(g.Server.Argv) == 0 {

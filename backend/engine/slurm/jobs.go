@@ -27,7 +27,7 @@ type ending struct {
 	since time.Time // the first answer of Slurm that called it ended or did not have it
 	asked time.Time // when accounting was asked last
 	sure  bool
-	lost  bool // nobody knows what became of it; set if sure
+	lost  bool // it is certain that what became of it is unknown
 	state slurm.State
 	exit  int
 	at    time.Time // of the end; zero: unknown

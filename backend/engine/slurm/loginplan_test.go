@@ -193,7 +193,7 @@ func (l login) relays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	meeting.Port = 9 // where nobody answers
+	meeting.Port = 9 // where nothing answers
 	data, err := json.Marshal(meeting)
 	if err != nil {
 		t.Fatal(err)

@@ -66,7 +66,7 @@ func placementOf(now record, got slurm.Placement, w engine.Wanted) scheduler.Pla
 		{Name: scheduler.StepChoose, Message: "It runs on " + strings.Join(p.Nodes, ", ") + "."},
 	}
 	if len(p.Nodes) == 0 {
-		p.Steps[1].Message = "It ran while nobody looked."
+		p.Steps[1].Message = "It ran before Slipway looked again."
 	}
 	return p
 }
@@ -83,7 +83,7 @@ func grantOf(part slurm.Part, index int, asked gpu.Request) gpu.Grant {
 // niceStep is by how much one step of priority below the usual one lowers that of the job.
 const niceStep = 100
 
-// niceOf is by how much the priority of a session lowers that of its job. Nobody but an admin of the site raises it.
+// niceOf is by how much the priority of a session lowers that of its job. Only an admin of the site can raise it.
 func niceOf(s session.Session) int { return max(0, session.DefaultPriority-s.Priority) * niceStep }
 
 // lower lowers the priority of a job that waits, if that of its session is lower now.

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -248,7 +247,7 @@ func (rs *runs) write(r *run, spec node.Spec, guests map[string]engine.GuestConf
 	if err := os.MkdirAll(r.dir, 0o700); err != nil {
 		return failed(err)
 	}
-	if err := linkFile(program, filepath.Join(r.dir, guestFile)); err != nil {
+	if err := engine.LinkFile(program, filepath.Join(r.dir, guestFile), 0o700); err != nil {
 		return failed(err)
 	}
 	for name, config := range guests {
@@ -313,19 +312,4 @@ func (rs *runs) program() (string, error) {
 	}
 	rs.guest = path
 	return path, nil
-}
-
-// linkFile makes a hard link to a file, or a copy where that fails.
-func linkFile(from, to string) error {
-	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if os.Link(from, to) == nil {
-		return nil
-	}
-	data, err := os.ReadFile(from)
-	if err != nil {
-		return err
-	}
-	return atomicwriter.WriteFile(to, data, 0o700)
 }

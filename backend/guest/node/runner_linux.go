@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"slipway/backend/engine"
+	"slipway/backend/peer"
 )
 
 // Programs are those of package node in slipway-guest, by their first argument.
@@ -182,12 +183,12 @@ func (r *runner) contain() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	guests, err := listenSocket(filepath.Join(r.place, linkFolder, guestSocket))
+	guests, err := peer.Listen(filepath.Join(r.place, linkFolder, guestSocket))
 	if err != nil {
 		return 0, err
 	}
 	defer guests.Close()
-	relays, err := listenSocket(filepath.Join(r.place, relaySocket))
+	relays, err := peer.Listen(filepath.Join(r.place, relaySocket))
 	if err != nil {
 		return 0, err
 	}
