@@ -175,6 +175,13 @@ func TestAgentsComeAndGoWhileTheHubRuns(t *testing.T) {
 			t.Fatalf("still as old as %v", at)
 		}
 	})
+	t.Run("it is live again although its stream outlived the cut and has nothing to tell", func(t *testing.T) {
+		link, _ := remote.Link()
+		remote.SetLink(hub.Link{State: hub.LinkDown})
+		f.awaitOnline(t, "lab", false)
+		remote.SetLink(link)
+		f.awaitOnline(t, "lab", true)
+	})
 	t.Run("removed, it is gone with everything of it", func(t *testing.T) {
 		op, err := f.RemoveAgent("lab", false)
 		if op = f.ended(t, op, err); op.State != hub.OperationDone {

@@ -2,8 +2,10 @@ package hub
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"slipway/backend/pace"
@@ -73,9 +75,13 @@ func (f *follower) follow(ctx context.Context, m *member) {
 			}
 			continue
 		}
+		select {
+		case <-m.up: // known by now
+		default:
+		}
 		err := f.greet(ctx, m, cursor)
 		if err == nil {
-			err = m.Agent.Watch(ctx, cursor, func(e session.Event) error {
+			err = f.watch(ctx, m, cursor, func(e session.Event) error {
 				pause, said = firstPause, false
 				cursor = session.Cursor{Epoch: e.Epoch, Seq: e.Seq}
 				f.apply(m, e)
@@ -84,6 +90,9 @@ func (f *follower) follow(ctx context.Context, m *member) {
 		}
 		if ctx.Err() != nil {
 			return
+		}
+		if errors.Is(err, errLinkBack) {
+			continue
 		}
 		if !said {
 			said = true
@@ -102,6 +111,43 @@ func (f *follower) follow(ctx context.Context, m *member) {
 		}
 		pause = min(2*pause, longestPause)
 	}
+}
+
+// errLinkBack says that an agent whose link was down, and is up again, has to be greeted: what was watched may go on
+// without an event.
+var errLinkBack = errors.New("the link is back")
+
+// watch passes on the events of an agent. It fails with [errLinkBack] if the link comes back while the agent counts as
+// lost.
+func (f *follower) watch(ctx context.Context, m *member, cursor session.Cursor,
+	each func(session.Event) error) error {
+	watching, stop := context.WithCancelCause(ctx)
+	var beside sync.WaitGroup
+	beside.Go(func() {
+		for {
+			select {
+			case <-watching.Done():
+				return
+			case <-m.up:
+			}
+			if !f.isOnline(m) {
+				stop(errLinkBack)
+			}
+		}
+	})
+	err := m.Agent.Watch(watching, cursor, each)
+	if cause := context.Cause(watching); errors.Is(cause, errLinkBack) {
+		err = cause
+	}
+	stop(nil)
+	beside.Wait()
+	return err
+}
+
+func (f *follower) isOnline(m *member) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return m.online
 }
 
 // leaveAlone waits before an agent whose data was refused is asked again, and returns the next pause. A new connection
