@@ -101,10 +101,11 @@ lint: guest frontend/node_modules/.package-lock.json ## vet, golangci-lint, esli
 	@build/ci/lint.sh
 
 .PHONY: gen
-gen: ## generate the agent's remote methods, the types of the user interface, the OpenAPI document, the references
+gen: frontend/node_modules/.package-lock.json ## generate the agent's remote methods, the page's types, the OpenAPI document, the references, the licences
 	@go run ./build/rpcgen
 	@go run ./build/tsgen
 	@go run ./build/docgen
+	@go run ./build/notices/gen
 
 .PHONY: soak
 soak: ## serve a demo for an hour, which is 60 of its own, and judge memory, goroutines and books

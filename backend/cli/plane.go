@@ -18,6 +18,7 @@ import (
 	"slipway/backend/client"
 	"slipway/backend/place"
 	"slipway/backend/session"
+	"slipway/build/notices"
 )
 
 func (p planeCommands) serveCommand() *cobra.Command {
@@ -192,8 +193,13 @@ func checkTable(w io.Writer, checks []session.Check) {
 }
 
 func (p planeCommands) versionCommand() *cobra.Command {
-	return &cobra.Command{Use: "version", Short: "Print the version of this program and of the running Slipway",
+	var licenses bool
+	cmd := &cobra.Command{Use: "version", Short: "Print the version of this program and of the running Slipway",
 		RunE: p.here(func(ctx context.Context, home place.Home) error {
+			if licenses {
+				_, err := io.WriteString(p.Stdout, notices.Text)
+				return err
+			}
 			answer := struct {
 				api.Version
 				Server *api.Version `json:"server"` // null: none is running
@@ -213,6 +219,8 @@ func (p planeCommands) versionCommand() *cobra.Command {
 				fields(w, rows...)
 			})
 		})}
+	cmd.Flags().BoolVar(&licenses, "licenses", false, "print the works of others in this program, and their licences")
+	return cmd
 }
 
 func versionText(v api.Version) string {

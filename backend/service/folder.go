@@ -93,6 +93,7 @@ func inFolder(ctx context.Context, home place.Home, path string, log *slog.Logge
 		}
 		log = slog.New(slog.NewTextHandler(file, nil))
 	}
+	shortenSlices()
 	if err = work(log); err != nil {
 		log.Error(what+" failed", "error", err)
 	}

@@ -13,6 +13,7 @@ export SOURCE_DATE_EPOCH
 rm -rf build/bin/man
 go run ./build/docgen -man build/bin/man/man1
 gzip -9n build/bin/man/man1/*.1
+cat LICENSE build/notices/THIRD_PARTY_NOTICES >build/bin/copyright
 go run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0 package \
   --config build/packages/nfpm.yaml --packager deb --target build/bin/
-tar -czf "build/bin/slipway_${VERSION}_linux_${ARCH}.tar.gz" -C build/bin slipway slipway-desktop "slipway-linux-$OTHER" man
+tar -czf "build/bin/slipway_${VERSION}_linux_${ARCH}.tar.gz" -C build/bin slipway slipway-desktop "slipway-linux-$OTHER" man copyright

@@ -104,6 +104,12 @@ export function makeRouter() {
               path: 'log',
               lazy: async () => ({ Component: (await lazily(() => import('@/features/settings/LogPage'))).LogPage }),
             },
+            {
+              path: 'licenses',
+              lazy: async () => ({
+                Component: (await lazily(() => import('@/features/settings/LicensesPage'))).LicensesPage,
+              }),
+            },
             { path: '*', element: <NotFound /> },
           ],
         },

@@ -32,6 +32,7 @@ export function About() {
       <div className={css.sectionHead}>
         <h2>{t('settings:section.about')}</h2>
         <div className={css.aboutTools}>
+          <Link to="/licenses">{t('settings:licenses.title')}</Link>
           <Link to="/log">{t('settings:log.open')}</Link>
           <CopyDiagnostics />
         </div>
