@@ -88,8 +88,8 @@ verify: ## run the Go tests again under the race detector, also with a Docker of
 	@build/ci/verify.sh
 
 .PHONY: offline
-offline: build ## the browser tests that need no Docker, most of them against the demo, where no network is
-	@build/ci/offline.sh npm --prefix frontend run --silent e2e -- --project offline
+offline: build ## all browser tests that need no Docker, most of them against the demo, where no network is
+	@build/ci/offline.sh npm --prefix frontend run --silent e2e -- --project offline --project thorough
 
 .PHONY: check
 check: lint ## lint, and the quick tests that need neither Docker nor a browser

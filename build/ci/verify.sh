@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What takes too long for every change: the tests that need a Slurm cluster, then all
-# Go tests under the race detector, those among them that need a Docker Engine of today
-# or a model server, which are built from source.
+# What takes too long for every change: the longest browser tests, the tests that need a
+# Slurm cluster, then all Go tests under the race detector, those among them that need a
+# Docker Engine of today or a model server, which are built from source.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 if [ "${1:-}" = with-images ]; then
@@ -9,6 +9,7 @@ if [ "${1:-}" = with-images ]; then
     export SLIPWAY_TEST_MODEL=slipway-test/llama:1
     exec build/ci/modern.sh build/ci/test-go.sh -race
 fi
+build/ci/offline.sh npm --prefix frontend run --silent e2e -- --project thorough
 # One package at a time has the cluster. What it finds there is no input that is cached.
 build/ci/slurm.sh go test -race -count 1 -p 1 -ldflags=-w -vet off -timeout 20m ./backend/engine/slurm/...
 SLIPWAY_TEST_SLURM=verify exec build/ci/docker.sh build/ci/verify.sh with-images

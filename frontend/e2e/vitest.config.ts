@@ -17,6 +17,9 @@ const containers = [
   'tiles',
 ].map((name) => `${name}.e2e.ts`)
 
+/** What goes through every dialog or a long list and takes longest: build/ci/verify.sh. It needs no Docker either. */
+const thorough = ['axe', 'demo', 'dialogs', 'folders', 'history', 'list'].map((name) => `${name}.e2e.ts`)
+
 // Drives the real program in a real browser. Each file has a program and a browser of its own. Those without Docker
 // wait for as long as they work, so there are more of them at a time than the processors of the smallest machine.
 export default defineConfig({
@@ -34,9 +37,19 @@ export default defineConfig({
         test: {
           name: 'offline',
           include: ['**/*.e2e.ts'],
-          exclude: containers,
+          exclude: [...containers, ...thorough],
           setupFiles: ['./offline.ts'],
           maxWorkers: 3,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'thorough',
+          include: thorough,
+          setupFiles: ['./offline.ts'],
+          maxWorkers: 3,
+          sequence: { groupOrder: 2 },
         },
       },
       {

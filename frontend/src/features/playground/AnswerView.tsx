@@ -1,6 +1,6 @@
 import { Button, Tooltip } from 'antd'
 import { CircleAlert, CircleStop, LoaderCircle, RotateCw, TriangleAlert, Unplug } from 'lucide-react'
-import { memo, type ReactNode } from 'react'
+import { memo, type ReactNode, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { Service } from '@/api/types.gen'
 import { formatCount, formatFirstWord } from '@/lib/figures'
@@ -45,10 +45,30 @@ export function AnswerView({ answer, service, onAgain }: AnswerViewProps) {
           </span>
         )}
       </div>
+      {answer.thought ? <Thought text={answer.thought} thinking={isOpen(answer) && !answer.text} /> : null}
       <Words text={answer.text} />
       <Ending answer={answer} service={service} />
       {answer.text ? <Figures answer={answer} /> : null}
     </div>
+  )
+}
+
+/** What a model thought: open while it thinks, and closed when it answers unless the person decided. */
+function Thought({ text, thinking }: { text: string; thinking: boolean }) {
+  const { t } = useTranslation('playground')
+  const [chosen, setChosen] = useState<boolean>()
+  return (
+    <details className={css.thought} open={chosen ?? thinking}>
+      <summary
+        onClick={(event) => {
+          event.preventDefault() // React alone decides
+          setChosen(!(chosen ?? thinking))
+        }}
+      >
+        {t(thinking ? 'thinking' : 'thought')}
+      </summary>
+      <p className={css.words}>{text}</p>
+    </details>
   )
 }
 

@@ -123,6 +123,21 @@ describe('a conversation', () => {
     })
   })
 
+  it('shows thoughts until the answer begins, and does not send them back', async () => {
+    show([makeService()])
+    await send('Why?')
+    const first = await asked('llama-chat')
+    act(() => first.say({ choices: [{ delta: { reasoning_content: 'Let me see.' } }] }))
+    expect(await screen.findByText('Let me see.')).toBeVisible()
+    act(() => first.finish(word('Because.')))
+    await screen.findByText('Because.')
+    expect(screen.getByText('Let me see.')).not.toBeVisible()
+    await userEvent.click(screen.getByText('Thoughts'))
+    expect(screen.getByText('Let me see.')).toBeVisible()
+    await send('And?')
+    expect(JSON.stringify((await asked('llama-chat', 2)).sent)).not.toContain('Let me see.')
+  })
+
   it('stops, and the request ends with it', async () => {
     show([makeService()])
     await send('Hi')

@@ -8,6 +8,8 @@ import { piecesIn } from './stream'
 export interface Answer {
   of: ServiceRef
   text: string
+  /** What the model thought first. It is not part of the conversation. */
+  thought?: string
   /** Broken: the stream ended before the model said that it is done. */
   outcome: 'waiting' | 'streaming' | 'done' | 'stopped' | 'broken' | 'failed'
   /** Why the model ended it: stop, length. */
@@ -200,13 +202,16 @@ async function follow(
   const began = performance.now()
   let events: Response['body'] | undefined
   let text = ''
+  let thought = ''
   try {
     events = (await chat(of, body, control.signal)).body
     for await (const piece of events ? piecesIn(events) : []) {
       const last = performance.now() - began
-      if (piece.kind === 'text') {
-        change({ ...(text ? {} : { first: last }), text: (text += piece.text), outcome: 'streaming', last })
-        if (text.length > longest) control.abort()
+      if (piece.kind === 'text' || piece.kind === 'thought') {
+        const first = text || thought ? {} : { first: last }
+        if (piece.kind === 'text') change({ ...first, text: (text += piece.text), outcome: 'streaming', last })
+        else change({ ...first, thought: (thought += piece.text), outcome: 'streaming', last })
+        if (text.length + thought.length > longest) control.abort()
       } else if (piece.kind === 'finish') change({ finish: piece.reason })
       else if (piece.kind === 'usage') change({ usage: { prompt: piece.prompt, completion: piece.completion } })
       else if (piece.kind === 'done') return { outcome: 'done' }

@@ -48,6 +48,16 @@ describe('a streamed answer', () => {
     }
   })
 
+  it.each(['reasoning_content', 'reasoning'])('has thoughts of their own, as %s', async (name) => {
+    const event = (delta: object) => `data: ${JSON.stringify({ choices: [{ index: 0, delta }] })}\n\n`
+    const thoughts = event({ role: 'assistant', content: null, [name]: 'Hm' }) + event({ [name]: ', yes' })
+    expect(await read(thoughts, word('Yes.') + '\n\n')).toEqual([
+      { kind: 'thought', text: 'Hm' },
+      { kind: 'thought', text: ', yes' },
+      text('Yes.'),
+    ])
+  })
+
   it('broke off if nothing says that it is done', async () => {
     expect(await read(word('Hel') + '\n\n', word('lo') + '\n\n')).toEqual([text('Hel'), text('lo')])
     expect(await read('data: [DONE]')).toEqual([])

@@ -1,6 +1,8 @@
 /** What a streamed answer says next. */
 export type Piece =
   | { kind: 'text'; text: string }
+  /** What a reasoning model thinks before it answers. */
+  | { kind: 'thought'; text: string }
   | { kind: 'finish'; reason: string }
   | { kind: 'usage'; prompt: number; completion: number }
   | { kind: 'error'; message: string }
@@ -29,7 +31,11 @@ function piecesOf(data: string): Piece[] {
   const pieces: Piece[] = []
   const choice: unknown = Array.isArray(event.choices) ? event.choices[0] : undefined
   if (isObject(choice)) {
-    const text = isObject(choice.delta) ? choice.delta.content : undefined
+    const delta = isObject(choice.delta) ? choice.delta : {}
+    // Servers do not agree on its name.
+    const thought = delta.reasoning_content ?? delta.reasoning
+    if (typeof thought === 'string' && thought) pieces.push({ kind: 'thought', text: thought })
+    const text = delta.content
     if (typeof text === 'string' && text) pieces.push({ kind: 'text', text })
     if (typeof choice.finish_reason === 'string') pieces.push({ kind: 'finish', reason: choice.finish_reason })
   }
