@@ -93,14 +93,15 @@ func (c *call) copy(answer *http.Response, reader reader, flush bool) *problem {
 	ctx := c.request.Context()
 	for {
 		n, err := answer.Body.Read(*buffer)
-		if c.answer.write(reader.pass((*buffer)[:n]), flush) != nil {
+		whole := errors.Is(err, io.EOF)
+		now := flush && !whole // the end goes out with what says that it is the end
+		if c.answer.write(reader.pass((*buffer)[:n]), now) != nil {
 			return gone(ctx, OutcomeClientLeft)
 		}
 		if err == nil {
 			continue
 		}
-		whole := errors.Is(err, io.EOF)
-		if c.answer.write(reader.rest(whole), flush) != nil {
+		if c.answer.write(reader.rest(whole), now) != nil {
 			return gone(ctx, OutcomeClientLeft)
 		}
 		if !whole {
