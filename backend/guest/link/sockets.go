@@ -20,7 +20,7 @@ const (
 
 // Dial connects to a port on the container's loopback; app_start_timeout. ctx applies to the connecting only.
 func (c *Client) Dial(ctx context.Context, port int) (net.Conn, error) {
-	if socket, ok := c.socket(ctx); ok {
+	if socket := c.socket(ctx); socket != nil {
 		conn, err := c.sockets.connect(ctx, socket, port)
 		if err == nil {
 			return conn, nil
@@ -32,24 +32,25 @@ func (c *Client) Dial(ctx context.Context, port int) (net.Conn, error) {
 	return c.open(ctx, Request{Op: OpDial, Port: port}, nil)
 }
 
-// socket takes a socket of the container's network. It waits for those that the guest is asked for.
-func (c *Client) socket(ctx context.Context) (socket int, ok bool) {
+// socket takes a socket of the container's network, or returns nil if there is none. It waits for those that the guest is
+// asked for.
+func (c *Client) socket(ctx context.Context) *net.TCPConn {
 	for c.sockets != nil {
-		socket, left, ok := c.sockets.take()
+		socket, left := c.sockets.take()
 		var filled <-chan struct{}
 		if left < fewSockets {
 			filled = c.fill()
 		}
-		if ok || filled == nil {
-			return socket, ok
+		if socket != nil || filled == nil {
+			return socket
 		}
 		select {
 		case <-filled:
 		case <-ctx.Done():
-			return 0, false
+			return nil
 		}
 	}
-	return 0, false
+	return nil
 }
 
 // fill asks the guest for sockets, unless it is asked already. The channel is closed once it has answered or the link

@@ -2,24 +2,31 @@ package link
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"net"
 	"os"
 	"sync"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
 // sockets is the agent's end of a link, with the sockets that the guest handed over on it and that are not used yet.
+//
+// Connecting and closing is done for each request to a model. An ordinary system call of a process that was idle wakes
+// the thread with which Go watches for calls that block, which costs more than the call. So these make raw ones, which
+// do not block, and a socket is made ready for them when it arrives.
 type sockets struct {
 	*net.UnixConn
 	rights []byte // only for Read, of which there is one at a time
 
 	mu        sync.Mutex // guards the rest
-	spare     []int
+	spare     []*net.TCPConn
 	came      int // so far
 	connected int
+	ended     []*net.TCPConn // shut down, to be closed together
 	closed    bool
 }
 
@@ -57,16 +64,21 @@ func (s *sockets) Read(p []byte) (int, error) {
 
 // add keeps a socket, which must be as the guest makes them. Otherwise it closes it.
 func (s *sockets) add(descriptor int) error {
+	file := os.NewFile(uintptr(descriptor), "a socket of a session")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := errors.New("a socket that was not asked for")
 	if !s.closed && len(s.spare) < mostSpare {
 		err = checkSocket(descriptor)
 	}
-	if err != nil {
-		return errors.Join(err, unix.Close(descriptor))
+	var conn net.Conn
+	if err == nil {
+		conn, err = net.FileConn(file) // a duplicate, although it leads nowhere yet
 	}
-	s.spare = append(s.spare, descriptor)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	s.spare = append(s.spare, conn.(*net.TCPConn))
 	s.came++
 	return nil
 }
@@ -83,18 +95,18 @@ func checkSocket(descriptor int) error {
 }
 
 // take returns a socket, if there is one and may be another connection, and how many are left.
-func (s *sockets) take() (socket, left int, ok bool) {
+func (s *sockets) take() (socket *net.TCPConn, left int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	left = len(s.spare)
 	if s.closed || left == 0 || s.connected == mostConnected {
-		return 0, left, false
+		return nil, left
 	}
 	left--
 	socket = s.spare[left]
 	s.spare = s.spare[:left]
 	s.connected++
-	return socket, left, true
+	return socket, left
 }
 
 // left returns how many sockets are left, and how many have come so far.
@@ -104,72 +116,88 @@ func (s *sockets) left() (left, came int) {
 	return len(s.spare), s.came
 }
 
-func (s *sockets) release() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.connected--
-}
-
 // connect connects a socket, which it owns, to a port on the loopback of its network.
-func (s *sockets) connect(ctx context.Context, socket, port int) (net.Conn, error) {
-	file := os.NewFile(uintptr(socket), "a socket of a session")
-	conn, err := connect(ctx, file, port)
-	if err := errors.Join(err, file.Close()); err != nil {
-		s.release()
+func (s *sockets) connect(ctx context.Context, socket *net.TCPConn, port int) (net.Conn, error) {
+	if err := connect(ctx, socket, port); err != nil {
+		s.end(socket)
 		return nil, err
 	}
-	return &connected{TCPConn: conn, closed: sync.OnceFunc(s.release)}, nil
+	at := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port}
+	return &connected{TCPConn: socket, at: at, end: sync.OnceFunc(func() { s.end(socket) })}, nil
 }
 
-// connect returns a connection with a duplicate of the descriptor.
-func connect(ctx context.Context, file *os.File, port int) (*net.TCPConn, error) {
-	raw, err := file.SyscallConn()
+func connect(ctx context.Context, socket *net.TCPConn, port int) error {
+	raw, err := socket.SyscallConn()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	to := &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}
-	begun := errors.New("it was closed")
-	if err := raw.Control(func(fd uintptr) { begun = unix.Connect(int(fd), to) }); err != nil {
-		return nil, err
+	to := unix.RawSockaddrInet4{Family: unix.AF_INET, Addr: [4]byte{127, 0, 0, 1}}
+	binary.BigEndian.PutUint16((*[2]byte)(unsafe.Pointer(&to.Port))[:], uint16(port))
+	begun := unix.EBADF
+	if err := raw.Control(func(fd uintptr) {
+		_, _, begun = unix.RawSyscall(unix.SYS_CONNECT, fd, uintptr(unsafe.Pointer(&to)), unsafe.Sizeof(to))
+	}); err != nil {
+		return err
 	}
-	if errors.Is(begun, unix.EINPROGRESS) {
-		stop := context.AfterFunc(ctx, func() { _ = file.SetWriteDeadline(time.Unix(1, 0)) })
-		defer stop()
-		begun = nil
-		if err := raw.Write(func(fd uintptr) bool { return settled(int(fd), &begun) }); err != nil {
-			return nil, err
-		}
+	if begun != 0 && begun != unix.EINPROGRESS {
+		return begun
 	}
-	if begun != nil {
-		return nil, begun
+	stop := context.AfterFunc(ctx, func() { _ = socket.SetWriteDeadline(time.Unix(1, 0)) })
+	defer stop()
+	var failure error
+	if err := raw.Write(func(fd uintptr) bool { return settled(fd, to, &failure) }); err != nil {
+		return err
 	}
-	conn, err := net.FileConn(file)
-	if err != nil {
-		return nil, err
-	}
-	tcp, ok := conn.(*net.TCPConn)
-	if ok {
-		var at *net.TCPAddr
-		at, ok = tcp.RemoteAddr().(*net.TCPAddr)
-		ok = ok && at.Port == port && at.IP.Equal(net.IPv4(127, 0, 0, 1)) // not connected elsewhere before
-	}
-	if !ok {
-		return nil, errors.Join(errors.New("the socket leads elsewhere"), conn.Close())
-	}
-	return tcp, nil
+	return failure
 }
 
 // settled reports whether an attempt to connect has ended, and how.
-func settled(socket int, failure *error) bool {
-	waiting := []unix.PollFd{{Fd: int32(socket), Events: unix.POLLOUT}}
-	if n, err := unix.Poll(waiting, 0); n == 0 && err == nil || errors.Is(err, unix.EINTR) {
-		return false
-	}
-	code, err := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_ERROR)
-	if *failure = err; err == nil && code != 0 {
-		*failure = unix.Errno(code)
+func settled(fd uintptr, to unix.RawSockaddrInet4, failure *error) bool {
+	var at unix.RawSockaddrInet4
+	length := uint32(unsafe.Sizeof(at))
+	_, _, no := unix.RawSyscall(unix.SYS_GETPEERNAME, fd, uintptr(unsafe.Pointer(&at)), uintptr(unsafe.Pointer(&length)))
+	switch {
+	case no == 0 && (at.Family != to.Family || at.Port != to.Port || at.Addr != to.Addr):
+		*failure = errors.New("the socket leads elsewhere") // it was connected before
+	case no != 0 && no != unix.ENOTCONN:
+		*failure = no
+	case no == unix.ENOTCONN:
+		code, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_ERROR)
+		switch {
+		case err != nil:
+			*failure = err
+		case code != 0:
+			*failure = unix.Errno(code)
+		default:
+			return false
+		}
 	}
 	return true
+}
+
+// endPause is how long sockets that were shut down wait to be closed together.
+const endPause = 100 * time.Millisecond
+
+// end ends a connection at once, and has its socket closed soon.
+func (s *sockets) end(socket *net.TCPConn) {
+	_ = socket.SetDeadline(time.Unix(1, 0)) // who reads or writes is done
+	if raw, err := socket.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { _, _, _ = unix.RawSyscall(unix.SYS_SHUTDOWN, fd, unix.SHUT_RDWR, 0) })
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.connected--
+	if s.ended = append(s.ended, socket); len(s.ended) == 1 {
+		time.AfterFunc(endPause, s.bury)
+	}
+}
+
+func (s *sockets) bury() {
+	s.mu.Lock()
+	ended := s.ended
+	s.ended = nil
+	s.mu.Unlock()
+	closeAll(ended)
 }
 
 // Close closes the link and the sockets that nobody has used. Connections stay.
@@ -182,15 +210,24 @@ func (s *sockets) Close() error {
 	return s.UnixConn.Close()
 }
 
+func closeAll(sockets []*net.TCPConn) {
+	for _, socket := range sockets {
+		_ = socket.Close()
+	}
+}
+
 // connected is a connection whose socket was handed over.
 type connected struct {
 	*net.TCPConn
-	closed func()
+	at  net.Addr
+	end func()
 }
 
+func (c *connected) RemoteAddr() net.Addr { return c.at }
+
 func (c *connected) Close() error {
-	c.closed()
-	return c.TCPConn.Close()
+	c.end()
+	return nil
 }
 
 // Giver is the guest's end of a link, on which it hands sockets over.
@@ -235,7 +272,7 @@ func (g *Giver) Write(p []byte) (int, error) {
 	if len(next) == 0 {
 		return g.UnixConn.Write(p)
 	}
-	defer closeAll(next)
+	defer forget(next)
 	n, _, err := g.WriteMsgUnix(p, unix.UnixRights(next...), nil)
 	if err != nil || n == len(p) {
 		return n, err
@@ -248,13 +285,13 @@ func (g *Giver) Write(p []byte) (int, error) {
 func (g *Giver) Close() error {
 	g.mu.Lock()
 	g.closed = true
-	closeAll(g.next)
+	forget(g.next)
 	g.next = nil
 	g.mu.Unlock()
 	return g.UnixConn.Close()
 }
 
-func closeAll(descriptors []int) {
+func forget(descriptors []int) {
 	for _, descriptor := range descriptors {
 		_ = unix.Close(descriptor)
 	}

@@ -13,11 +13,11 @@ type sockets struct{}
 
 func receive(conn net.Conn) (net.Conn, *sockets) { return conn, nil }
 
-func (*sockets) take() (socket, left int, ok bool) { return 0, 0, false }
+func (*sockets) take() (socket *net.TCPConn, left int) { return nil, 0 }
 
 func (*sockets) left() (left, came int) { return 0, 0 }
 
-func (*sockets) connect(context.Context, int, int) (net.Conn, error) {
+func (*sockets) connect(context.Context, *net.TCPConn, int) (net.Conn, error) {
 	return nil, errors.ErrUnsupported
 }
 
