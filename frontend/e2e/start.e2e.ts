@@ -110,12 +110,16 @@ describe('quick start', () => {
     await offer(page, 'new').getByText('Starts at once').waitFor()
     const apps = '**/api/v1/sessions/*/apps'
     let held = true // no answer before the page is reloaded
-    await page.route(apps, (route) => (held ? undefined : route.continue()))
+    let asked = false
+    await page.route(apps, (route) => {
+      asked = true
+      return held ? undefined : route.continue()
+    })
     const [tab] = await Promise.all([
       browser.context.waitForEvent('page'),
       offer(page, 'new').getByRole('button').click(),
     ])
-    await eventually('it runs', async () => (await live()).length === 1)
+    await eventually('it runs, and the page knows', () => Promise.resolve(asked))
     page.once('framenavigated', () => (held = false)) // what the page before it asks is never answered
     await page.reload()
     await eventually('the empty tab is gone', () => Promise.resolve(tab.isClosed()))
