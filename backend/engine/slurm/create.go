@@ -112,7 +112,7 @@ func (e *Engine) prepare(ctx context.Context, r *run, containers []engine.Contai
 	}
 	id, attempt, _ := slurm.ParseJobName(r.name)
 	now := record{Image: image, Request: slurm.Request{
-		Name: e.jobs.jobName(id, attempt), Comment: e.comment(id, attempt),
+		Name: e.runs.jobName(e.jobs.view(), id, attempt), Comment: e.comment(id, attempt),
 		Target: terms.Target, Time: terms.Time, Nodes: len(containers), Nice: terms.Nice, Extra: terms.Extra,
 		Each: terms.Each, Dir: r.dir, Script: filepath.Join(r.dir, scriptFile),
 		Log: filepath.Join(r.dir, jobLog),
@@ -167,5 +167,5 @@ func guestOf(c engine.Container, starts images.Starts) (engine.GuestConfig, erro
 }
 
 // sshPort is where the kernels of a cluster take ssh from each other. They share the networks of their nodes with other
-// sessions, so each session has a port of its own, below those that Linux gives to clients.
-func sshPort(id session.ID) int { return 20000 + int(crc32.ChecksumIEEE([]byte(id))%12000) }
+// sessions, so each session has a port of its own, below those at which their processes meet.
+func sshPort(id session.ID) int { return 20000 + int(crc32.ChecksumIEEE([]byte(id))%6000) }
