@@ -127,7 +127,7 @@ func (e *Engine) prepare(ctx context.Context, r *run, containers []engine.Contai
 		k := c.Labels[engine.LabelKernel]
 		now.Kernels = append(now.Kernels, kernel{Kernel: k, Name: c.Name, Labels: maps.Clone(c.Labels)})
 		spec.Kernels = append(spec.Kernels, k)
-		if guests[k], err = guestOf(c, starts); err != nil {
+		if guests[k], err = guestOf(c, starts, !spec.Private); err != nil {
 			return record{}, err
 		}
 	}
@@ -145,8 +145,10 @@ func sizeOf(c engine.Container) slurm.Each {
 }
 
 // guestOf is the configuration of the guest of a container. It runs as the person, who has no other user in a job.
-func guestOf(c engine.Container, starts images.Starts) (engine.GuestConfig, error) {
+// shared reports that it has the network of its node.
+func guestOf(c engine.Container, starts images.Starts, shared bool) (engine.GuestConfig, error) {
 	g := c.Guest
+	g.Shared = shared
 	g.UID, g.GID, g.Groups = os.Getuid(), os.Getgid(), nil
 	// Each computer numbers the devices of network file systems by itself. Only the person can change what is
 	// mounted meanwhile.

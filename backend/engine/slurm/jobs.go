@@ -38,7 +38,7 @@ const (
 	settle   = 5 * time.Second  // until the file of an exit on a node is seen on the login node
 	missing  = time.Minute      // between two answers without a job, after which it is lost
 	askAgain = 30 * time.Second // between two questions to accounting
-	explain  = 20 * time.Second // until Slurm says why it ended a job
+	explain  = 45 * time.Second // until Slurm says why it ended a job, longer than it waits before it kills
 )
 
 // view is what Slurm has last said of the jobs.
@@ -201,9 +201,7 @@ func (j *jobs) why(r *run, exit node.Exit, v view) (state slurm.State, known boo
 		since, j.exits[r.name] = now, now
 	}
 	j.mu.Unlock()
-	if !seen {
-		j.poller.Wake()
-	}
+	j.poller.Wake()
 	return slurm.Unknown, now.Sub(since) > explain || !there && v.at.After(since)
 }
 
