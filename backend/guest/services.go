@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"path"
 	"slices"
 	"strconv"
@@ -160,9 +159,6 @@ func (g *Guest) launch(ctx context.Context, s *service) (terminal.Process, error
 			fmt.Sprintf("Port %d, which %s needs, is already served by another program in the session.", s.req.Port,
 				path.Base(name)),
 			"Stop that program in a terminal, or open the port itself from the app launcher.")
-	}
-	if g.cfg.Sockets != "" { // what one before it may have left
-		_ = os.Remove(socketOf(g.cfg.Sockets, s.req.Port))
 	}
 	process, err := g.cfg.Processes.Start(Command{Argv: s.req.Argv, Env: s.req.Env})
 	switch {

@@ -138,7 +138,7 @@ func TestOnlyWhatAsksForTheSameIsAnArray(t *testing.T) {
 		var tasks []string
 		for _, j := range on.jobs {
 			if j.array > 0 {
-				tasks = append(tasks, string(j.name))
+				tasks = append(tasks, j.name)
 			}
 		}
 		if len(on.jobs) != 6 || len(tasks) != 2 || on.calls["sbatch"] != 5 {

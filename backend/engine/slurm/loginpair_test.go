@@ -7,6 +7,7 @@ import (
 	"io"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -241,7 +242,7 @@ func (l login) arrays(t *testing.T) {
 	for i := range 5 {
 		s, err := m.Launch(t.Context(), session.LaunchRequest{Owner: "ada", Launch: third,
 			Spec: session.Spec{Type: session.Batch, Name: fmt.Sprintf("task-%d", i), Image: loginImage,
-				Command:   "echo $SLIPWAY_SESSION_NAME on $(nproc) CPU; sleep 3; exit ${SLIPWAY_SESSION_NAME#task-}",
+				Command:   "echo $SLIPWAY_SESSION_NAME on $(nproc) CPU; sleep 8; exit ${SLIPWAY_SESSION_NAME#task-}",
 				Resources: session.Resources{CPU: 1, Memory: 3_000_000_000}}})
 		if err != nil {
 			t.Fatal(err)
@@ -264,6 +265,17 @@ func (l login) arrays(t *testing.T) {
 	if len(arrays) != 1 || strings.Count(queue, "\n") != 4 {
 		t.Errorf("squeue shows other than one array of five: %v", arrays)
 	}
+	if _, err := m.SetPriority(t.Context(), ids[3], session.DefaultPriority-2); err != nil {
+		t.Fatal(err)
+	}
+	m.becomes(ids[3], "a lower priority in Slurm", func(session.Session) bool {
+		out, err := exec.Command("squeue", "-h", "-r", "-t", "PD", "-o", "%K %y").CombinedOutput()
+		if err != nil {
+			t.Fatalf("squeue: %v: %s", err, out)
+		}
+		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+		return slices.Contains(lines, "3 200") && slices.Contains(lines, "4 0")
+	})
 	if _, err := m.Terminate(t.Context(), ids[4], false); err != nil {
 		t.Fatal(err)
 	}

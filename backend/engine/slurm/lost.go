@@ -9,7 +9,7 @@ import (
 	"slipway/backend/slurm"
 )
 
-// taken says why Slurm ended the job of a run in a state, nil if it did not. A node that fails ends it, and so does each
+// taken says why Slurm ended the job of a run in a state, nil if it did not. A node that fails ends it, and so does a
 // kernel of a cluster that ends badly, because srun kills the others then: they all end because of that one.
 func (r *run) taken(state slurm.State) *engine.Taken {
 	switch lost := r.lost(); {
