@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -92,6 +93,32 @@ func TestClusterRunsAsKernelsOnOneNetwork(t *testing.T) {
 			}
 		}
 		w.audit()
+	})
+}
+
+func TestKernelsOfAClusterKnowWhereTheyMeet(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		w := newWorld(t, newFake(t, simtest.Config{}), nil)
+		s := w.awaitStatus(w.launch(session.Spec{Cluster: 2, Env: []session.EnvVar{{Name: "RANK", Value: "7"}}}).ID,
+			session.Running)
+		containers := w.containersOf(s)
+		port := valueOf(containers["main1"].Guest.Env, "MASTER_PORT")
+		for rank, kernel := range []string{"main1", "sub1"} {
+			env := containers[kernel].Guest.Env
+			for name, want := range map[string]string{
+				"MASTER_ADDR": "main1", "MASTER_PORT": port, "PET_MASTER_ADDR": "main1", "PET_MASTER_PORT": port,
+				"NNODES": "2", "PET_NNODES": "2", "NODE_RANK": strconv.Itoa(rank), "PET_NODE_RANK": strconv.Itoa(rank),
+				"WORLD_SIZE": "2", "RANK": "7", "LOCAL_RANK": "",
+			} {
+				if got := valueOf(env, name); got != want || name == "MASTER_PORT" && got == "" {
+					t.Errorf("%s: %s is %q, not %q", kernel, name, got, want)
+				}
+			}
+		}
+		alone := w.awaitStatus(w.launch(session.Spec{}).ID, session.Running)
+		if env := w.containersOf(alone)["main1"].Guest.Env; valueOf(env, "MASTER_ADDR") != "" {
+			t.Errorf("a single kernel is told %v", env)
+		}
 	})
 }
 

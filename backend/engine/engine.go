@@ -262,6 +262,8 @@ type GuestConfig struct {
 	Ports    []int            `json:"ports"`
 	Cluster  *Cluster         `json:"cluster,omitempty"` // nil: the session has one kernel
 	Pins     []Pin            `json:"pins,omitempty"`
+	// other users have the container's network, so what the guest starts does not listen on ports
+	Shared bool `json:"shared,omitempty"`
 }
 
 // Server is a program that the guest runs without a shell, and with which the container ends. Without Argv, the engine

@@ -30,6 +30,7 @@ type container struct {
 	env      environment
 	helper   fileHelper
 	held     *places
+	sockets  string // folder of the sockets of services; empty: nobody else has the network
 }
 
 var _ Processes = (*container)(nil)
@@ -44,11 +45,18 @@ func (c *container) Which(names []string) map[string]string {
 	return found
 }
 
-// DialPort tries the IPv4 loopback, then that of IPv6.
 func (c *container) DialPort(ctx context.Context, port int) (net.Conn, error) {
-	if port < 1 || port > 65535 {
+	switch {
+	case port < 1 || port > 65535:
 		return nil, fmt.Errorf("there is no port %d", port)
+	case c.sockets != "":
+		return c.dialShared(ctx, port)
 	}
+	return dialLoopback(ctx, port)
+}
+
+// dialLoopback tries the IPv4 loopback, then that of IPv6.
+func dialLoopback(ctx context.Context, port int) (net.Conn, error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err == nil {
@@ -208,34 +216,40 @@ func commandOf(pid int) string {
 	return shorten(words)
 }
 
-// Listening reads the kernel's tables of the container's sockets.
 func (c *container) Listening() []int {
+	ports := loopbackListeners(func(string) bool { return true })
+	if c.sockets != "" {
+		ports = ownListeners()
+	}
 	first, last := passingPorts("/proc/sys/net/ipv4/ip_local_port_range")
-	var ports []int
+	return slices.DeleteFunc(ports, func(port int) bool { return port >= first && port <= last })
+}
+
+// loopbackListeners reads the ports of sockets that listen on the loopback, whose inodes count, from the kernel's
+// tables.
+func loopbackListeners(counts func(inode string) bool) (ports []int) {
 	for _, table := range [...]string{"/proc/net/tcp", "/proc/net/tcp6"} {
 		file, err := openKernel(table)
 		if err != nil {
 			continue // a kernel without that protocol
 		}
-		for _, port := range listeners(file) {
-			if port < first || port > last {
-				ports = append(ports, port)
-			}
-		}
+		ports = append(ports, listeners(file, counts)...)
 		_ = file.Close()
 	}
 	slices.Sort(ports)
 	return slices.Compact(ports)
 }
 
-// listeners returns the listening ports in a table that the loopback reaches. Docker's name server is on 127.0.0.11.
-func listeners(table io.Reader) []int {
+// listeners returns the listening ports in a table that the loopback reaches, of sockets whose inodes count. Docker's
+// name server is on 127.0.0.11.
+func listeners(table io.Reader, counts func(inode string) bool) []int {
 	var ports []int
 	lines := bufio.NewScanner(table)
 	for lines.Scan() {
-		// sl local_address rem_address st …; 0A means that the socket listens
+		// sl local_address rem_address st queues timers retransmits uid timeout inode …; 0A means that the socket
+		// listens
 		fields := strings.Fields(lines.Text())
-		if len(fields) < 4 || fields[3] != "0A" {
+		if len(fields) < 10 || fields[3] != "0A" || !counts(fields[9]) {
 			continue
 		}
 		address, port, _ := strings.Cut(fields[1], ":")

@@ -63,6 +63,9 @@ type Config struct {
 	SpoolDir  string    // folder of the terminals' spools; empty: memory only
 	SpoolCap  int       // bytes kept for each terminal; 0: terminal.DefaultCap
 	Log       io.Writer // receives the output of services; nil: only the last lines are kept
+	// folder in which services listen on sockets, named by their ports, because others have the same network; empty:
+	// services listen on ports
+	Sockets string
 }
 
 // Guest has the terminals and services of one container and answers the agent over any number of links, also at the

@@ -23,6 +23,7 @@ const patience = 2 * time.Minute
 // paper is a container made of nothing: its programs end when they are told to.
 type paper struct {
 	mu      sync.Mutex // guards started
+	argv    []string   // of the program that was started last
 	started []*program
 	dial    func(port int) (net.Conn, error)
 }
@@ -56,7 +57,13 @@ func (p *paper) all() []*program {
 
 func (p *paper) OpenTerminal(guest.Command, int, int) (terminal.TTY, error) { return p.start(), nil }
 func (p *paper) Script(text string) []string                                { return []string{"sh", "-c", text} }
-func (p *paper) Start(guest.Command) (terminal.Process, error)              { return p.start(), nil }
+func (p *paper) Start(cmd guest.Command) (terminal.Process, error) {
+	p.mu.Lock()
+	p.argv = cmd.Argv
+	p.mu.Unlock()
+	return p.start(), nil
+}
+
 func (p *paper) Which(names []string) map[string]string {
 	found := map[string]string{}
 	for _, name := range names {

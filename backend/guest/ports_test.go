@@ -20,20 +20,23 @@ func TestListenersOfTheLoopback(t *testing.T) {
    5: cut
 `
 	const table6 = `  sl  local_address                         remote_address                        st
-   0: 00000000000000000000000000000000:1F91 00000000000000000000000000000000:0000 0A
-   1: 00000000000000000000000001000000:1F92 00000000000000000000000000000000:0000 0A
-   2: 0000000000000000FFFF00000100007F:1F93 00000000000000000000000000000000:0000 0A
-   3: 000080FE000000000000000001000000:1F94 00000000000000000000000000000000:0000 0A
+   0: 00000000000000000000000000000000:1F91 00000000000000000000000000000000:0000 0A 0:0 00:0 0 1000 0 10
+   1: 00000000000000000000000001000000:1F92 00000000000000000000000000000000:0000 0A 0:0 00:0 0 1000 0 11
+   2: 0000000000000000FFFF00000100007F:1F93 00000000000000000000000000000000:0000 0A 0:0 00:0 0 1000 0 12
+   3: 000080FE000000000000000001000000:1F94 00000000000000000000000000000000:0000 0A 0:0 00:0 0 1000 0 13
 `
 	for name, c := range map[string]struct {
 		table string
+		other string // inode of a socket that does not count
 		want  []int
 	}{
-		"version 4: not of other addresses, not what is connected": {table, []int{8080, 80}},
-		"version 6: also what takes version 4":                     {table6, []int{8081, 8082, 8083}},
-		"nothing":                                                  {"", nil},
+		"version 4: not of other addresses, not what is connected": {table, "", []int{8080, 80}},
+		"version 6: also what takes version 4":                     {table6, "", []int{8081, 8082, 8083}},
+		"nothing":                                                  {"", "", nil},
+		"without those of others":                                  {table6, "11", []int{8081, 8083}},
 	} {
-		if got := listeners(strings.NewReader(c.table)); !slices.Equal(got, c.want) {
+		got := listeners(strings.NewReader(c.table), func(inode string) bool { return inode != c.other })
+		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}

@@ -52,6 +52,10 @@ func (g *Guest) startService(ctx context.Context, req link.ServiceRequest) (link
 	if req.Timeout <= 0 {
 		req.Timeout = defaultServiceTimeout
 	}
+	req, err := g.onSocket(req)
+	if err != nil {
+		return link.Service{}, err
+	}
 	s, fresh, err := g.enterService(req)
 	if err != nil {
 		return link.Service{}, err
@@ -70,6 +74,24 @@ func (g *Guest) startService(ctx context.Context, req link.ServiceRequest) (link
 		return described, session.NewError(described.Error.Code, described.Error.Message, described.Error.Hint)
 	}
 	return described, nil
+}
+
+// onSocket is a request in the network that the container has: where others have it, too, the program listens on a
+// socket.
+func (g *Guest) onSocket(req link.ServiceRequest) (link.ServiceRequest, error) {
+	if g.cfg.Sockets == "" {
+		return req, nil
+	}
+	if len(req.Private) == 0 {
+		return req, session.NewError(session.CodeAppUnavailable, fmt.Sprintf(
+			"%s listens on a port, which other users of the node could reach in a session over several nodes.",
+			path.Base(req.Argv[0])), "Open it in a session on one node.")
+	}
+	req.Argv = slices.Clone(req.Private)
+	for i, arg := range req.Argv {
+		req.Argv[i] = strings.ReplaceAll(arg, link.Socket, socketOf(g.cfg.Sockets, req.Port))
+	}
+	return req, nil
 }
 
 // enterService returns the service of an id if it is alive, or a new one in its place with a context for its lifetime.
@@ -237,6 +259,9 @@ func (g *Guest) closeServices(ctx context.Context) error {
 	ends.Wait()
 	return ctx.Err()
 }
+
+// socketOf is the path of the socket in place of a port, in a folder for them.
+func socketOf(dir string, port int) string { return path.Join(dir, strconv.Itoa(port)) }
 
 // tail keeps the last [tailSize] bytes written to it.
 type tail struct {

@@ -54,7 +54,13 @@ func work([]string) int {
 		uid: settings.UID, gid: settings.GID, groups: settings.Groups, admin: settings.Admin, home: homePath,
 		shell: shell, env: newEnvironment(os.Environ(), shell, settings), held: held,
 	}
-	config := Config{Processes: c, SpoolDir: held.spool.held()}
+	if settings.Shared {
+		if err := c.makeSockets(); err != nil {
+			fmt.Fprintln(os.Stderr, "slipway-guest: make a folder for the sockets of apps:", err)
+			return codeBroken
+		}
+	}
+	config := Config{Processes: c, SpoolDir: held.spool.held(), Sockets: c.sockets}
 	if settings.Command == "" && settings.Server == nil {
 		config.Log = os.Stdout // the log of a session with a command is that of its command
 	}

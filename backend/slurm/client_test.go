@@ -35,14 +35,15 @@ func TestAJobThatEndedIsCancelledWithoutError(t *testing.T) {
 		"Unable to contact slurm controller (connect failure)":                 session.CodeEngineUnavailable,
 	} {
 		c, called := says("", said)
-		if err := c.Cancel(ctx, 7); session.CodeOf(err) != want || !slices.Equal(*called, []string{"scancel", "7"}) {
+		if err := c.Cancel(ctx, slurm.JobID(7)); session.CodeOf(err) != want ||
+			!slices.Equal(*called, []string{"scancel", "7"}) {
 			t.Errorf("%q: %v: %v", said, *called, err)
 		}
-		if err := c.CancelTask(ctx, 7, 3); session.CodeOf(err) != want ||
+		if err := c.Cancel(ctx, slurm.TaskID{Array: 7, Task: 3}); session.CodeOf(err) != want ||
 			!slices.Equal(*called, []string{"scancel", "7_3"}) {
 			t.Errorf("%q: %v: %v", said, *called, err)
 		}
-		if err := c.Terminate(ctx, 7); session.CodeOf(err) != want ||
+		if err := c.Terminate(ctx, slurm.JobID(7)); session.CodeOf(err) != want ||
 			!slices.Equal(*called, []string{"scancel", "--signal=TERM", "--batch", "7"}) {
 			t.Errorf("%q: %v: %v", said, *called, err)
 		}
@@ -50,21 +51,21 @@ func TestAJobThatEndedIsCancelledWithoutError(t *testing.T) {
 }
 
 func TestJobsAreChanged(t *testing.T) {
-	ctx := t.Context()
+	ctx, job := t.Context(), slurm.JobID(7)
 	c, called := says("", "")
-	if err := c.Extend(ctx, 7, 90*time.Second); err != nil ||
+	if err := c.Extend(ctx, job, 90*time.Second); err != nil ||
 		!slices.Equal(*called, []string{"scontrol", "update", "JobId=7", "TimeLimit=2"}) {
 		t.Errorf("%v: %v", *called, err)
 	}
-	if err := c.Nice(ctx, 7, 100); err != nil ||
+	if err := c.Nice(ctx, job, 100); err != nil ||
 		!slices.Equal(*called, []string{"scontrol", "update", "JobId=7", "Nice=100"}) {
 		t.Errorf("%v: %v", *called, err)
 	}
-	if err := c.Extend(ctx, 7, 0); session.CodeOf(err) != session.CodeEngineInvalid {
+	if err := c.Extend(ctx, job, 0); session.CodeOf(err) != session.CodeEngineInvalid {
 		t.Error(err)
 	}
 	c, _ = says("", "slurm_update error: Access/permission denied")
-	if err := c.Extend(ctx, 7, time.Hour); session.CodeOf(err) != session.CodeEngineInvalid {
+	if err := c.Extend(ctx, job, time.Hour); session.CodeOf(err) != session.CodeEngineInvalid {
 		t.Error(err)
 	}
 }
@@ -84,8 +85,46 @@ func TestPlacementOfAJob(t *testing.T) {
 		if err != nil || len(got) != 2 || got[1].Node != "n2" || !slices.Equal(got[1].GPUs, []int{0, 1}) {
 			t.Errorf("%+v: %v", got, err)
 		}
-		if _, err := one.Placement(t.Context(), 99); session.CodeOf(err) != session.CodeNoContainer {
+		if _, err := one.Placement(t.Context(), slurm.JobID(99)); session.CodeOf(err) != session.CodeNoContainer {
 			t.Error(err)
+		}
+	})
+}
+
+func TestTasksOfAnArrayAreJobs(t *testing.T) {
+	testSeconds(t, func(t *testing.T) {
+		c := slurmtest.New(slurmtest.Config{Nodes: 2, CPUs: 1, Accounts: true})
+		r := request(t.TempDir(), "abc")
+		r.Array = 4
+		one := client(c.Run)
+		id, err := one.Submit(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		task := func(n int) slurm.TaskID { return slurm.TaskID{Array: id, Task: n} }
+		got, err := one.Placement(t.Context(), task(1))
+		if err != nil || len(got) != 1 || got[0].Node != "n2" {
+			t.Errorf("%+v: %v", got, err)
+		}
+		for _, n := range []int{1, 3} { // one that runs and one that waits
+			if err := one.Cancel(t.Context(), task(n)); err != nil {
+				t.Error(err)
+			}
+		}
+		jobs, err := one.Jobs(t.Context())
+		if err != nil || len(jobs) != 4 {
+			t.Fatalf("%+v: %v", jobs, err)
+		}
+		for i, want := range []slurm.State{slurm.Running, slurm.Cancelled, slurm.Running, slurm.Cancelled} {
+			if j := jobs[i]; j.State != want || j.Array != id || j.Task != i || j.Name != r.Name {
+				t.Errorf("task %d is %+v", i, j)
+			}
+			if end, found, err := one.Ended(t.Context(), r.Name, i); err != nil || found != want.Ended() {
+				t.Errorf("task %d ended as %+v, %v: %v", i, end, found, err)
+			}
+		}
+		if again, err := one.Submit(t.Context(), r); again != id || err != nil || c.Made() != 4 {
+			t.Errorf("again: %d, %d made: %v", again, c.Made(), err)
 		}
 	})
 }
@@ -93,20 +132,20 @@ func TestPlacementOfAJob(t *testing.T) {
 func TestEndsAreAskedOfAccounting(t *testing.T) {
 	ctx := t.Context()
 	c, called := says("12\x1fTIMEOUT\x1f0:0\x1f1\x1f2\x1fn1\n", "")
-	end, found, err := c.Ended(ctx, "slipway-abc-1")
+	end, found, err := c.Ended(ctx, "slipway-abc-1", 0)
 	if err != nil || !found || end.State != slurm.Timeout || (*called)[0] != "sacct" {
 		t.Errorf("%+v, %v: %v", end, found, err)
 	}
 	for out, said := range map[string]string{"": "", "12\x1fRUNNING\x1f0:0\x1f1\x1fUnknown\x1fn1\n": "",
 		"off": "Slurm accounting storage is disabled"} {
 		if c, _ = says(out, said); true {
-			if end, found, err := c.Ended(ctx, "slipway-abc-1"); err != nil || found {
+			if end, found, err := c.Ended(ctx, "slipway-abc-1", 0); err != nil || found {
 				t.Errorf("%q: %+v, %v", out, end, err)
 			}
 		}
 	}
 	c, _ = says("", "Unable to contact slurmdbd")
-	if _, _, err := c.Ended(ctx, "slipway-abc-1"); session.CodeOf(err) != session.CodeEngineUnavailable {
+	if _, _, err := c.Ended(ctx, "slipway-abc-1", 0); session.CodeOf(err) != session.CodeEngineUnavailable {
 		t.Error(err)
 	}
 }
@@ -158,10 +197,10 @@ func TestAnAnswerThatCannotBeReadIsAnError(t *testing.T) {
 	if _, err := c.Jobs(ctx); session.CodeOf(err) != session.CodeEngineInternal {
 		t.Error(err)
 	}
-	if _, err := c.Placement(ctx, 12); session.CodeOf(err) != session.CodeEngineInternal {
+	if _, err := c.Placement(ctx, slurm.JobID(12)); session.CodeOf(err) != session.CodeEngineInternal {
 		t.Error(err)
 	}
-	if _, _, err := c.Ended(ctx, "slipway-abc-1"); session.CodeOf(err) != session.CodeEngineInternal {
+	if _, _, err := c.Ended(ctx, "slipway-abc-1", 0); session.CodeOf(err) != session.CodeEngineInternal {
 		t.Error(err)
 	}
 }

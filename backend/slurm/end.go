@@ -3,13 +3,14 @@ package slurm
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 )
 
 // End is the end of a job as accounting knows it.
 type End struct {
-	ID         JobID // of an array: the array's
+	ID         JobID // of a task: the array's
 	State      State
 	Exit       int    // exit code of the script
 	Signal     int    // that ended the script; 0: none
@@ -24,15 +25,18 @@ const endFields = "jobid,state,exitcode,start,end,nodelist"
 // remembered is how far back accounting is asked.
 const remembered = "now-7days"
 
-// Ended returns the end of a job of which squeue no longer knows; of an array, that of one task. It returns false if
-// accounting is off, does not know the job, or knows it as not ended.
-func (c *Client) Ended(ctx context.Context, name JobName) (end End, found bool, err error) {
-	end, err = c.account(ctx, name)
+// Ended returns the end of a job of which squeue no longer knows; of an array, that of the task with an index. It
+// returns false if accounting is off, does not know the job, or knows it as not ended.
+func (c *Client) Ended(ctx context.Context, name JobName, task int) (end End, found bool, err error) {
+	end, err = c.account(ctx, name, task)
 	return end, err == nil && end.State.Ended(), err
 }
 
+// anyTask is instead of the index of a task.
+const anyTask = -1
+
 // account returns what accounting knows of a job, which may not have ended; nothing if accounting is off.
-func (c *Client) account(ctx context.Context, name JobName) (End, error) {
+func (c *Client) account(ctx context.Context, name JobName, task int) (End, error) {
 	out, err := c.run(ctx, "sacct", "--noheader", "--allocations", "--parsable2", "--delimiter="+separator,
 		"--user="+c.config.User, "--name="+string(name), "--starttime="+remembered, "--format="+endFields)
 	if failure, ok := errors.AsType[*Failure](err); ok && says(failure.Said, unaccounted) {
@@ -41,7 +45,7 @@ func (c *Client) account(ctx context.Context, name JobName) (End, error) {
 	if err != nil {
 		return End{}, err
 	}
-	end, err := parseEnd(out)
+	end, err := parseEnd(out, task)
 	if err != nil {
 		return End{}, unreadable("sacct", err)
 	}
@@ -51,8 +55,9 @@ func (c *Client) account(ctx context.Context, name JobName) (End, error) {
 // unaccounted is what sacct and sacctmgr say where a site keeps no accounts.
 var unaccounted = []string{"accounting storage is disabled", "not running a supported accounting_storage plugin"}
 
-// parseEnd returns the last job that sacct printed. The last one is the one with the highest number.
-func parseEnd(out []byte) (last End, err error) {
+// parseEnd returns the last job that sacct printed, or the last task with an index. The last one is the one with the
+// highest number.
+func parseEnd(out []byte, task int) (last End, err error) {
 	all, err := lines(out)
 	if err != nil {
 		return End{}, err
@@ -62,12 +67,10 @@ func parseEnd(out []byte) (last End, err error) {
 		if len(fields) != strings.Count(endFields, ",")+1 {
 			continue // a line of another program, such as a message of the day
 		}
-		job, _, _ := strings.Cut(fields[0], "_") // of the array, before the index of a task
+		job, index, array := strings.Cut(fields[0], "_") // 12_3, and 12_[4-7] for those that never started
 		id, err := ParseJobID(job)
-		if err != nil {
-			continue
-		}
-		if id < last.ID {
+		if err != nil || id < last.ID ||
+			array && task != anyTask && !slices.Contains(expandNumbers(strings.Trim(index, "[]")), task) {
 			continue
 		}
 		last = End{ID: id, Start: moment(fields[3]), End: moment(fields[4])}

@@ -52,6 +52,24 @@ func ParseJobID(text string) (JobID, error) {
 	return JobID(id), nil
 }
 
+// Named is what Slurm's commands can be called for: a job, by its [JobID], or one task of an array, by its [TaskID].
+type Named interface {
+	fmt.Stringer
+	named()
+}
+
+func (JobID) named() {}
+
+// TaskID identifies a task of an array as long as a [JobID] does.
+type TaskID struct {
+	Array JobID
+	Task  int // its index
+}
+
+func (id TaskID) String() string { return fmt.Sprintf("%s_%d", id.Array, id.Task) }
+
+func (TaskID) named() {}
+
 // Job is one job of Slipway, or one task of an array, as squeue shows it.
 type Job struct {
 	ID        JobID   // of an array's task that has not started: the array's

@@ -26,7 +26,7 @@ type Part struct {
 
 // Placement returns what a job got. It returns engine_read_not-found if Slurm does not know the job, and an empty
 // placement if the job has no nodes.
-func (c *Client) Placement(ctx context.Context, id JobID) (Placement, error) {
+func (c *Client) Placement(ctx context.Context, id Named) (Placement, error) {
 	out, err := c.run(ctx, "scontrol", "--oneliner", "--details", "show", "job", id.String())
 	if err != nil {
 		return nil, err
@@ -35,8 +35,12 @@ func (c *Client) Placement(ctx context.Context, id JobID) (Placement, error) {
 	if err != nil {
 		return nil, unreadable("scontrol", err)
 	}
-	for line := range all { // of an array: one for each task
-		if strings.HasPrefix(line, "JobId="+id.String()+" ") {
+	begins := "JobId=" + id.String() + " "
+	if task, ok := id.(TaskID); ok { // which has a number of its own, too
+		begins = fmt.Sprintf("ArrayJobId=%s ArrayTaskId=%d ", task.Array, task.Task)
+	}
+	for line := range all { // by the number of an array: one for each task
+		if _, rest, _ := strings.Cut(line, " "); strings.HasPrefix(line, begins) || strings.HasPrefix(rest, begins) {
 			placement, err := parsePlacement(line)
 			if err != nil {
 				return nil, unreadable("scontrol", err)

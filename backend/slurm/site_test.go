@@ -82,7 +82,7 @@ func FuzzSite(f *testing.F) {
 				t.Errorf("got %+v: %v", part, err)
 			}
 		}
-		if end, err := parseEnd([]byte(two)); err == nil && (end.ID < 0 || end.Exit < 0 || end.Signal < 0) {
+		if end, err := parseEnd([]byte(two), anyTask); err == nil && (end.ID < 0 || end.Exit < 0 || end.Signal < 0) {
 			t.Errorf("ended %+v", end)
 		}
 		if id, err := submitted([]byte(two)); err == nil && id <= 0 {

@@ -84,7 +84,7 @@ func (c *Client) findOld(ctx context.Context, name JobName) (JobID, error) {
 	if id != 0 || err != nil {
 		return id, err
 	}
-	known, err := c.account(ctx, name)
+	known, err := c.account(ctx, name, anyTask)
 	if err != nil {
 		c.config.Log.Warn("accounting cannot be asked for a job", "job", name, "err", err)
 	}

@@ -21,6 +21,7 @@ var guestFiles = map[string]string{
 	"backend/guest/files_linux.go":      "it runs as the person",
 	"backend/guest/clusterfiles.go":     "it runs as the person",
 	"backend/guest/sshclient_linux.go":  "it runs as the person",
+	"backend/guest/shared_linux.go":     "it is the person, where the network is shared",
 }
 
 // pathCalls are the functions, by their package, that follow a path.

@@ -299,10 +299,14 @@ func (a *Apps) startProgram(ctx context.Context, g Guest, p program, asked strin
 			return app, err
 		}
 	}
-	args := p.args(setting{port: p.port, root: a.config.UID == 0, dir: dir})
-	service, err := g.StartService(ctx, link.ServiceRequest{
-		ID: p.id, Argv: append([]string{at}, args...), Port: p.port, Ready: p.ready, Dir: dir, Timeout: a.config.Limit,
-	})
+	how := setting{port: p.port, root: a.config.UID == 0, dir: dir}
+	req := link.ServiceRequest{ID: p.id, Argv: append([]string{at}, p.args(how)...), Port: p.port, Ready: p.ready,
+		Dir: dir, Timeout: a.config.Limit}
+	if p.sockets {
+		how.socket = link.Socket
+		req.Private = append([]string{at}, p.args(how)...)
+	}
+	service, err := g.StartService(ctx, req)
 	if err != nil {
 		return app, err
 	}

@@ -32,6 +32,12 @@ func TestAppsListenToTheLinkAlone(t *testing.T) {
 				}
 			}
 		}
+		args := p.args(setting{port: p.port, socket: "/tmp/app", dir: p.dir})
+		onSocket := slices.ContainsFunc(args, func(arg string) bool { return strings.HasSuffix(arg, "=/tmp/app") }) &&
+			!strings.Contains(strings.Join(args, " "), "127.0.0.1")
+		if onSocket != p.sockets {
+			t.Errorf("%s on a socket: %v", p.id, args)
+		}
 		if !session.ReservedPort(p.port) || ports[p.port] != "" {
 			t.Errorf("%s uses port %d, which a person or %s may take", p.id, p.port, ports[p.port])
 		}

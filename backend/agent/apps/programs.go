@@ -26,30 +26,36 @@ type program struct {
 	pip     string // package that pip can install it from; empty: it is not offered for installation
 	instead string // command of a program that is enough, so that pip is not offered
 	args    func(s setting) []string
+	sockets bool // args listens on a socket if it is asked to
 }
 
 type setting struct {
-	port int
-	root bool   // it runs as root
-	dir  string // absolute; see program.dir
+	port   int
+	socket string // path of a unix socket to listen on in place of the port; empty: none
+	root   bool   // it runs as root
+	dir    string // absolute; see program.dir
 }
 
-// programs is the table of apps. Each listens on the container's loopback, which only the guest's link reaches. The
-// gateway has checked the caller, so the app needs no token of its own.
+// programs is the table of apps. Each listens on the container's loopback, which only the guest's link reaches, or on a
+// socket where others reach that loopback, too. The gateway has checked the caller, so the app needs no token of its
+// own.
 var programs = []program{
 	{id: "jupyterlab", title: "JupyterLab", command: "jupyter-lab", port: 7430, ready: "/api",
-		pip: "jupyterlab", instead: "jupyter-notebook", args: func(s setting) []string {
+		pip: "jupyterlab", instead: "jupyter-notebook", sockets: true, args: func(s setting) []string {
 			return jupyterArgs([]string{"ServerApp"}, s)
 		}},
-	{id: "notebook", title: "Jupyter Notebook", command: "jupyter-notebook", port: 7431, ready: "/api",
+	{id: "notebook", title: "Jupyter Notebook", command: "jupyter-notebook", port: 7431, ready: "/api", sockets: true,
 		args: func(s setting) []string {
 			// Notebook 6 reads the first name, notebook 7 the second.
 			return jupyterArgs([]string{"NotebookApp", "ServerApp"}, s)
 		}},
-	{id: "code-server", title: "code-server", command: "code-server", port: 7432, ready: "/healthz",
+	{id: "code-server", title: "code-server", command: "code-server", port: 7432, ready: "/healthz", sockets: true,
 		args: func(s setting) []string {
-			return []string{"--auth=none", "--bind-addr=127.0.0.1:" + strconv.Itoa(s.port), "--disable-telemetry",
-				"--disable-update-check", session.Home}
+			at := "--bind-addr=127.0.0.1:" + strconv.Itoa(s.port)
+			if s.socket != "" {
+				at = "--socket=" + s.socket
+			}
+			return []string{"--auth=none", at, "--disable-telemetry", "--disable-update-check", session.Home}
 		}},
 	{id: "tensorboard", title: "TensorBoard", command: "tensorboard", port: 7433, ready: "/",
 		dir: session.Home + "/logs", args: func(s setting) []string {
@@ -64,7 +70,12 @@ var programs = []program{
 // jupyterArgs are the arguments of a Jupyter server whose settings begin with each of the given names. Pages of other
 // origins and requests to other hosts stay refused: the gateway rewrites both to those of the app.
 func jupyterArgs(names []string, s setting) []string {
-	args := []string{"--no-browser", "--ip=127.0.0.1", "--port=" + strconv.Itoa(s.port)}
+	args := []string{"--no-browser"}
+	if s.socket == "" {
+		args = append(args, "--ip=127.0.0.1", "--port="+strconv.Itoa(s.port))
+	} else { // and so do its kernels
+		args = append(args, "--KernelManager.transport=ipc")
+	}
 	if s.root {
 		args = append(args, "--allow-root")
 	}
@@ -76,6 +87,9 @@ func jupyterArgs(names []string, s setting) []string {
 		args = append(args,
 			"--"+name+".port_retries=0", "--"+name+".token=", "--"+name+".password=", "--"+name+".base_url=/",
 			"--"+name+"."+dir+"="+session.Home, "--"+name+".quit_button=False")
+		if s.socket != "" {
+			args = append(args, "--"+name+".sock="+s.socket)
+		}
 	}
 	return args
 }

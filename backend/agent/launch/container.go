@@ -2,12 +2,7 @@ package launch
 
 import (
 	"cmp"
-	"crypto/ed25519"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/binary"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"slices"
 	"strconv"
@@ -119,8 +114,9 @@ func (r *Runner) labels(s session.Session, k session.Kernel) map[string]string {
 	return labels
 }
 
-// environment is all that Slipway adds to the environment: the description of the session, the number of threads, the
-// share of devices, and the person's own variables, which win over the latter two.
+// environment is all that Slipway adds to the environment: the description of the session, the number of threads, where
+// the kernels of a cluster meet, the share of devices, and the person's own variables, which win over all but the
+// first.
 func (r *Runner) environment(s session.Session, number int) []session.EnvVar {
 	k := s.Kernels[number]
 	cpus := max(s.Spec.Resources.CPU, 1)
@@ -146,6 +142,7 @@ func (r *Runner) environment(s session.Session, number int) []session.EnvVar {
 	for _, name := range threadVars {
 		defaults = append(defaults, session.EnvVar{Name: name, Value: strconv.Itoa(cmp.Or(s.Spec.Threads, cpus))})
 	}
+	defaults = append(defaults, meetingEnv(s, number)...)
 	defaults = append(defaults, deviceEnv(s, r.devicesOf(k.Grants.GPUs), k.Grants.GPUs)...)
 	defaults = slices.DeleteFunc(defaults, func(v session.EnvVar) bool {
 		return slices.ContainsFunc(s.Spec.Env, func(own session.EnvVar) bool { return own.Name == v.Name })
@@ -235,72 +232,4 @@ func withShare(command []string, share string) []string {
 		command[i] = strings.ReplaceAll(command[i], session.GPUMemoryShare, share)
 	}
 	return command
-}
-
-// clusterOf lets kernels reach each other by ssh. Keys derive from the agent's secret, to be the same after a crash.
-func (r *Runner) clusterOf(s session.Session, k session.Kernel) *engine.Cluster {
-	if s.Spec.Cluster < 2 {
-		return nil
-	}
-	hosts := make([]string, len(s.Kernels))
-	for i, kernel := range s.Kernels {
-		hosts[i] = kernel.Hostname
-	}
-	attempt := strconv.Itoa(s.Attempt)
-	return &engine.Cluster{
-		Self: k.Hostname, Hosts: hosts,
-		HostKey: r.sshKey("host", string(s.ID), attempt), UserKey: r.sshKey("user", string(s.ID), attempt),
-	}
-}
-
-// sshKey derives a private Ed25519 key in OpenSSH's format from the agent's secret and a purpose.
-func (r *Runner) sshKey(purpose ...string) string {
-	mac := hmac.New(sha256.New, r.config.Records.Secret())
-	mac.Write([]byte(strings.Join(purpose, "\x00"))) // a hash never fails
-	key := ed25519.NewKeyFromSeed(mac.Sum(nil))
-	return string(pem.EncodeToMemory(&pem.Block{Type: "OPENSSH PRIVATE KEY", Bytes: openSSH(key)}))
-}
-
-// openSSH encodes a key without a passphrase, as in OpenSSH's PROTOCOL.key.
-func openSSH(key ed25519.PrivateKey) []byte {
-	const kind, block = "ssh-ed25519", 8
-	text := func(to []byte, s []byte) []byte {
-		return append(binary.BigEndian.AppendUint32(to, uint32(len(s))), s...)
-	}
-	point := []byte(key.Public().(ed25519.PublicKey))
-	public := text(text(nil, []byte(kind)), point)
-	check := binary.BigEndian.Uint32(point)
-	private := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, check), check)
-	private = text(text(text(private, []byte(kind)), point), key)
-	private = text(private, []byte("slipway"))
-	for i := byte(1); len(private)%block != 0; i++ {
-		private = append(private, i)
-	}
-	out := []byte("openssh-key-v1\x00")
-	out = text(text(text(out, []byte("none")), []byte("none")), nil)
-	out = binary.BigEndian.AppendUint32(out, 1)
-	return text(text(out, public), private)
-}
-
-func clusterEnv(s session.Session, number int) []session.EnvVar {
-	count := max(1, len(s.Kernels))
-	hosts := make([]string, count)
-	for i := range hosts {
-		hosts[i] = session.KernelName(i)
-	}
-	role, replicas := "main", "main:1"
-	if number > 0 {
-		role = "sub"
-	}
-	if count > 1 {
-		replicas += ",sub:" + strconv.Itoa(count-1)
-	}
-	return []session.EnvVar{
-		{Name: "SLIPWAY_CLUSTER_SIZE", Value: strconv.Itoa(count)},
-		{Name: "SLIPWAY_CLUSTER_HOSTS", Value: strings.Join(hosts, ",")},
-		{Name: "SLIPWAY_CLUSTER_HOST", Value: session.KernelName(number)},
-		{Name: "SLIPWAY_CLUSTER_ROLE", Value: role},
-		{Name: "SLIPWAY_CLUSTER_IDX", Value: strconv.Itoa(number)},
-		{Name: "SLIPWAY_CLUSTER_REPLICAS", Value: replicas},
-	}
 }

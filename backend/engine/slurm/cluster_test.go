@@ -29,16 +29,20 @@ type cluster struct {
 	calls   map[string]int
 	asked   []string // arguments of the last sbatch
 	changed []string // arguments of the last scontrol update
+	ended   []string // what scancel was called for
 	down    bool     // the controller does not answer
 	deaf    bool     // it does what sbatch asks and does not answer it
-	refuse  string   // why it refuses every request; empty: it does not
-	kept    bool     // accounting keeps the ends of jobs
-	gone    []*job   // that only accounting knows
-	tasks   sync.WaitGroup
+	// the site takes no arrays
+	noArrays bool
+	refuse   string // why it refuses every request; empty: it does not
+	kept     bool   // accounting keeps the ends of jobs
+	gone     []*job // that only accounting knows
+	tasks    sync.WaitGroup
 }
 
 type job struct {
 	id                 int
+	array, task        int // that it is a task of; 0: none
 	name, dir, log     string
 	script             string
 	comment, partition string
@@ -86,11 +90,14 @@ func (c *cluster) run(ctx context.Context, name string, args []string, _ []byte)
 		if _, test := options["test-only"]; test {
 			return []byte("sbatch: Job 1 to start at 2026-01-01T00:00:00 using 1 processors on nodes n1\n"), nil
 		}
-		j := c.submit(options, rest[0])
+		if _, array := options["array"]; array && c.noArrays {
+			return fail("Batch job submission failed: Invalid job array specification")
+		}
+		id := c.submit(options, rest[0])
 		if c.deaf {
 			return fail("Socket timed out on send/recv operation")
 		}
-		return fmt.Appendf(nil, "%d\n", j.id), nil
+		return fmt.Appendf(nil, "%d\n", id), nil
 	case "squeue":
 		return c.squeue(options["format"], options["name"]), nil
 	case "scancel":
@@ -122,14 +129,34 @@ func options(args []string) (named map[string]string, rest []string) {
 	return named, rest
 }
 
-func (c *cluster) submit(options map[string]string, script string) *job {
+func (c *cluster) submit(options map[string]string, script string) (id int) {
 	cpus, _ := strconv.Atoi(options["cpus-per-task"])
-	j := &job{id: len(c.jobs) + len(c.gone) + 1, name: options["job-name"], dir: options["chdir"],
-		log: options["output"], comment: options["comment"], partition: cmp.Or(options["partition"], "main"),
-		script: script, cpus: cpus, state: "PENDING", reason: "Priority", over: make(chan struct{})}
-	c.jobs = append(c.jobs, j)
+	id, tasks := len(c.jobs)+len(c.gone)+1, 1
+	_, last, array := strings.Cut(options["array"], "-")
+	if array {
+		tasks, _ = strconv.Atoi(last)
+		tasks++
+	}
+	for task := range tasks {
+		j := &job{id: id + task, name: options["job-name"], dir: options["chdir"], task: task,
+			log: strings.ReplaceAll(options["output"], "%a", strconv.Itoa(task)), comment: options["comment"],
+			partition: cmp.Or(options["partition"], "main"), script: script, cpus: cpus, state: "PENDING",
+			reason: "Priority", over: make(chan struct{})}
+		if array {
+			j.array = id
+		}
+		c.jobs = append(c.jobs, j)
+	}
 	c.schedule()
-	return j
+	return id
+}
+
+// named is how commands name the job.
+func (j *job) named() string {
+	if j.array > 0 {
+		return fmt.Sprintf("%d_%d", j.array, j.task)
+	}
+	return strconv.Itoa(j.id)
 }
 
 // schedule starts what fits.
@@ -164,6 +191,10 @@ func (c *cluster) start(j *job) {
 	process.Env = []string{"PATH=" + os.Getenv("PATH"), "SLURM_JOB_ID=" + strconv.Itoa(j.id),
 		"SLURM_JOB_NAME=" + j.name, "SLURM_PROCID=0", "SLURM_NNODES=1", "SLURM_JOB_NUM_NODES=1", "SLURMD_NODENAME=n1",
 		"SLURM_NODEID=0", "SLURM_SUBMIT_DIR=" + j.dir}
+	if j.array > 0 {
+		process.Env = append(process.Env, fmt.Sprintf("SLURM_ARRAY_JOB_ID=%d", j.array),
+			fmt.Sprintf("SLURM_ARRAY_TASK_ID=%d", j.task))
+	}
 	process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := process.Start(); err != nil {
 		c.t.Error(err)
@@ -205,11 +236,12 @@ func (c *cluster) signal(j *job, sig syscall.Signal) {
 
 func (c *cluster) scancel(options map[string]string, ids []string) error {
 	for _, id := range ids {
-		at := slices.IndexFunc(c.jobs, func(j *job) bool { return strconv.Itoa(j.id) == id })
+		at := slices.IndexFunc(c.jobs, func(j *job) bool { return j.named() == id })
 		if at < 0 {
 			return &slurm.Failure{Command: "scancel", Exit: 1, Said: "Invalid job id specified"}
 		}
 		j := c.jobs[at]
+		c.ended = append(c.ended, id)
 		c.signal(j, syscall.SIGTERM)
 		if _, only := options["signal"]; only {
 			continue
@@ -249,8 +281,14 @@ func (c *cluster) squeue(format, name string) []byte {
 		if j.start.IsZero() {
 			nodes = ""
 		}
-		id := strconv.Itoa(j.id)
-		fmt.Fprintln(&out, strings.NewReplacer("%A", id, "%F", id, "%K", "N/A", "%i", id, "%j", j.name, "%T", j.state,
+		id, array, task := strconv.Itoa(j.id), strconv.Itoa(j.id), "N/A"
+		if j.array > 0 {
+			array, task = strconv.Itoa(j.array), strconv.Itoa(j.task)
+		}
+		if j.array > 0 && j.start.IsZero() {
+			id = array
+		}
+		fmt.Fprintln(&out, strings.NewReplacer("%A", id, "%F", array, "%K", task, "%i", id, "%j", j.name, "%T", j.state,
 			"%r", j.reason, "%S", second(j.start), "%e", second(j.end), "%N", nodes, "%l", "1:00:00", "%M", "0:01",
 			"%P", j.partition, "%q", "normal", "%a", "(null)", "%Q", "100", "%k", j.comment).Replace(format))
 	}
@@ -271,9 +309,13 @@ func (c *cluster) scontrol(args []string) ([]byte, error) {
 			"DefaultTime=01:00:00 State=UP TotalNodes=1 QoS=N/A\n"), nil
 	case len(args) == 3 && args[1] == "job":
 		for _, j := range c.jobs {
-			if strconv.Itoa(j.id) == args[2] {
-				return fmt.Appendf(nil, "JobId=%d JobName=%s JobState=%s Nodes=n1 CPU_IDs=0-%d Mem=128 "+
-					"GRES=gpu:h200:1(IDX:1) Command=%s\n", j.id, j.name, j.state, j.cpus-1, j.script), nil
+			if j.named() == args[2] {
+				task := ""
+				if j.array > 0 {
+					task = fmt.Sprintf("ArrayJobId=%d ArrayTaskId=%d ", j.array, j.task)
+				}
+				return fmt.Appendf(nil, "JobId=%d %sJobName=%s JobState=%s Nodes=n1 CPU_IDs=0-%d Mem=128 "+
+					"GRES=gpu:h200:1(IDX:1) Command=%s\n", j.id, task, j.name, j.state, j.cpus-1, j.script), nil
 			}
 		}
 		return nil, &slurm.Failure{Command: "scontrol", Exit: 1, Said: "Invalid job id specified"}
@@ -285,7 +327,7 @@ func (c *cluster) sacct(name string) []byte {
 	var out bytes.Buffer
 	for _, j := range append(slices.Clone(c.gone), c.jobs...) {
 		if j.name == name {
-			fmt.Fprintf(&out, "%d\x1f%s\x1f%d:0\x1f%d\x1f%d\x1fn1\n", j.id, j.state, j.code, j.start.Unix(),
+			fmt.Fprintf(&out, "%s\x1f%s\x1f%d:0\x1f%d\x1f%d\x1fn1\n", j.named(), j.state, j.code, j.start.Unix(),
 				j.end.Unix())
 		}
 	}

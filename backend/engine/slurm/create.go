@@ -112,7 +112,7 @@ func (e *Engine) prepare(ctx context.Context, r *run, containers []engine.Contai
 	}
 	id, attempt, _ := slurm.ParseJobName(r.name)
 	now := record{Image: image, Request: slurm.Request{
-		Name: e.jobs.jobName(id, attempt), Comment: e.comment(id, attempt),
+		Name: e.runs.jobName(e.jobs.view(), id, attempt), Comment: e.comment(id, attempt),
 		Target: terms.Target, Time: terms.Time, Nodes: len(containers), Nice: terms.Nice, Extra: terms.Extra,
 		Each: terms.Each, Dir: r.dir, Script: filepath.Join(r.dir, scriptFile),
 		Log: filepath.Join(r.dir, jobLog),
@@ -127,7 +127,7 @@ func (e *Engine) prepare(ctx context.Context, r *run, containers []engine.Contai
 		k := c.Labels[engine.LabelKernel]
 		now.Kernels = append(now.Kernels, kernel{Kernel: k, Name: c.Name, Labels: maps.Clone(c.Labels)})
 		spec.Kernels = append(spec.Kernels, k)
-		if guests[k], err = guestOf(c, starts); err != nil {
+		if guests[k], err = guestOf(c, starts, !spec.Private); err != nil {
 			return record{}, err
 		}
 	}
@@ -145,8 +145,10 @@ func sizeOf(c engine.Container) slurm.Each {
 }
 
 // guestOf is the configuration of the guest of a container. It runs as the person, who has no other user in a job.
-func guestOf(c engine.Container, starts images.Starts) (engine.GuestConfig, error) {
+// shared reports that it has the network of its node.
+func guestOf(c engine.Container, starts images.Starts, shared bool) (engine.GuestConfig, error) {
 	g := c.Guest
+	g.Shared = shared
 	g.UID, g.GID, g.Groups = os.Getuid(), os.Getgid(), nil
 	// Each computer numbers the devices of network file systems by itself. Only the person can change what is
 	// mounted meanwhile.
@@ -167,5 +169,5 @@ func guestOf(c engine.Container, starts images.Starts) (engine.GuestConfig, erro
 }
 
 // sshPort is where the kernels of a cluster take ssh from each other. They share the networks of their nodes with other
-// sessions, so each session has a port of its own, below those that Linux gives to clients.
-func sshPort(id session.ID) int { return 20000 + int(crc32.ChecksumIEEE([]byte(id))%12000) }
+// sessions, so each session has a port of its own, below those at which their processes meet.
+func sshPort(id session.ID) int { return 20000 + int(crc32.ChecksumIEEE([]byte(id))%6000) }

@@ -66,9 +66,9 @@ func (e *Engine) dial(ctx context.Context, r *run, k kernel) (net.Conn, error) {
 		return conn, err
 	}
 	meeting, readErr := node.ReadMeeting(r.dir, k.Kernel)
-	job := r.now().Job
-	if readErr != nil || job == 0 {
-		return nil, errors.Join(err, readErr)
+	job, jobErr := slurm.ParseJobID(meeting.Job) // of a task its own, not that of its array
+	if readErr != nil || jobErr != nil {
+		return nil, errors.Join(err, readErr, jobErr)
 	}
 	through, relayErr := e.config.Relay(ctx, job, meeting.Host,
 		[]string{filepath.Join(r.dir, guestFile), "relay", meeting.Socket})

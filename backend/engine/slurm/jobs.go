@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -37,22 +38,23 @@ const (
 	settle   = 5 * time.Second  // until the file of an exit on a node is seen on the login node
 	missing  = time.Minute      // between two answers without a job, after which it is lost
 	askAgain = 30 * time.Second // between two questions to accounting
-	explain  = 20 * time.Second // until Slurm says why it ended a job
+	explain  = 45 * time.Second // until Slurm says why it ended a job, longer than it waits before it kills
 )
 
 // view is what Slurm has last said of the jobs.
 type view struct {
 	at   time.Time
-	jobs map[slurm.JobName]slurm.Job
+	jobs map[jobKey]slurm.Job
 }
 
 func (j *jobs) view() view {
 	said := j.poller.Snapshot()
-	v := view{at: said.At, jobs: make(map[slurm.JobName]slurm.Job, len(said.Jobs))}
+	v := view{at: said.At, jobs: make(map[jobKey]slurm.Job, len(said.Jobs))}
 	for _, job := range said.Jobs {
 		// Job numbers start again one day, so one that is over may have the name of one that is not.
-		if other, ok := v.jobs[job.Name]; !ok || other.State.Ended() && other.ID < job.ID || !job.State.Ended() {
-			v.jobs[job.Name] = job
+		key := jobKey{job.Name, job.Task}
+		if other, ok := v.jobs[key]; !ok || other.State.Ended() && other.ID < job.ID || !job.State.Ended() {
+			v.jobs[key] = job
 		}
 	}
 	return v
@@ -62,36 +64,41 @@ func (j *jobs) view() view {
 // for some time, so the next one for the same attempt has the number of the attempt and eachTry more.
 const eachTry = 1_000_000
 
-// jobName is the name of a new job for an attempt.
-func (j *jobs) jobName(id session.ID, attempt int) slurm.JobName {
+// jobName is the name of a new job for an attempt. Slurm does not know one of that name, and no run has one.
+func (rs *runs) jobName(v view, id session.ID, attempt int) slurm.JobName {
 	try := 0
-	for name := range j.view().jobs {
+	taken := func(name slurm.JobName) {
 		if of, n, ok := slurm.ParseJobName(name); ok && of == id && n%eachTry == attempt {
 			try = max(try, n/eachTry+1)
 		}
+	}
+	for key := range v.jobs {
+		taken(key.name)
+	}
+	for _, r := range rs.all() {
+		taken(r.now().Request.Name)
 	}
 	return slurm.NameOf(id, attempt+try*eachTry)
 }
 
 // end ends the job of a run by a command of Slurm, if it has one.
-func (j *jobs) end(ctx context.Context, r *run, by func(context.Context, slurm.JobID) error) error {
+func (j *jobs) end(ctx context.Context, r *run, by func(context.Context, slurm.Named) error) error {
 	now := r.now()
-	job := now.Job
-	if job == 0 && !now.Submitted.IsZero() { // its submission was interrupted
+	if now.Job == 0 && !now.Submitted.IsZero() { // its submission was interrupted
 		said, err := j.poller.Fresh(ctx)
 		if err != nil {
 			return failure(ctx, err)
 		}
 		for _, other := range said.Jobs {
-			if other.Name == now.Request.Name && !other.State.Ended() {
-				job = other.ID
+			if other.Name == now.Request.Name && other.Task == now.Task && !other.State.Ended() {
+				now.Job = cmp.Or(other.Array, other.ID)
 			}
 		}
 	}
-	if job == 0 {
+	if now.Job == 0 {
 		return nil
 	}
-	if err := by(ctx, job); err != nil {
+	if err := by(ctx, now.named()); err != nil {
 		return failure(ctx, err)
 	}
 	j.poller.Wake()
@@ -100,7 +107,7 @@ func (j *jobs) end(ctx context.Context, r *run, by func(context.Context, slurm.J
 
 // over reports whether Slurm says that the job of a run has ended or is unknown.
 func (j *jobs) over(r *run, v view) bool {
-	job, known := v.jobs[r.now().Request.Name]
+	job, known := v.jobs[r.now().key()]
 	if known {
 		return job.State.Ended()
 	}
@@ -111,7 +118,7 @@ func (j *jobs) over(r *run, v view) bool {
 // know is lost when two answers at least a minute apart have not had it, and accounting does not know its end.
 func (j *jobs) endOf(ctx context.Context, r *run, v view) ending {
 	now := r.now()
-	job, known := v.jobs[now.Request.Name]
+	job, known := v.jobs[now.key()]
 	j.mu.Lock()
 	end, seen := j.ends[r.name]
 	j.mu.Unlock()
@@ -142,7 +149,8 @@ func (j *jobs) endOf(ctx context.Context, r *run, v view) ending {
 // judge asks accounting for the end of a job. Without an answer it decides by what squeue has said, if that knows it.
 func (j *jobs) judge(ctx context.Context, r *run, end *ending) {
 	end.asked = j.clock.Now()
-	said, known, err := j.commands.Ended(ctx, r.now().Request.Name)
+	now := r.now()
+	said, known, err := j.commands.Ended(ctx, now.Request.Name, now.Task)
 	switch {
 	case known:
 		end.sure, end.state, end.at, end.exit = true, said.State, said.End, said.Exit
@@ -182,7 +190,7 @@ func (j *jobs) why(r *run, exit node.Exit, v view) (state slurm.State, known boo
 		r.stopping.Load() {
 		return slurm.Unknown, true
 	}
-	job, there := v.jobs[record.Request.Name]
+	job, there := v.jobs[record.key()]
 	if there && job.State.Ended() {
 		return job.State, true
 	}
@@ -193,9 +201,7 @@ func (j *jobs) why(r *run, exit node.Exit, v view) (state slurm.State, known boo
 		since, j.exits[r.name] = now, now
 	}
 	j.mu.Unlock()
-	if !seen {
-		j.poller.Wake()
-	}
+	j.poller.Wake()
 	return slurm.Unknown, now.Sub(since) > explain || !there && v.at.After(since)
 }
 

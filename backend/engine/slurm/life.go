@@ -57,11 +57,11 @@ func (e *Engine) submit(ctx context.Context, r *run) error {
 	return e.hand(ctx, r)
 }
 
-// hand submits the job of a run unless it has one. It fails with engine_start_failed if Slurm refuses it. The caller
-// has the turn of the run.
+// hand submits the job of a run unless it has one or is to be a task of an array. It fails with engine_start_failed if
+// Slurm refuses it. The caller has the turn of the run.
 func (e *Engine) hand(ctx context.Context, r *run) error {
 	now := r.now()
-	if now.Job != 0 || len(now.Kernels) == 0 {
+	if now.Job != 0 || len(now.Kernels) == 0 || now.Request.Array > 0 {
 		return nil
 	}
 	now.Submitted = e.config.Clock.Now().UTC()
@@ -265,7 +265,7 @@ func (e *Engine) Remove(ctx context.Context, id string) error {
 
 // discard removes the files of a run whose job is over, and what is known of its end. The caller has its turn.
 func (e *Engine) discard(r *run) error {
-	if err := e.runs.remove(r); err != nil {
+	if err := errors.Join(e.runs.dropArray(r), e.runs.remove(r)); err != nil {
 		return err
 	}
 	e.jobs.forget(r)

@@ -22,7 +22,7 @@ func (p *Planner) place(ctx context.Context, d *scheduler.Decision, w engine.Wan
 	known, ok := p.placed[name]
 	p.mu.Unlock()
 	if !ok {
-		got, err := p.engine.config.Commands.Placement(ctx, now.Job)
+		got, err := p.engine.config.Commands.Placement(ctx, now.named())
 		switch {
 		case session.CodeOf(err) == session.CodeNoContainer || err == nil && job.State.Ended():
 			// It is over and forgotten, and its files say what became of it.
@@ -62,7 +62,7 @@ func placementOf(now record, got slurm.Placement, w engine.Wanted) scheduler.Pla
 		p.Kernels = append(p.Kernels, grants)
 	}
 	p.Steps = []scheduler.Step{
-		{Name: scheduler.StepOrder, Message: fmt.Sprintf("Slurm started job %s.", now.Job)},
+		{Name: scheduler.StepOrder, Message: fmt.Sprintf("Slurm started job %s.", now.named())},
 		{Name: scheduler.StepChoose, Message: "It runs on " + strings.Join(p.Nodes, ", ") + "."},
 	}
 	if len(p.Nodes) == 0 {
@@ -91,7 +91,7 @@ func (p *Planner) lower(name slurm.JobName, r *run, s session.Session) {
 	if niceOf(s) <= r.now().Request.Nice {
 		return
 	}
-	p.end(name+" nice", func(ctx context.Context) error {
+	p.end(string(name)+" nice", func(ctx context.Context) error {
 		r, err := p.engine.runs.take(ctx, name)
 		if err != nil {
 			return err
@@ -102,7 +102,7 @@ func (p *Planner) lower(name slurm.JobName, r *run, s session.Session) {
 			return nil
 		}
 		now.Request.Nice = niceOf(s)
-		if err := p.engine.config.Commands.Nice(ctx, now.Job, now.Request.Nice); err != nil {
+		if err := p.engine.config.Commands.Nice(ctx, now.named(), now.Request.Nice); err != nil {
 			return failure(ctx, err)
 		}
 		return r.keep(now)

@@ -27,19 +27,20 @@ type Planner struct {
 	mu       sync.Mutex                            // guards everything below
 	queue    []engine.Wanted                       // to submit, in this order
 	working  bool                                  // somebody submits
-	current  slurm.JobName                         // what is being submitted; empty: nothing
+	current  []slurm.JobName                       // what is being submitted
 	refused  map[slurm.JobName]*session.Error      // why Slurm did not take a run
 	failed   map[slurm.JobName]*session.Error      // why a run could not be submitted at the last attempt
 	placed   map[slurm.JobName]scheduler.Placement // of runs whose job has nodes
 	unplaced bool                                  // Slurm did not say what a job got, so it is asked again
-	ending   map[slurm.JobName]bool                // runs and jobs that are being taken back
+	ending   map[string]bool                       // runs and jobs that are being taken back, by their names
+	sets     map[session.ID]set                    // sessions that were launched together, by their launches
 }
 
 // NewPlanner returns a planner for an engine, whose containers are adopted from the runs of the planner from now on.
 func NewPlanner(e *Engine) *Planner {
 	p := &Planner{engine: e, changed: make(chan struct{}, 1), refused: map[slurm.JobName]*session.Error{},
 		failed: map[slurm.JobName]*session.Error{}, placed: map[slurm.JobName]scheduler.Placement{},
-		ending: map[slurm.JobName]bool{}}
+		ending: map[string]bool{}, sets: map[session.ID]set{}}
 	e.planned.Store(true)
 	e.tasks.Go(p.listen)
 	return p
@@ -99,13 +100,16 @@ func (p *Planner) Plan(ctx context.Context, wanted []engine.Wanted,
 		}
 		plan.Decisions = append(plan.Decisions, d)
 	}
+	submit, next := p.gather(submit)
 	p.submit(submit)
 	p.takeBack(needed, v)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.unplaced {
-		plan.Next, p.unplaced = e.config.Clock.Now().Add(planTime), false
+	plan.Next = next
+	if soon := e.config.Clock.Now().Add(planTime); p.unplaced && (next.IsZero() || soon.Before(next)) {
+		plan.Next = soon
 	}
+	p.unplaced = false
 	return plan, nil
 }
 
@@ -117,7 +121,7 @@ func (p *Planner) decide(ctx context.Context, w engine.Wanted, name slurm.JobNam
 	v view) (d scheduler.Decision, absent bool) {
 	e := p.engine
 	p.mu.Lock()
-	refused, failed, taken := p.refused[name], p.failed[name], p.ending[name]
+	refused, failed, taken := p.refused[name], p.failed[name], p.ending[string(name)]
 	p.mu.Unlock()
 	r := e.runs.named(name)
 	if refused != nil {
@@ -138,7 +142,7 @@ func (p *Planner) decide(ctx context.Context, w engine.Wanted, name slurm.JobNam
 		return d, !taken
 	}
 	now := r.now()
-	job, known := v.jobs[now.Request.Name]
+	job, known := v.jobs[now.key()]
 	began, ok := p.began(r, now)
 	switch {
 	case !ok:
@@ -210,18 +214,18 @@ func (p *Planner) endedEarly(ctx context.Context, d *scheduler.Decision, r *run,
 func (p *Planner) submit(wanted []engine.Wanted) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.queue = slices.DeleteFunc(wanted, func(w engine.Wanted) bool { return nameOf(w) == p.current })
+	p.queue = slices.DeleteFunc(wanted, func(w engine.Wanted) bool { return slices.Contains(p.current, nameOf(w)) })
 	if p.working || len(p.queue) == 0 {
 		return
 	}
 	p.working = true
 	p.engine.tasks.Go(func() {
 		for {
-			w, ok := p.next()
-			if !ok {
+			together := p.next()
+			if together == nil {
 				return
 			}
-			again := p.submitOne(p.engine.ctx, w)
+			again := p.submitSome(p.engine.ctx, together)
 			pace.Signal(p.changed)
 			if again {
 				p.engine.rest()
@@ -230,17 +234,37 @@ func (p *Planner) submit(wanted []engine.Wanted) {
 	})
 }
 
-func (p *Planner) next() (w engine.Wanted, ok bool) {
+// next returns what is to be submitted next, with all that may be tasks of one array with it; nil: nothing is.
+func (p *Planner) next() (together []engine.Wanted) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.current = nil
 	for len(p.queue) > 0 && p.engine.ctx.Err() == nil {
-		w, p.queue = p.queue[0], p.queue[1:]
-		if p.current = nameOf(w); p.refused[p.current] == nil { // else it was refused since it was planned
-			return w, true
+		first := p.queue[0]
+		p.queue = p.queue[1:]
+		if p.refused[nameOf(first)] != nil { // since it was planned
+			continue
 		}
+		together = []engine.Wanted{first}
+		fresh := func(w engine.Wanted) bool {
+			return p.arrayed(w) && p.refused[nameOf(w)] == nil && p.engine.runs.named(nameOf(w)) == nil
+		}
+		if fresh(first) {
+			p.queue = slices.DeleteFunc(p.queue, func(w engine.Wanted) bool {
+				with := len(together) < maxTasks && w.Session.Launch == first.Session.Launch && fresh(w)
+				if with {
+					together = append(together, w)
+				}
+				return with
+			})
+		}
+		for _, w := range together {
+			p.current = append(p.current, nameOf(w))
+		}
+		return together
 	}
-	p.working, p.current = false, ""
-	return w, false
+	p.working = false
+	return nil
 }
 
 func nameOf(w engine.Wanted) slurm.JobName { return slurm.NameOf(w.Session.ID, w.Session.Attempt) }
@@ -250,24 +274,34 @@ const retryTime = 15 * time.Second
 
 func (e *Engine) rest() { _ = e.config.Clock.Pause(e.ctx, retryTime) } // fails only with the engine's end
 
-// submitOne submits one run. It reports whether that failed and has to be tried again.
-func (p *Planner) submitOne(ctx context.Context, w engine.Wanted) (again bool) {
-	name := nameOf(w)
-	err := p.engine.launch(ctx, name, w)
+// submitted remembers why a run could not be submitted, and reports whether that is to be tried again.
+func (p *Planner) submitted(name slurm.JobName, err error) (again bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.failed, name)
 	if err == nil {
 		return false
 	}
-	p.engine.config.Log.Warn("a session is not submitted", "session", w.Session.ID, "err", err)
-	switch session.CodeOf(err) {
-	case session.CodeStartFailed, session.CodeEngineInvalid, session.CodeEngineUnsupported:
+	p.engine.config.Log.Warn("a session is not submitted", "run", name, "err", err)
+	if refuses(err) {
 		p.refused[name] = session.AsError(err, session.CodeStartFailed)
 		return false
 	}
 	p.failed[name] = session.AsError(err, session.CodeEngineInternal)
 	return true
+}
+
+// refuses reports whether an error says that the same request would be refused again.
+func refuses(err error) bool {
+	return slices.Contains([]session.Code{session.CodeStartFailed, session.CodeEngineInvalid,
+		session.CodeEngineUnsupported}, session.CodeOf(err))
+}
+
+// termsFor is what a session asks of Slurm.
+func (e *Engine) termsFor(ctx context.Context, w engine.Wanted) (Terms, error) {
+	terms, err := e.termsOf(ctx, w.Session.Spec)
+	terms.Nice = niceOf(w.Session)
+	return terms, err
 }
 
 // launch writes the run of a session and submits its job.
@@ -277,16 +311,20 @@ func (e *Engine) launch(ctx context.Context, name slurm.JobName, w engine.Wanted
 			return err
 		}
 	}
-	terms, err := e.termsOf(ctx, w.Session.Spec)
+	terms, err := e.termsFor(ctx, w)
 	if err != nil {
 		return err
 	}
-	terms.Nice = niceOf(w.Session)
 	r, err := e.runs.take(ctx, name)
 	if err != nil {
 		return err
 	}
 	defer e.runs.give(r)
+	if now := r.now(); now.Request.Array > 0 && now.Job == 0 { // of which nothing was submitted
+		if err := e.discard(r); err != nil {
+			return err
+		}
+	}
 	if len(r.now().Kernels) == 0 {
 		now, err := e.prepare(ctx, r, w.Kernels, terms)
 		if err == nil {
@@ -319,28 +357,28 @@ func (p *Planner) takeBack(needed map[slurm.JobName]bool, v view) {
 		}
 	}
 	p.mu.Unlock()
-	ours := map[slurm.JobName]bool{}
+	ours := map[jobKey]bool{}
 	for _, r := range p.engine.runs.all() {
 		now := r.now()
-		ours[now.Request.Name] = true
+		ours[now.key()] = true
 		if needed[r.name] || slices.ContainsFunc(now.Kernels, func(k kernel) bool { return !k.Created.IsZero() }) {
 			continue
 		}
-		p.end(r.name, func(ctx context.Context) error { return p.engine.withdraw(ctx, r) })
+		p.end(string(r.name), func(ctx context.Context) error { return p.engine.withdraw(ctx, r) })
 	}
 	prefix := "slipway:" + p.engine.config.Instance + ":"
-	for name, job := range v.jobs {
-		if !ours[name] && !job.State.Ended() && strings.HasPrefix(job.Comment, prefix) {
-			p.end(name, func(ctx context.Context) error {
+	for key, job := range v.jobs {
+		if !ours[key] && !job.State.Ended() && strings.HasPrefix(job.Comment, prefix) {
+			p.end(key.String(), func(ctx context.Context) error {
 				p.engine.jobs.poller.Wake()
-				return failure(ctx, p.engine.config.Commands.Cancel(ctx, job.ID))
+				return failure(ctx, p.engine.config.Commands.Cancel(ctx, namedBy(job)))
 			})
 		}
 	}
 }
 
 // end changes a run or a job, unless that is being done.
-func (p *Planner) end(name slurm.JobName, do func(context.Context) error) {
+func (p *Planner) end(name string, do func(context.Context) error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ending[name] {
@@ -377,5 +415,5 @@ func (e *Engine) withdraw(ctx context.Context, r *run) error {
 
 // forget removes a run of which nothing ran, so that it is submitted again.
 func (p *Planner) forget(name slurm.JobName, r *run) {
-	p.end(name, func(ctx context.Context) error { return p.engine.withdraw(ctx, r) })
+	p.end(string(name), func(ctx context.Context) error { return p.engine.withdraw(ctx, r) })
 }

@@ -358,20 +358,23 @@ func TestWhileSlurmDoesNotAnswerItIsNotAskedAllTheTime(t *testing.T) {
 	}
 }
 
+// paired makes the session first one with two kernels.
+func paired(w *engine.Wanted) {
+	w.Session.Spec.Cluster = 2
+	sub := w.Kernels[0]
+	sub.Name, sub.Hostname = "slipway-aaaaaaaaaaaa-sub1-1", "sub1"
+	sub.Labels = map[string]string{engine.LabelSession: string(first), engine.LabelKernel: "sub1",
+		engine.LabelAttempt: "1", engine.LabelInstance: "one"}
+	sub.Guest.Kernel = "sub1"
+	w.Kernels = append(w.Kernels, sub)
+	for i := range w.Kernels {
+		w.Kernels[i].Guest.Cluster = &engine.Cluster{Self: w.Kernels[i].Hostname, Hosts: []string{"main1", "sub1"}}
+	}
+}
+
 func TestAClusterIsOneJob(t *testing.T) {
 	p := newPlanned(t, 2)
-	w := wanted(first, "", func(w *engine.Wanted) {
-		w.Session.Spec.Cluster = 2
-		sub := w.Kernels[0]
-		sub.Name, sub.Hostname = "slipway-aaaaaaaaaaaa-sub1-1", "sub1"
-		sub.Labels = map[string]string{engine.LabelSession: string(first), engine.LabelKernel: "sub1",
-			engine.LabelAttempt: "1", engine.LabelInstance: "one"}
-		sub.Guest.Kernel = "sub1"
-		w.Kernels = append(w.Kernels, sub)
-		for i := range w.Kernels {
-			w.Kernels[i].Guest.Cluster = &engine.Cluster{Self: w.Kernels[i].Hostname, Hosts: []string{"main1", "sub1"}}
-		}
-	})
+	w := wanted(first, "", paired)
 	p.plan("a job", []engine.Wanted{w}, nil, func([]scheduler.Decision) bool {
 		return p.cluster.count(slurm.NameOf(first, 1)) == 1
 	})

@@ -27,6 +27,7 @@ import (
 // runs are the runs in the folder of an engine.
 type runs struct {
 	dir    string
+	arrays string // folder of what the tasks of an array have in common
 	binary func(arch string) ([]byte, error)
 
 	mu     sync.Mutex // guards everything below
@@ -52,7 +53,8 @@ type record struct {
 	Request slurm.Request `json:"request"`
 	Kernels []kernel      `json:"kernels"`         // the main one first
 	Batch   bool          `json:"batch,omitempty"` // the main one ends with its command
-	Job     slurm.JobID   `json:"job,omitempty"`   // 0: none is known
+	Job     slurm.JobID   `json:"job,omitempty"`   // 0: none is known; of a task the array
+	Task    int           `json:"task,omitempty"`  // its index if Request is for an array
 	// Submitted is when a job was last asked for or made: there may be one though Job is not known. Zero: never.
 	Submitted time.Time `json:"submitted,omitzero"`
 }
@@ -73,8 +75,9 @@ const (
 )
 
 func openRuns(config Config) (*runs, error) {
-	rs := &runs{dir: filepath.Join(config.Dir, "runs"), binary: config.Guest, byName: map[slurm.JobName]*run{}}
-	if err := os.MkdirAll(rs.dir, 0o700); err != nil {
+	rs := &runs{dir: filepath.Join(config.Dir, "runs"), arrays: filepath.Join(config.Dir, "arrays"),
+		binary: config.Guest, byName: map[slurm.JobName]*run{}}
+	if err := errors.Join(os.MkdirAll(rs.dir, 0o700), os.MkdirAll(rs.arrays, 0o700)); err != nil {
 		return nil, fileFailure("its folder", err)
 	}
 	entries, err := os.ReadDir(rs.dir)
@@ -98,6 +101,9 @@ func openRuns(config Config) (*runs, error) {
 			continue
 		}
 		rs.byName[name] = r
+	}
+	if err := rs.sweepArrays(); err != nil {
+		config.Log.Warn("files of arrays stay", "err", err)
 	}
 	return rs, nil
 }
@@ -274,7 +280,7 @@ func (rs *runs) write(r *run, spec node.Spec, guests map[string]engine.GuestConf
 
 // script is what Slurm runs on the first node of a job: the guest's program there, or by srun on each node.
 func script(dir string, kernels int) []byte {
-	quoted := "'" + strings.ReplaceAll(dir, "'", `'\''`) + "'"
+	quoted := quote(dir)
 	call := quoted + "/" + guestFile + " node " + quoted
 	if kernels > 1 {
 		// Without --unbuffered it passes on whole lines only, and without --export it has no PATH.
@@ -282,6 +288,9 @@ func script(dir string, kernels int) []byte {
 	}
 	return []byte("#!/bin/sh\nexec " + call + "\n")
 }
+
+// quote is a text as a word of a shell.
+func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // program returns the path of the guest's binary, which it writes if necessary. Runs have links to it, so that one of
 // an older version stays as long as a job uses it.

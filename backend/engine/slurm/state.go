@@ -27,7 +27,7 @@ func (e *Engine) stateOf(ctx context.Context, r *run, k kernel, v view) (engine.
 			s = engine.State{ID: s.ID, Name: s.Name, Labels: s.Labels, CreatedAt: s.CreatedAt, StartedAt: s.StartedAt,
 				Running: true}
 		default:
-			s.Taken = takenBy(why)
+			s.Taken = r.taken(why)
 		}
 		return s, nil
 	}
@@ -54,7 +54,7 @@ func (e *Engine) stateOf(ctx context.Context, r *run, k kernel, v view) (engine.
 			"Launch again.")
 	default:
 		s.ExitCode, s.OOMKilled, s.FinishedAt = end.exit, end.state == slurm.OutOfMemory, end.at
-		s.Taken = takenBy(end.state)
+		s.Taken = r.taken(end.state)
 	}
 	return s, nil
 }

@@ -85,13 +85,19 @@ type Event struct {
 	Error *session.Cause `json:"error,omitempty"` // such as session_start_no-shell
 }
 
+// Socket stands for the path of a unix socket in the arguments of a program.
+const Socket = "{socket}"
+
 // ServiceRequest starts a program that serves a port.
 type ServiceRequest struct {
 	ID   string           `json:"id"`
 	Argv []string         `json:"argv"`
 	Env  []session.EnvVar `json:"env,omitempty"`
 	Port int              `json:"port"`
-	Dir  string           `json:"dir,omitempty"` // directory that it shows, returned in Service
+	// in place of Argv where other users have the container's network: the program listens on the unix socket whose
+	// path replaces [Socket]. Without it, it is not started there
+	Private []string `json:"private,omitempty"`
+	Dir     string   `json:"dir,omitempty"` // directory that it shows, returned in Service
 	// path whose GET must answer with a status below 500; empty: a connection is enough
 	Ready   string        `json:"ready,omitempty"`
 	Timeout time.Duration `json:"timeout,omitempty"` // nanoseconds; 0: 30 s

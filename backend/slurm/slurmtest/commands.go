@@ -77,18 +77,33 @@ func (c *Controller) sbatch(options map[string]string, rest []string, now time.T
 		return fmt.Appendf(nil, "sbatch: Job %d to start at %d using %d processors on nodes n1 in partition all\n",
 			c.last+1, now.Unix(), job.CPUs), nil
 	}
+	first := c.last + 1
+	if _, last, array := strings.Cut(options["array"], "-"); array {
+		highest, _ := strconv.Atoi(last)
+		for task := range highest + 1 {
+			one := *job
+			one.Of = slurm.TaskID{Array: first, Task: task}
+			c.enter(&one)
+		}
+	} else {
+		c.enter(job)
+	}
+	c.advance(now)
+	return fmt.Appendf(nil, "%d\n", first), nil
+}
+
+// enter takes a job.
+func (c *Controller) enter(job *Job) {
 	c.last++
 	c.made++
 	job.ID = c.last
 	c.jobs[job.ID] = job
 	c.named[job.Name] = append(c.named[job.Name], job.ID)
 	if c.config.Accounts {
-		c.ever[job.Name] = job
+		c.ever[job.Name] = append(c.ever[job.Name], job)
 	}
 	c.order = append(c.order, job.ID)
 	c.pending = append(c.pending, job.ID)
-	c.advance(now)
-	return fmt.Appendf(nil, "%d\n", job.ID), nil
 }
 
 // squeue prints the fields that [slurm.Client] asks for.
@@ -105,8 +120,14 @@ func (c *Controller) squeue(options map[string]string) []byte {
 			limit = fmt.Sprintf("%d:00", job.Limit/time.Minute)
 		}
 		nodes := strings.Join(job.names(), ",")
-		number := id.String()
-		for _, field := range []string{number, number, "N/A", job.Name, job.State.String(), orNone(job.Reason),
+		number, array, task := id.String(), id.String(), "N/A"
+		if job.Of.Array != 0 {
+			array, task = job.Of.Array.String(), strconv.Itoa(job.Of.Task)
+		}
+		if job.Of.Array != 0 && job.State == slurm.Pending {
+			number = array
+		}
+		for _, field := range []string{number, array, task, job.Name, job.State.String(), orNone(job.Reason),
 			at(job.Started), at(job.Ended), nodes, limit, "0:10", "all", "normal", "lab", "1000"} {
 			out.WriteString(field)
 			out.WriteByte('\x1f')
@@ -121,12 +142,12 @@ func (c *Controller) sacct(options map[string]string) ([]byte, error) {
 	if !c.config.Accounts {
 		return nil, refuse("sacct", "Slurm accounting storage is disabled")
 	}
-	job := c.ever[options["name"]]
-	if job == nil {
-		return nil, nil
+	var out []byte
+	for _, job := range c.ever[options["name"]] {
+		out = fmt.Appendf(out, "%s\x1f%s\x1f0:0\x1f%s\x1f%s\x1f%s\n", job.named(), job.State, at(job.Started),
+			at(job.Ended), strings.Join(job.names(), ","))
 	}
-	return fmt.Appendf(nil, "%d\x1f%s\x1f0:0\x1f%s\x1f%s\x1f%s\n", job.ID, job.State, at(job.Started), at(job.Ended),
-		strings.Join(job.names(), ",")), nil
+	return out, nil
 }
 
 func orNone(reason string) string {
@@ -143,9 +164,21 @@ func at(t time.Time) string {
 	return strconv.FormatInt(t.Unix(), 10)
 }
 
+// find returns the job that commands name so, such as 12, or 12_3 for the task of an array.
 func (c *Controller) find(text string) *Job {
-	id, _ := slurm.ParseJobID(text)
-	return c.jobs[id]
+	at := slices.IndexFunc(c.order, func(id slurm.JobID) bool { return c.jobs[id].named().String() == text })
+	if at < 0 {
+		return nil
+	}
+	return c.jobs[c.order[at]]
+}
+
+// named is how Slurm's commands name the job.
+func (j *Job) named() slurm.Named {
+	if j.Of.Array != 0 {
+		return j.Of
+	}
+	return j.ID
 }
 
 func (c *Controller) scancel(options map[string]string, rest []string, now time.Time) error {
@@ -187,7 +220,11 @@ func (c *Controller) scontrol(rest []string) ([]byte, error) {
 	if job == nil {
 		return nil, refuse("scontrol", "slurm_load_jobs error: Invalid job id specified")
 	}
-	line := fmt.Appendf(nil, "JobId=%d JobName=%s JobState=%s", job.ID, job.Name, job.State)
+	line := fmt.Appendf(nil, "JobId=%d ", job.ID)
+	if job.Of.Array != 0 {
+		line = fmt.Appendf(line, "ArrayJobId=%d ArrayTaskId=%d ", job.Of.Array, job.Of.Task)
+	}
+	line = fmt.Appendf(line, "JobName=%s JobState=%s", job.Name, job.State)
 	for _, node := range job.names() {
 		line = fmt.Appendf(line, " Nodes=%s CPU_IDs=0-%d Mem=1000 GRES=gpu:h200:%d(IDX:0-%d)", node, job.CPUs-1,
 			job.GPUs, max(0, job.GPUs-1))

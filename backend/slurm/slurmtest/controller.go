@@ -42,6 +42,7 @@ type Fault struct {
 // Job is a job of the controller.
 type Job struct {
 	ID        slurm.JobID
+	Of        slurm.TaskID // the task that it is; zero: none
 	Name      string
 	Comment   string
 	Partition string
@@ -65,15 +66,15 @@ type Controller struct {
 	mu      sync.Mutex // guards everything below
 	jobs    map[slurm.JobID]*Job
 	named   map[string][]slurm.JobID
-	ever    map[string]*Job // the last of each name, if accounting is on
-	order   []slurm.JobID   // of those that are remembered
-	pending []slurm.JobID   // of order
+	ever    map[string][]*Job // of each name, if accounting is on
+	order   []slurm.JobID     // of those that are remembered
+	pending []slurm.JobID     // of order
 	running []slurm.JobID
 	last    slurm.JobID
 	free    []struct{ cpus, gpus int } // of each node
 	calls   int
 	counts  map[string]int // calls by command
-	made    int            // jobs that were ever submitted
+	made    int            // jobs and tasks that were ever submitted
 	checked time.Time      // when jobs were last ended and forgotten
 }
 
@@ -81,7 +82,7 @@ type Controller struct {
 func New(config Config) *Controller {
 	config.MinJobAge = cmp.Or(config.MinJobAge, 5*time.Minute)
 	c := &Controller{config: config, jobs: map[slurm.JobID]*Job{}, named: map[string][]slurm.JobID{},
-		ever: map[string]*Job{}, counts: map[string]int{}}
+		ever: map[string][]*Job{}, counts: map[string]int{}}
 	for range config.Nodes {
 		c.free = append(c.free, struct{ cpus, gpus int }{config.CPUs, config.GPUs})
 	}
@@ -154,7 +155,7 @@ func (c *Controller) Jobs() (jobs []Job) {
 	return jobs
 }
 
-// Made is how many jobs were ever submitted.
+// Made is how many jobs were ever submitted, counting each task of an array.
 func (c *Controller) Made() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -222,7 +223,8 @@ func (c *Controller) finish(now time.Time) {
 		old := job.State.Ended() && now.Sub(job.Ended) > c.config.MinJobAge
 		if old {
 			delete(c.jobs, id)
-			delete(c.named, job.Name)
+			c.named[job.Name] = slices.DeleteFunc(c.named[job.Name],
+				func(named slurm.JobID) bool { return named == id })
 		}
 		return old
 	})
