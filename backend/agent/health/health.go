@@ -4,6 +4,7 @@ package health
 import (
 	"context"
 	"log/slog"
+	"reflect"
 	"sync"
 	"time"
 
@@ -87,10 +88,21 @@ func (w *Watch) set(up bool, trouble *session.Error) (changed bool) {
 }
 
 // know notes what the engine says of itself, which counts before it is up: what Reconcile starts goes by it.
-func (w *Watch) know(info engine.Info) {
+func (w *Watch) know(info engine.Info) (news bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	news = !reflect.DeepEqual(w.state.Info, info)
 	w.state.Info = info
+	return news
+}
+
+// ask asks the engine what it says of itself.
+func (w *Watch) ask(ctx context.Context) (info engine.Info, err error) {
+	err = engine.Within(ctx, w.config.Call, "info", func(ctx context.Context) error {
+		info, err = w.config.Engine.Info(ctx)
+		return err
+	})
+	return info, err
 }
 
 func (w *Watch) State() State {
@@ -215,11 +227,7 @@ func (w *Watch) Run(ctx context.Context) {
 func (w *Watch) attend(ctx context.Context) error {
 	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var info engine.Info
-	err := engine.Within(ctx, w.config.Call, "info", func(ctx context.Context) (err error) {
-		info, err = w.config.Engine.Info(ctx)
-		return err
-	})
+	info, err := w.ask(ctx)
 	if err != nil {
 		return err
 	}
@@ -246,7 +254,15 @@ func (w *Watch) attend(ctx context.Context) error {
 		case <-w.probe:
 			return nil // it was found unavailable: start over
 		case <-w.compare:
-		case <-timer.C:
+		case <-timer.C: // what it offers may have changed
+			info, err := w.ask(ctx)
+			if err != nil {
+				return err
+			}
+			if w.know(info) {
+				w.config.News.PublishMachine()
+				w.config.News.PlanAgain()
+			}
 		}
 		if err := w.config.Reconcile(ctx); err != nil {
 			return err
