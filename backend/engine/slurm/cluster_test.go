@@ -32,6 +32,7 @@ type cluster struct {
 	down    bool     // the controller does not answer
 	deaf    bool     // it does what sbatch asks and does not answer it
 	refuse  string   // why it refuses every request; empty: it does not
+	broken  bool     // sinfo fails
 	kept    bool     // accounting keeps the ends of jobs
 	gone    []*job   // that only accounting knows
 	tasks   sync.WaitGroup
@@ -46,6 +47,7 @@ type job struct {
 	state, reason      string
 	start, end         time.Time
 	code               int
+	by                 string // the number of who cancelled it
 	process            *os.Process
 	over               chan struct{} // closed when the process has ended
 	cancelled          bool
@@ -98,6 +100,9 @@ func (c *cluster) run(ctx context.Context, name string, args []string, _ []byte)
 	case "scontrol":
 		return c.scontrol(rest)
 	case "sinfo":
+		if c.broken {
+			return fail("slurm_load_partitions: Unable to contact slurm controller")
+		}
 		return fmt.Appendf(nil, "main\x1f1\x1f%d\x1f65536\x1fgpu:h200:2(S:0)\x1f(null)\n", c.cpus), nil
 	case "sacct":
 		if !c.kept {
@@ -285,7 +290,11 @@ func (c *cluster) sacct(name string) []byte {
 	var out bytes.Buffer
 	for _, j := range append(slices.Clone(c.gone), c.jobs...) {
 		if j.name == name {
-			fmt.Fprintf(&out, "%d\x1f%s\x1f%d:0\x1f%d\x1f%d\x1fn1\n", j.id, j.state, j.code, j.start.Unix(),
+			state := j.state
+			if j.by != "" {
+				state += " by " + j.by
+			}
+			fmt.Fprintf(&out, "%d\x1f%s\x1f%d:0\x1f%d\x1f%d\x1fn1\n", j.id, state, j.code, j.start.Unix(),
 				j.end.Unix())
 		}
 	}
