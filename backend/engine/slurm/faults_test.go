@@ -458,12 +458,22 @@ chmod 700 "$0/bin/sbatch"`, s.dir)
 	s.once(id)
 }
 
+// nodeDies ends a node, which an admin notices before the controller does. Slurm is asked more often while a job waits.
 func (s *siege) nodeDies() {
 	id := s.launch("unlucky", "")
 	node := s.becomes(id, "RUNNING", running).Kernels[0].Node
+	next := s.launch("next", "", func(spec *session.Spec) {
+		spec.Resources.CPU, spec.Slurm = 2, &session.Slurm{Options: []string{"--nodelist=" + node}}
+	})
+	s.becomes(next, "waiting for its node", func(now session.Session) bool {
+		return now.Wait != nil && now.Wait.Code == session.CodeWaitResources
+	})
 	s.cluster.Down(node)
+	s.cluster.Root(slurmtest.Login, "scontrol", "update", "nodename="+node, "state=down", "reason=test")
 	now := s.becomes(id, "its end", over)
 	if now.Reason != session.ReasonLost || now.Error == nil || !strings.Contains(now.Error.Message, node) {
 		s.Errorf("on %s it ended as %s, %+v", node, now.Reason, now.Error)
 	}
+	s.must(order{End: next})
+	s.becomes(next, "its end", over)
 }
