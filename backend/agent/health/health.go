@@ -96,6 +96,19 @@ func (w *Watch) know(info engine.Info) (news bool) {
 	return news
 }
 
+// askAgain asks an engine of other computers again, of which some may have come or gone.
+func (w *Watch) askAgain(ctx context.Context) error {
+	if !w.State().Info.Elsewhere {
+		return nil
+	}
+	info, err := w.ask(ctx)
+	if err == nil && w.know(info) {
+		w.config.News.PublishMachine()
+		w.config.News.PlanAgain()
+	}
+	return err
+}
+
 // ask asks the engine what it says of itself.
 func (w *Watch) ask(ctx context.Context) (info engine.Info, err error) {
 	err = engine.Within(ctx, w.config.Call, "info", func(ctx context.Context) error {
@@ -254,14 +267,9 @@ func (w *Watch) attend(ctx context.Context) error {
 		case <-w.probe:
 			return nil // it was found unavailable: start over
 		case <-w.compare:
-		case <-timer.C: // what it offers may have changed
-			info, err := w.ask(ctx)
-			if err != nil {
+		case <-timer.C:
+			if err := w.askAgain(ctx); err != nil {
 				return err
-			}
-			if w.know(info) {
-				w.config.News.PublishMachine()
-				w.config.News.PlanAgain()
 			}
 		}
 		if err := w.config.Reconcile(ctx); err != nil {

@@ -55,7 +55,7 @@ type growing struct {
 
 func (g *growing) Info(context.Context) (engine.Info, error) {
 	g.asked++
-	return engine.Info{CPUs: min(g.asked, 3)}, nil
+	return engine.Info{CPUs: min(g.asked, 3), Elsewhere: true}, nil
 }
 
 type countedNews struct {
