@@ -169,8 +169,12 @@ func counters(a hub.Account) []string {
 	if a.VRAMPeak > 0 {
 		peak = size(a.VRAMPeak)
 	}
-	return []string{hours(a.AllocGPUMs), hours(a.BusyGPUMs - a.AboveGPUMs), hours(a.AboveGPUMs), peak,
-		hours(a.AllocCPUMs), amount(float64(a.EnergyDynamic+a.EnergyIdle)/perKWh, 3), measured(a)}
+	busy, above := hours(a.BusyGPUMs-a.AboveGPUMs), hours(a.AboveGPUMs)
+	energy := amount(float64(a.EnergyDynamic+a.EnergyIdle)/perKWh, 3)
+	if a.AllocGPUMs > 0 && a.CoveredMs+a.EstimatedMs == 0 { // nothing measures the devices
+		busy, above, energy = "-", "-", "-"
+	}
+	return []string{hours(a.AllocGPUMs), busy, above, peak, hours(a.AllocCPUMs), energy, measured(a)}
 }
 
 func hours(ms int64) string { return amount(float64(ms)/float64(time.Hour/time.Millisecond), 2) }

@@ -315,6 +315,8 @@ type State struct {
 type Taken struct {
 	Reason session.Reason
 	Cause  *session.Cause
+	// Again: another scheduler will give its resources later. The container is removed, and the session waits again.
+	Again bool
 }
 
 // Stats is one sample of a container. All but Memory, MemLimit and Pids are counters.

@@ -49,7 +49,7 @@ type End struct {
 // Asked reports whether a person or the queue ended the replica, which says nothing about its revision.
 func (e *End) Asked() bool {
 	return e != nil && (e.Reason == session.ReasonUser || e.Reason == session.ReasonForced ||
-		e.Reason == session.ReasonPendingTimeout)
+		e.Reason == session.ReasonPendingTimeout || e.Reason == session.ReasonPreempted)
 }
 
 // failing reports whether the replica is ending, though nobody asked it to.

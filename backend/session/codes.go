@@ -183,6 +183,7 @@ const (
 	CodeKernelEnded      Code = "session_run_kernel-ended"
 	CodeMachineRestarted Code = "session_run_machine-restarted"
 	CodeOOM              Code = "session_run_oom-killed"
+	CodePreempted        Code = "session_run_preempted"
 	CodeReclaimed        Code = "session_run_reclaimed"
 	CodeRunFailed        Code = "session_run_failed"
 	CodeTaskFailed       Code = "session_run_task-failed"

@@ -297,7 +297,7 @@ func (s Session) EndsInImage() bool {
 	}
 	if s.Spec.Type == Batch {
 		switch s.Stopping {
-		case ReasonTaskFailed, ReasonOOM, ReasonLost, ReasonStartFailed:
+		case ReasonTaskFailed, ReasonOOM, ReasonLost, ReasonPreempted, ReasonStartFailed:
 			return false
 		}
 	}

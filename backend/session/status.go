@@ -26,7 +26,8 @@ const (
 )
 
 // transitions lists for each status those that may follow it. TERMINATING follows every live status because a person
-// may end a session at any time; PENDING follows when a placement is retried.
+// may end a session at any time; PENDING follows when a placement is retried, and RUNNING where another scheduler took
+// the resources for now.
 var transitions = map[Status][]Status{
 	Pending:     {Scheduled, Terminating, Cancelled, Failed},
 	Scheduled:   {Preparing, Pending, Terminating, Cancelled, Failed},
@@ -34,7 +35,7 @@ var transitions = map[Status][]Status{
 	Pulling:     {Prepared, Pending, Terminating, Cancelled, Failed},
 	Prepared:    {Creating, Pending, Terminating, Cancelled, Failed},
 	Creating:    {Running, Pending, Terminating, Cancelled, Failed},
-	Running:     {Terminating, Terminated, Failed},
+	Running:     {Pending, Terminating, Terminated, Failed},
 	Terminating: {Terminated, Cancelled, Failed},
 }
 
@@ -76,6 +77,7 @@ const (
 	ReasonStartFailed    Reason = "failed-to-start"
 	ReasonPullFailed     Reason = "pull-failed"
 	ReasonLost           Reason = "container-lost"
+	ReasonPreempted      Reason = "preempted" // another job took its resources
 	ReasonPendingTimeout Reason = "pending-timeout"
 	ReasonDependency     Reason = "dependency-failed"     // a session it waited for did not end in success
 	ReasonIdle           Reason = "idle-timeout"          // no traffic for too long

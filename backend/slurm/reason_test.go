@@ -85,7 +85,7 @@ func TestStates(t *testing.T) {
 		if ended := state >= Completed; state.Ended() != ended || state.Live() != (!ended && state != Unknown) {
 			t.Errorf("%s has ended: %v", name, state.Ended())
 		}
-		if words := state.Words().English(); state.Ended() != strings.HasSuffix(words, ".") {
+		if words := state.Words().English(); (state.Ended() || state == Requeued) != strings.HasSuffix(words, ".") {
 			t.Errorf("%s says %q", name, words)
 		}
 	}

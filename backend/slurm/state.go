@@ -69,12 +69,16 @@ func (s State) Ended() bool { return s >= Completed }
 // Live reports whether the job waits, runs or is ending. An unknown state is neither live nor ended.
 func (s State) Live() bool { return s != Unknown && !s.Ended() }
 
-// Words says how a job ended, for states that are ends. For all others it is empty.
+// Waits reports whether the job has no nodes that its script runs on. One that had them before was put back in the
+// queue.
+func (s State) Waits() bool { return s == Pending || s == Configuring || s == Requeued }
+
+// Words says how a job ended, for [Requeued] and states that are ends. For all others it is empty.
 func (s State) Words() session.Phrase { return session.Phrase{Say: ends[s]} }
 
 // ends are the keys of the phrases about ends.
 var ends = map[State]string{
 	Completed: "slurmCompleted", Failed: "slurmFailed", Timeout: "slurmTimeout", OutOfMemory: "slurmOutOfMemory",
 	NodeFail: "slurmNodeFail", Preempted: "slurmPreempted", Cancelled: "slurmCancelled", BootFail: "slurmBootFail",
-	Deadline: "slurmDeadline", LaunchFailed: "slurmLaunchFailed",
+	Deadline: "slurmDeadline", LaunchFailed: "slurmLaunchFailed", Requeued: "slurmQueuedAgain",
 }

@@ -161,13 +161,18 @@ func (b *Books) Follow(now gpu.Moment, live []session.Session) {
 	b.unseal(running)
 }
 
-// Begin counts a session from its start, unless it is or was counted, since one that has ended never starts again.
+// Begin counts a session from its start, unless it is counted or has ended. One that was counted before may have waited
+// again since.
 func (b *Books) Begin(now gpu.Moment, s session.Session) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.cpus.state.Sessions[s.ID] == nil {
 		if b.counted(s.ID) {
-			return
+			current, err := b.store.Get(s.ID)
+			if err != nil || current.StartedAt == nil || current.Status.Terminal() {
+				return
+			}
+			s = current
 		}
 		if b.changed == nil {
 			b.changed = &now
@@ -210,13 +215,14 @@ func (b *Books) end(now, at gpu.Moment, id session.ID) {
 	}
 }
 
-// endOf returns when a session ended, and whether it did. One without a record has: only ended ones are removed.
+// endOf returns when a session ended, and whether it did, or waits again. One without a record has ended: only ended
+// ones are removed.
 func (b *Books) endOf(id session.ID) (time.Time, bool) {
 	s, err := b.store.Get(id)
 	switch {
 	case err == nil && s.Status.Terminal() && s.TerminatedAt != nil:
 		return *s.TerminatedAt, true
-	case session.CodeOf(err) == session.CodeSessionNotFound:
+	case session.CodeOf(err) == session.CodeSessionNotFound || err == nil && s.StartedAt == nil:
 		return b.clock.Now(), true
 	}
 	return time.Time{}, false

@@ -74,8 +74,11 @@ func (s *Sampler) Collect(ctx context.Context) time.Duration {
 	// Ends are counted first, at their moments; what was used until then is in the sample.
 	s.config.Books.Follow(s.devices.Moment(), live)
 	any := s.devices.Any()
-	if any {
+	switch {
+	case any:
 		s.sample(ctx, live)
+	case s.config.Health.State().Info.Elsewhere: // nothing here measures them, but they are allocated
+		s.config.Books.Book(gpu.Sample{At: s.devices.Moment()})
 	}
 	s.tellLosses(live)
 	if s.config.Books.Active() && s.config.Books.Due(s.devices.Moment()) {

@@ -4,6 +4,7 @@ package health
 import (
 	"context"
 	"log/slog"
+	"reflect"
 	"sync"
 	"time"
 
@@ -87,10 +88,34 @@ func (w *Watch) set(up bool, trouble *session.Error) (changed bool) {
 }
 
 // know notes what the engine says of itself, which counts before it is up: what Reconcile starts goes by it.
-func (w *Watch) know(info engine.Info) {
+func (w *Watch) know(info engine.Info) (news bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	news = !reflect.DeepEqual(w.state.Info, info)
 	w.state.Info = info
+	return news
+}
+
+// askAgain asks an engine of other computers again, of which some may have come or gone.
+func (w *Watch) askAgain(ctx context.Context) error {
+	if !w.State().Info.Elsewhere {
+		return nil
+	}
+	info, err := w.ask(ctx)
+	if err == nil && w.know(info) {
+		w.config.News.PublishMachine()
+		w.config.News.PlanAgain()
+	}
+	return err
+}
+
+// ask asks the engine what it says of itself.
+func (w *Watch) ask(ctx context.Context) (info engine.Info, err error) {
+	err = engine.Within(ctx, w.config.Call, "info", func(ctx context.Context) error {
+		info, err = w.config.Engine.Info(ctx)
+		return err
+	})
+	return info, err
 }
 
 func (w *Watch) State() State {
@@ -215,11 +240,7 @@ func (w *Watch) Run(ctx context.Context) {
 func (w *Watch) attend(ctx context.Context) error {
 	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var info engine.Info
-	err := engine.Within(ctx, w.config.Call, "info", func(ctx context.Context) (err error) {
-		info, err = w.config.Engine.Info(ctx)
-		return err
-	})
+	info, err := w.ask(ctx)
 	if err != nil {
 		return err
 	}
@@ -247,6 +268,9 @@ func (w *Watch) attend(ctx context.Context) error {
 			return nil // it was found unavailable: start over
 		case <-w.compare:
 		case <-timer.C:
+			if err := w.askAgain(ctx); err != nil {
+				return err
+			}
 		}
 		if err := w.config.Reconcile(ctx); err != nil {
 			return err

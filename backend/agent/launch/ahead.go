@@ -9,6 +9,7 @@ import (
 	"slipway/backend/engine"
 	"slipway/backend/scheduler"
 	"slipway/backend/session"
+	"slipway/gpu"
 )
 
 // ahead prepares sessions that wait for another scheduler, which takes them only as a whole: their images are fetched
@@ -197,7 +198,18 @@ func placed(s session.Session) session.Session {
 	for number := range s.Kernels {
 		name := session.KernelName(number)
 		s.Kernels[number] = session.Kernel{Name: name, Hostname: name,
-			Grants: session.Grants{Memory: s.Spec.Resources.Memory}}
+			Grants: session.Grants{Memory: s.Spec.Resources.Memory, GPUs: asked(s.Spec.Accelerator)}}
 	}
 	return s
+}
+
+// asked is what is granted of devices, as far as that is known before: which ones is not.
+func asked(r gpu.Request) (grants []gpu.Grant) {
+	for range r.Devices + int(r.Shares/gpu.WholeDevice) {
+		grants = append(grants, gpu.Grant{Share: gpu.WholeDevice, Whole: true})
+	}
+	if part := r.Shares % gpu.WholeDevice; part > 0 {
+		grants = append(grants, gpu.Grant{Share: part})
+	}
+	return grants
 }

@@ -174,7 +174,7 @@ const (
 // no variable that all its versions accept; the guest adds a sitecustomize that calls
 // torch.cuda.set_per_process_memory_fraction once a device is used. The fraction leaves room for the context of one
 // process; whoever starts more divides it. GPU_MEMORY_LIMIT_MIB is the whole share, contexts included. The hardware
-// limits whole devices and MIG instances.
+// limits whole devices and MIG instances. Where another scheduler gives the devices, their memory is unknown.
 func deviceEnv(s session.Session, devices []gpu.Device, grants []gpu.Grant) []session.EnvVar {
 	if len(grants) == 0 {
 		return nil
@@ -190,14 +190,16 @@ func deviceEnv(s session.Session, devices []gpu.Device, grants []gpu.Grant) []se
 	env := []session.EnvVar{
 		{Name: "SLIPWAY_GPUS", Value: strconv.Itoa(len(grants))},
 		{Name: "SLIPWAY_GPU_SHARE", Value: share.String()},
-		{Name: "SLIPWAY_GPU_ENFORCEMENT", Value: string(s.Enforcement)},
+		{Name: "SLIPWAY_GPU_FRACTION", Value: text},
+	}
+	if s.Enforcement != "" {
+		env = append(env, session.EnvVar{Name: "SLIPWAY_GPU_ENFORCEMENT", Value: string(s.Enforcement)})
 	}
 	if least > 0 {
 		env = append(env, session.EnvVar{Name: "SLIPWAY_GPU_MEMORY", Value: strconv.FormatInt(int64(least), 10)},
-			session.EnvVar{Name: "SLIPWAY_GPU_FRACTION", Value: text},
 			session.EnvVar{Name: "GPU_MEMORY_LIMIT_MIB", Value: strconv.FormatInt(int64(least/gpu.MiB), 10)})
 	}
-	if !shared || s.Spec.Uncooperative || least == 0 {
+	if !shared || s.Spec.Uncooperative {
 		return env
 	}
 	return append(env, session.EnvVar{Name: "SLIPWAY_GPU_COOPERATIVE", Value: "1"},
@@ -208,11 +210,16 @@ func deviceEnv(s session.Session, devices []gpu.Device, grants []gpu.Grant) []se
 // partOf reports whether a grant is a part of a device that only programs themselves limit.
 func partOf(g gpu.Grant) bool { return !g.Whole && g.Instance == "" }
 
-// memoryShare is the part of a device's memory that a framework should allocate, the least of all granted devices.
+// memoryShare is the part of a device's memory that a framework should allocate, the least of all granted devices. Of
+// memory that is unknown, it is the share.
 func memoryShare(devices []gpu.Device, grants []gpu.Grant) string {
 	fraction := 1.0
 	for _, g := range grants {
 		own := g.Memory
+		if partOf(g) && own == 0 {
+			fraction = min(fraction, float64(g.Share)/float64(gpu.WholeDevice))
+			continue
+		}
 		if partOf(g) {
 			own -= min(contextRoom, g.Memory/contextMost)
 		}

@@ -42,6 +42,10 @@ func neverBegan(trouble *session.Cause) bool {
 func (r *Runner) ended(ctx context.Context, c *course, s session.Session, number int, state *engine.State) error {
 	if state != nil {
 		c.links.AwaitSilence(ctx, s.Kernels[number].Name)
+		if t := state.Taken; t != nil && t.Again {
+			l := &launch{runner: r, course: c, session: s}
+			return l.waitAgain(ctx, t.Cause)
+		}
 	}
 	trouble := c.trouble.Load()
 	oom := c.kills.Load() > 0 || slices.ContainsFunc(s.Warnings,

@@ -81,7 +81,8 @@ func (r *Runner) launch(ctx context.Context, c *course, s session.Session) error
 // change changes the session that is launched. It fails with errInterrupted if the record has moved on.
 func (l *launch) change(fn func(*records.Draft) error) (session.Session, error) {
 	return l.runner.config.Records.Change(l.session.ID, func(d *records.Draft) error {
-		if d.Attempt != l.session.Attempt || !d.Status.HoldsResources() || d.Status == session.Running ||
+		ran := l.session.Status == session.Running
+		if d.Attempt != l.session.Attempt || !d.Status.HoldsResources() || d.Status == session.Running != ran ||
 			d.Status == session.Terminating {
 			return errInterrupted
 		}
@@ -199,6 +200,14 @@ func (l *launch) requeue(cause *session.Cause) error {
 	})
 	l.runner.config.PlanAgain()
 	return err
+}
+
+// waitAgain puts a RUNNING session back in the queue, because another scheduler has taken what it had for now.
+func (l *launch) waitAgain(ctx context.Context, cause *session.Cause) error {
+	if err := engine.Within(ctx, l.runner.config.Limits.Call, "remove", l.removeContainers); err != nil {
+		return err
+	}
+	return l.requeue(cause)
 }
 
 // standBack undoes an attempt whose devices another agent uses, and puts the session back in the queue.

@@ -153,7 +153,8 @@ func (r *runs) ended(s session.Session) {
 
 // add keeps how long a session ran. The caller holds mu.
 func (r *runs) add(s session.Session) {
-	if s.StartedAt == nil || s.TerminatedAt == nil || s.Reason == session.ReasonLost {
+	if s.StartedAt == nil || s.TerminatedAt == nil || s.Reason == session.ReasonLost ||
+		s.Reason == session.ReasonPreempted {
 		return
 	}
 	length := s.TerminatedAt.Sub(*s.StartedAt)

@@ -55,7 +55,7 @@ func (d *Draft) To(status session.Status) error {
 	case session.Running:
 		d.StartedAt = &d.Now
 	case session.Pending:
-		d.ScheduledAt = nil
+		d.ScheduledAt, d.StartedAt = nil, nil
 	}
 	if status.Terminal() {
 		d.TerminatedAt = new(d.ended(d.ID))
@@ -286,7 +286,8 @@ func (d *Draft) BeginEnd() error {
 // EndStatus is the terminal status that follows from the reason for an end.
 func EndStatus(s session.Session) session.Status {
 	switch s.Stopping {
-	case session.ReasonCreateFailed, session.ReasonStartFailed, session.ReasonPullFailed, session.ReasonLost:
+	case session.ReasonCreateFailed, session.ReasonStartFailed, session.ReasonPullFailed, session.ReasonLost,
+		session.ReasonPreempted:
 		return session.Failed
 	}
 	if s.StartedAt == nil {

@@ -35,6 +35,7 @@ type cluster struct {
 	// the site takes no arrays
 	noArrays bool
 	refuse   string // why it refuses every request; empty: it does not
+	broken   bool   // sinfo fails
 	kept     bool   // accounting keeps the ends of jobs
 	gone     []*job // that only accounting knows
 	tasks    sync.WaitGroup
@@ -50,6 +51,7 @@ type job struct {
 	state, reason      string
 	start, end         time.Time
 	code               int
+	by                 string // the number of who cancelled it
 	process            *os.Process
 	over               chan struct{} // closed when the process has ended
 	cancelled          bool
@@ -105,6 +107,9 @@ func (c *cluster) run(ctx context.Context, name string, args []string, _ []byte)
 	case "scontrol":
 		return c.scontrol(rest)
 	case "sinfo":
+		if c.broken {
+			return fail("slurm_load_partitions: Unable to contact slurm controller")
+		}
 		return fmt.Appendf(nil, "main\x1f1\x1f%d\x1f65536\x1fgpu:h200:2(S:0)\x1f(null)\n", c.cpus), nil
 	case "sacct":
 		if !c.kept {
@@ -327,7 +332,11 @@ func (c *cluster) sacct(name string) []byte {
 	var out bytes.Buffer
 	for _, j := range append(slices.Clone(c.gone), c.jobs...) {
 		if j.name == name {
-			fmt.Fprintf(&out, "%s\x1f%s\x1f%d:0\x1f%d\x1f%d\x1fn1\n", j.named(), j.state, j.code, j.start.Unix(),
+			state := j.state
+			if j.by != "" {
+				state += " by " + j.by
+			}
+			fmt.Fprintf(&out, "%s\x1f%s\x1f%d:0\x1f%d\x1f%d\x1fn1\n", j.named(), state, j.code, j.start.Unix(),
 				j.end.Unix())
 		}
 	}

@@ -3,6 +3,7 @@ package slurm
 import (
 	"cmp"
 	"context"
+	"os/user"
 	"sync"
 	"time"
 
@@ -32,6 +33,8 @@ type ending struct {
 	state slurm.State
 	exit  int
 	at    time.Time // of the end; zero: unknown
+	by    string    // who cancelled it; empty: nobody, or unknown
+	nodes []string  // of the job; nil: unknown
 }
 
 const (
@@ -114,9 +117,16 @@ func (j *jobs) over(r *run, v view) bool {
 	return v.at.After(r.now().Submitted)
 }
 
+// waits reports whether Slurm says that the job of a run waits.
+func (j *jobs) waits(r *run, v view) bool {
+	job, known := v.jobs[r.now().key()]
+	return known && job.State.Waits()
+}
+
 // endOf finds out whether the job of a run is over, though its kernels have no exit record. One that Slurm does not
-// know is lost when two answers at least a minute apart have not had it, and accounting does not know its end.
-func (j *jobs) endOf(ctx context.Context, r *run, v view) ending {
+// know is lost when two answers at least a minute apart have not had it, and accounting does not know its end. One that
+// began and waits is over as well.
+func (j *jobs) endOf(ctx context.Context, r *run, v view, began bool) ending {
 	now := r.now()
 	job, known := v.jobs[now.key()]
 	j.mu.Lock()
@@ -125,13 +135,20 @@ func (j *jobs) endOf(ctx context.Context, r *run, v view) ending {
 	switch {
 	case end.sure:
 		return end
+	case began && known && job.State.Waits() && !seen: // the answer may be older than the start
+		end, seen = ending{since: j.clock.Now()}, true
+		j.poller.Wake()
+	case began && known && job.State.Waits():
+		if v.at.After(end.since) {
+			end = ending{sure: true, state: slurm.Requeued, exit: codeTerm}
+		}
 	case known && !job.State.Ended() || !known && (now.Job == 0 || !v.at.After(now.Submitted)):
 		end, seen = ending{}, false
 	case !seen:
 		end = ending{since: v.at}
 		seen = true
 	case known && j.clock.Since(end.since) > settle:
-		end.sure, end.state, end.at = true, job.State, job.End
+		end.sure, end.state, end.at, end.nodes = true, job.State, job.End, job.Nodes
 		j.judge(ctx, r, &end)
 	case !known && v.at.Sub(end.since) >= missing && j.clock.Since(end.asked) > askAgain:
 		j.judge(ctx, r, &end)
@@ -154,6 +171,10 @@ func (j *jobs) judge(ctx context.Context, r *run, end *ending) {
 	switch {
 	case known:
 		end.sure, end.state, end.at, end.exit = true, said.State, said.End, said.Exit
+		end.by = nameOfUser(said.By)
+		if len(said.Nodes) > 0 {
+			end.nodes = said.Nodes
+		}
 		if said.Signal > 0 {
 			end.exit = 128 + said.Signal
 		}
@@ -181,28 +202,66 @@ const (
 	codeKill = 128 + 9
 )
 
-// why is the state in which Slurm ended a job, after one of its kernels has ended, unknown until Slurm has said so. It
-// is [slurm.Unknown] if the engine was asked to end the kernel, or a command ended by itself. Kernels without one end
-// only when they get a signal.
-func (j *jobs) why(r *run, exit node.Exit, v view) (state slurm.State, known bool) {
+// nameOfUser is the name of a user by the number, or the number of one that this computer does not know.
+func nameOfUser(id string) string {
+	if u, err := user.LookupId(id); err == nil {
+		return u.Username
+	}
+	return id
+}
+
+// why is how Slurm ended a job, after one of its kernels has ended, unknown until Slurm has said so. Its state is
+// [slurm.Unknown] if the engine was asked to end the kernel, or a command ended by itself. Kernels without one end only
+// when they get a signal.
+func (j *jobs) why(ctx context.Context, r *run, exit node.Exit, v view) (end ending, known bool) {
 	record := r.now()
 	if record.Batch && exit.Code != codeTerm && exit.Code != codeKill || exit.OOMKilled || exit.Started.IsZero() ||
 		r.stopping.Load() {
-		return slurm.Unknown, true
+		return ending{}, true
 	}
 	job, there := v.jobs[record.key()]
-	if there && job.State.Ended() {
-		return job.State, true
+	since, now := j.since(r)
+	fresh := v.at.After(since) // it says what came after the end
+	switch {
+	case there && job.State == slurm.Cancelled:
+		return j.cancelled(ctx, r), true
+	case there && job.State.Ended():
+		return ending{state: job.State, nodes: job.Nodes}, true
+	case there && fresh && job.State.Waits():
+		return ending{state: slurm.Requeued}, true
 	}
-	now := j.clock.Now()
+	return ending{}, now.Sub(since) > explain || !there && fresh
+}
+
+// since is when a kernel of a run was first seen to have been ended, which is now at the first call. Slurm is asked
+// soon then.
+func (j *jobs) since(r *run) (since, now time.Time) {
+	now = j.clock.Now()
 	j.mu.Lock()
 	since, seen := j.exits[r.name]
 	if !seen {
 		since, j.exits[r.name] = now, now
 	}
 	j.mu.Unlock()
-	j.poller.Wake()
-	return slurm.Unknown, now.Sub(since) > explain || !there && v.at.After(since)
+	if !seen {
+		j.poller.Wake()
+	}
+	return since, now
+}
+
+// cancelled is the end of a job that somebody cancelled. Only accounting knows who, and is asked once.
+func (j *jobs) cancelled(ctx context.Context, r *run) ending {
+	j.mu.Lock()
+	end := j.ends[r.name]
+	j.mu.Unlock()
+	if !end.sure {
+		end = ending{sure: true, state: slurm.Cancelled}
+		j.judge(ctx, r, &end)
+		j.mu.Lock()
+		j.ends[r.name] = end
+		j.mu.Unlock()
+	}
+	return end
 }
 
 // forget drops what is known of the end of a run's job.

@@ -71,6 +71,7 @@ func (e *Engine) hand(ctx context.Context, r *run) error {
 	job, err := e.config.Commands.Submit(ctx, now.Request)
 	if session.CodeOf(err) == session.CodeEngineInvalid {
 		now.Submitted = time.Time{}
+		e.offer.doubt()
 		said := session.AsError(err, session.CodeEngineInvalid)
 		return errors.Join(session.WrapError(err, session.CodeStartFailed, said.Message, said.Hint), r.keep(now))
 	}
@@ -275,7 +276,8 @@ func (e *Engine) discard(r *run) error {
 // finish cancels the job of a run and waits until it is over. The caller has the turn of the run.
 func (e *Engine) finish(ctx context.Context, r *run) error {
 	r.stopping.Store(true)
-	if r.now().Submitted.IsZero() || r.exited() || e.jobs.over(r, e.jobs.view()) {
+	v := e.jobs.view()
+	if r.now().Submitted.IsZero() || r.exited() && !e.jobs.waits(r, v) || e.jobs.over(r, v) {
 		return nil
 	}
 	if _, err := node.ReadMeeting(r.dir, session.MainKernel); err == nil && len(r.now().Kernels) > 1 {
@@ -289,7 +291,7 @@ func (e *Engine) finish(ctx context.Context, r *run) error {
 	}
 	return e.await(ctx, func() bool {
 		v := e.jobs.view()
-		return r.exited() || v.at.After(began) && e.jobs.over(r, v)
+		return r.exited() && !e.jobs.waits(r, v) || v.at.After(began) && e.jobs.over(r, v)
 	})
 }
 

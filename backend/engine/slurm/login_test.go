@@ -37,9 +37,9 @@ const (
 // partVariable may be /name, to run a part of them.
 const partVariable = "SLIPWAY_TEST_PART"
 
-// The engine must be on the login node, so this program runs there as the user.
-func TestTheEngineOnACluster(t *testing.T) {
-	c := slurmtest.RequireSlurm(t)
+// onLogin copies this program, and what it needs there, to a folder on the login node.
+func onLogin(t *testing.T, c *slurmtest.Cluster) (dir string) {
+	t.Helper()
 	local, dir := t.TempDir(), c.Folder()
 	for name, args := range map[string][]string{
 		"slipway-guest": {"build", "-trimpath", "-buildvcs=false", "slipway/backend/guest/slipway-guest"},
@@ -62,6 +62,13 @@ func TestTheEngineOnACluster(t *testing.T) {
 		c.Copy(file, slurmtest.Login, dir+"/"+name)
 	}
 	c.Exec(slurmtest.Login, "sh", "-c", "cd "+dir+" && chmod 700 engine.test && mkdir tmp")
+	return dir
+}
+
+// The engine must be on the login node, so this program runs there as the user.
+func TestTheEngineOnACluster(t *testing.T) {
+	c := slurmtest.RequireSlurm(t)
+	dir := onLogin(t, c)
 	run := c.Command(t.Context(), slurmtest.User, slurmtest.Login, "env", loginVariable+"="+dir, "TMPDIR="+dir+"/tmp",
 		dir+"/engine.test", "-test.v", "-test.run=^TestOnTheLoginNode$"+os.Getenv(partVariable),
 		"-test.timeout=20m")
@@ -138,9 +145,11 @@ type login struct {
 	dir string
 }
 
-func (l login) open(t *testing.T) *engineslurm.Engine {
+func (l login) open(t *testing.T) *engineslurm.Engine { return l.openAs(t, "one") }
+
+func (l login) openAs(t *testing.T, instance string) *engineslurm.Engine {
 	t.Helper()
-	e, err := engineslurm.Open(engineslurm.Config{Dir: l.dir, Instance: "one",
+	e, err := engineslurm.Open(engineslurm.Config{Dir: l.dir, Instance: instance,
 		Commands: slurm.New(slurm.Config{User: fmt.Sprint(os.Getuid())}),
 		Guest:    func(string) ([]byte, error) { return os.ReadFile(filepath.Join(l.dir, "slipway-guest")) },
 		Devices:  []string{"/dev/fakegpu0", "/dev/fakegpu1"}})

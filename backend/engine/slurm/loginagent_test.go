@@ -27,11 +27,11 @@ type manager struct {
 
 func (l login) manage(t *testing.T) *manager {
 	t.Helper()
-	e := l.open(t)
 	books, err := store.Open(store.Config{Path: filepath.Join(l.dir, "agent.db")})
 	if err != nil {
 		t.Fatal(err)
 	}
+	e := l.openAs(t, books.Instance())
 	a, err := agent.Open(agent.Config{Name: "cluster", Dir: l.dir, Engine: engine.Of(e), Store: books, Owner: "ada",
 		UID: os.Getuid(), GID: os.Getgid(), Sessions: agent.SessionConfig{Planner: engineslurm.NewPlanner(e),
 			Limits: host.Limits{Start: 5 * time.Minute, Guest: 5 * time.Minute, Launch: 10 * time.Minute}}})

@@ -1,30 +1,26 @@
 package slurm
 
 import (
-	"strings"
-
 	"slipway/backend/engine"
 	"slipway/backend/guest/node"
 	"slipway/backend/session"
 	"slipway/backend/slurm"
 )
 
-// taken says why Slurm ended the job of a run in a state, nil if it did not. A node that fails ends it, and so does a
-// kernel of a cluster that ends badly, because srun kills the others then: they all end because of that one.
-func (r *run) taken(state slurm.State) *engine.Taken {
+// taken says why Slurm ended the job of a run, nil if it did not. A node that fails ends it, and so does a kernel of a
+// cluster that ends badly, because srun kills the others then: they all end because of that one.
+func (r *run) taken(end ending) *engine.Taken {
 	switch lost := r.lost(); {
-	case state == slurm.NodeFail && len(lost) > 0:
-		var nodes []string
+	case end.state == slurm.NodeFail && len(lost) > 0:
+		end.nodes = nil
 		for _, k := range lost {
-			nodes = append(nodes, k.node)
+			end.nodes = append(end.nodes, k.node)
 		}
-		return taken(session.ReasonLost, session.CodeContainerLost,
-			session.Say("slurmNodeLost", session.Fill("node", strings.Join(nodes, ", "))))
-	case state == slurm.Failed && len(r.now().Kernels) > 1 && len(lost) > 0:
+	case end.state == slurm.Failed && len(r.now().Kernels) > 1 && len(lost) > 0:
 		return taken(session.ReasonLost, session.CodeContainerLost, session.Say("slurmKernelLost",
 			session.Fill("name", lost[0].kernel), session.Fill("node", lost[0].node)))
 	}
-	return takenBy(state)
+	return end.taken(r.now().Batch)
 }
 
 type lostKernel struct{ kernel, node string }

@@ -154,7 +154,7 @@ func (p *Planner) decide(ctx context.Context, w engine.Wanted, name slurm.JobNam
 	case known:
 		p.lower(name, r, w.Session)
 		d.Wait = waitOf(job, e.config.Clock.Now())
-	case e.jobs.endOf(ctx, r, v).lost:
+	case e.jobs.endOf(ctx, r, v, began).lost:
 		p.forget(name, r) // nothing of it ran, so it is submitted again
 		fallthrough
 	default:
@@ -194,18 +194,18 @@ func waitOf(job slurm.Job, now time.Time) *session.Wait {
 
 // endedEarly decides for a run whose job is over before it began: somebody cancelled it, or its node failed.
 func (p *Planner) endedEarly(ctx context.Context, d *scheduler.Decision, r *run, job slurm.Job, v view) {
-	end := p.engine.jobs.endOf(ctx, r, v)
+	end := p.engine.jobs.endOf(ctx, r, v, false)
 	if !end.sure {
 		d.Wait = waitFor(session.CodeWaitTurn, session.Say("slurmEnding"))
 		return
 	}
-	said := job.State.Words()
+	said := end.words()
 	if said.Say == "" {
 		said = session.Say("slurmFailed")
 	}
 	d.End = &scheduler.End{Reason: session.ReasonCreateFailed,
 		Cause: *session.Because(session.CodeStartFailed, said, session.Say("launchAgain"))}
-	if job.State == slurm.Cancelled {
+	if end.state == slurm.Cancelled {
 		d.End.Reason = session.ReasonForced
 	}
 }

@@ -1,12 +1,68 @@
 package slurm
 
 import (
+	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"slipway/backend/session"
 	"slipway/backend/slurm"
 )
+
+// offer is what a site offers, as it was last asked for.
+type offer struct {
+	mu       sync.Mutex // guards everything below
+	site     slurm.Site
+	at       time.Time // of site; zero: it was never read
+	tried    time.Time // when it was last asked for; zero: it is to be asked for again
+	failures int       // since then
+}
+
+// What a site offers is asked for every siteAge, and after a failure first siteAgain later, then less and less often.
+const (
+	siteAge   = 10 * time.Minute
+	siteAgain = time.Minute
+)
+
+func (o *offer) pause() time.Duration {
+	if o.failures == 0 {
+		return siteAge
+	}
+	return min(siteAgain<<min(o.failures-1, 10), siteAge)
+}
+
+// doubt has what the site offers asked for again, because Slurm does not take what it seems to offer.
+func (o *offer) doubt() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.tried = time.Time{}
+}
+
+// Site is what the site offers, at most ten minutes old while Slurm answers.
+func (e *Engine) Site(ctx context.Context) (slurm.Site, error) {
+	o, clock := &e.offer, e.config.Clock
+	o.mu.Lock()
+	site, at := o.site, o.at
+	if !at.IsZero() && clock.Since(o.tried) < o.pause() {
+		o.mu.Unlock()
+		return site, ended(ctx)
+	}
+	o.tried = clock.Now() // others make do with what there is
+	o.mu.Unlock()
+	fresh, err := e.config.Commands.Site(ctx)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err == nil {
+		o.site, o.at, o.failures = fresh, clock.Now(), 0
+		return fresh, nil
+	}
+	o.failures++
+	if !at.IsZero() && ctx.Err() == nil && clock.Since(at) < 6*siteAge {
+		return site, nil // a controller that is restarted is no news
+	}
+	return site, failure(ctx, err)
+}
 
 // siteOf is what people choose from.
 func siteOf(site slurm.Site) *session.SlurmSite {

@@ -59,12 +59,11 @@ type Engine struct {
 	cancel  context.CancelFunc
 	tasks   sync.WaitGroup
 	planned atomic.Bool // a [Planner] submits the jobs
+	offer   offer
 
 	mu      sync.Mutex              // guards everything below
 	changed chan struct{}           // closed and replaced when Slurm has answered or a container has changed
 	listed  map[string]engine.State // what the last List returned
-	site    slurm.Site              // as last read
-	siteAt  time.Time               // zero: never read
 }
 
 // Open opens the runs and images of a folder. It calls Slurm from then on, until Close.
@@ -145,30 +144,6 @@ func ended(ctx context.Context) error {
 	}
 	return session.WrapError(errors.Join(ctx.Err(), context.Cause(ctx)), session.CodeEngineTimeout,
 		"The call was cancelled.", "")
-}
-
-// siteAge is how long what a site offers is not asked for again.
-const siteAge = 10 * time.Minute
-
-// Site is what the site offers, at most ten minutes old.
-func (e *Engine) Site(ctx context.Context) (slurm.Site, error) {
-	e.mu.Lock()
-	site, at := e.site, e.siteAt
-	e.mu.Unlock()
-	if !at.IsZero() && e.config.Clock.Since(at) < siteAge {
-		return site, ended(ctx)
-	}
-	fresh, err := e.config.Commands.Site(ctx)
-	if err != nil && !at.IsZero() && ctx.Err() == nil && e.config.Clock.Since(at) < 6*siteAge {
-		return site, nil // a controller that is restarted is no news
-	}
-	if err != nil {
-		return site, failure(ctx, err)
-	}
-	e.mu.Lock()
-	e.site, e.siteAt = fresh, e.config.Clock.Now()
-	e.mu.Unlock()
-	return fresh, nil
 }
 
 // silent is how long Slurm may not answer before that is a problem: a controller is restarted in less.

@@ -248,14 +248,21 @@ func TestWhatEndedAJob(t *testing.T) {
 		accounts bool
 		want     engine.State
 		reason   session.Reason // empty: it ended by itself
+		again    bool
 	}{
 		"timeout": {state: "TIMEOUT", want: engine.State{ExitCode: 143},
 			reason: session.ReasonTaskTimeout},
 		"deadline": {state: "DEADLINE", want: engine.State{ExitCode: 143},
 			reason: session.ReasonTaskTimeout},
-		"cancelled":             {state: "CANCELLED", want: engine.State{ExitCode: 143}, reason: session.ReasonForced},
-		"preempted":             {state: "PREEMPTED", want: engine.State{ExitCode: 143}, reason: session.ReasonLost},
+		"cancelled": {state: "CANCELLED", want: engine.State{ExitCode: 143}, reason: session.ReasonForced},
+		"preempted": {state: "PREEMPTED", want: engine.State{ExitCode: 143},
+			reason: session.ReasonPreempted},
+		"queued again": {state: "PENDING", want: engine.State{ExitCode: 143}, again: true,
+			reason: session.ReasonLost},
+		"being queued": {state: "REQUEUED", want: engine.State{ExitCode: 143}, again: true,
+			reason: session.ReasonLost},
 		"node failure":          {state: "NODE_FAIL", want: engine.State{ExitCode: 137}, reason: session.ReasonLost},
+		"boot failure":          {state: "BOOT_FAIL", want: engine.State{ExitCode: 137}, reason: session.ReasonLost},
 		"out of memory":         {state: "OUT_OF_MEMORY", want: engine.State{ExitCode: 137, OOMKilled: true}},
 		"completed":             {state: "COMPLETED"},
 		"failed":                {state: "FAILED", want: engine.State{ExitCode: 1}},
@@ -269,18 +276,19 @@ func TestWhatEndedAJob(t *testing.T) {
 				s := newStage(t, 1)
 				id := s.start(wanted(first, ""))
 				s.cluster.change(func(on *cluster) {
-					on.kept = c.accounts
+					on.kept, on.cpus = c.accounts, 0 // nothing starts again
 					j := on.jobs[0]
 					j.state, j.end, j.code = c.state, time.Now(), 9
 					on.signal(j, sig)
 				})
 				state := s.ended(id)
 				var reason session.Reason
+				again := false
 				if state.Taken != nil {
-					reason = state.Taken.Reason
+					reason, again = state.Taken.Reason, state.Taken.Again
 				}
 				if state.ExitCode != c.want.ExitCode || state.OOMKilled != c.want.OOMKilled || reason != c.reason ||
-					reason != "" && state.Taken.Cause.Message == "" {
+					again != c.again || reason != "" && state.Taken.Cause.Message == "" {
 					t.Errorf("it is %+v, taken %+v", state, state.Taken)
 				}
 			})

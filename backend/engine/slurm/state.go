@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"strings"
 
 	"slipway/backend/engine"
 	"slipway/backend/guest/node"
@@ -20,14 +21,14 @@ func (e *Engine) stateOf(ctx context.Context, r *run, k kernel, v view) (engine.
 	if err == nil {
 		s.ExitCode, s.OOMKilled = exit.Code, exit.OOMKilled
 		s.StartedAt, s.FinishedAt = exit.Started, exit.Ended
-		switch why, known := e.jobs.why(r, exit, v); {
+		switch end, known := e.jobs.why(ctx, r, exit, v); {
 		case exit.Why == node.Restarted:
 			s.Taken = taken(session.ReasonLost, session.CodeContainerLost, session.Say("slurmRestarted"))
 		case !known: // Slurm says soon
 			s = engine.State{ID: s.ID, Name: s.Name, Labels: s.Labels, CreatedAt: s.CreatedAt, StartedAt: s.StartedAt,
 				Running: true}
 		default:
-			s.Taken = r.taken(why)
+			s.Taken = r.taken(end)
 		}
 		return s, nil
 	}
@@ -45,7 +46,7 @@ func (e *Engine) stateOf(ctx context.Context, r *run, k kernel, v view) (engine.
 	}
 	began := err == nil
 	s.StartedAt = begun.At
-	end := e.jobs.endOf(ctx, r, v)
+	end := e.jobs.endOf(ctx, r, v, began)
 	switch {
 	case !end.sure:
 		s.Running, s.Created = began, !began
@@ -54,24 +55,44 @@ func (e *Engine) stateOf(ctx context.Context, r *run, k kernel, v view) (engine.
 			"Launch again.")
 	default:
 		s.ExitCode, s.OOMKilled, s.FinishedAt = end.exit, end.state == slurm.OutOfMemory, end.at
-		s.Taken = r.taken(end.state)
+		s.Taken = r.taken(end)
 	}
 	return s, nil
 }
 
-// takenBy says why Slurm ended a job, nil if it did not.
-func takenBy(state slurm.State) *engine.Taken {
-	switch state {
+// taken says why Slurm ended a job, nil if it did not.
+func (end ending) taken(batch bool) *engine.Taken {
+	switch end.state {
 	case slurm.Timeout, slurm.Deadline:
-		return taken(session.ReasonTaskTimeout, session.CodeRunTimeout, state.Words())
+		return taken(session.ReasonTaskTimeout, session.CodeRunTimeout, end.words())
 	case slurm.Cancelled:
-		return taken(session.ReasonForced, session.CodeRunFailed, state.Words())
-	case slurm.Preempted, slurm.NodeFail, slurm.BootFail, slurm.LaunchFailed:
-		return taken(session.ReasonLost, session.CodeContainerLost, state.Words())
+		return taken(session.ReasonForced, session.CodeRunFailed, end.words())
+	case slurm.Preempted:
+		return taken(session.ReasonPreempted, session.CodePreempted, end.words())
+	case slurm.NodeFail, slurm.BootFail, slurm.LaunchFailed:
+		return taken(session.ReasonLost, session.CodeContainerLost, end.words())
+	case slurm.Requeued:
+		hint := session.Say("slurmQueuedAgainHint")
+		if batch {
+			hint = session.Say("slurmNotTwice")
+		}
+		return &engine.Taken{Reason: session.ReasonLost, Again: !batch,
+			Cause: session.Because(session.CodeContainerLost, end.words(), hint)}
 	}
 	return nil
 }
 
 func taken(reason session.Reason, code session.Code, said session.Phrase) *engine.Taken {
 	return &engine.Taken{Reason: reason, Cause: session.Because(code, said, session.Say("launchAgain"))}
+}
+
+// words says how a job ended, with who or what ended it as far as that is known.
+func (end ending) words() session.Phrase {
+	switch {
+	case end.state == slurm.Cancelled && end.by != "":
+		return session.Say("slurmCancelledBy", session.Fill("user", end.by))
+	case end.state == slurm.NodeFail && len(end.nodes) > 0:
+		return session.Say("slurmNodeLost", session.Fill("node", strings.Join(end.nodes, ", ")))
+	}
+	return end.state.Words()
 }

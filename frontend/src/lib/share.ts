@@ -46,6 +46,11 @@ export function toKwh(millijoules: number): number {
   return millijoules / mjPerWh / 1000
 }
 
+/** Reports whether more is known of the use of devices than for how long they were allocated. */
+export function isUseKnown(use: { allocGpuMs: number; coveredMs: number; estimatedMs: number }): boolean {
+  return use.allocGpuMs === 0 || use.coveredMs + use.estimatedMs > 0
+}
+
 /** Milliseconds as hours. */
 export function toHours(ms: number): number {
   return ms / 3_600_000

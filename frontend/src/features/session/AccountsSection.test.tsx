@@ -27,3 +27,17 @@ it('shows no more busy than allocated, what a share used on top apart from it, a
   expect(screen.getByTitle('0.25 h more than its share, in time that others left free')).toBeInTheDocument()
   expect(screen.getByText('CPU busy').nextElementSibling).toHaveTextContent('2 h 100 % + 0.5 h')
 })
+
+it('says of a device that nothing measures only how long it was allocated', async () => {
+  serve({
+    'GET /api/v1/usage': {
+      rows: [account({ device: 'n1/gpu0', allocGpuMs: 2 * hour, coveredMs: 0, gapMs: 2 * hour })],
+      totals: [],
+      missing: [],
+      by: '',
+    },
+  })
+  renderView(<AccountsSection session={makeSession({ id: 's' })} />)
+  const cell = await screen.findByText('Nothing measures this device. Only the allocated time is known.')
+  expect(cell.parentElement).toHaveTextContent(/^n1\/gpu02 hNothing/)
+})

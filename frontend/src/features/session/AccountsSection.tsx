@@ -5,7 +5,7 @@ import { asProblem, call } from '@/api/client'
 import { keys } from '@/api/keys'
 import type { Account, Session } from '@/api/types.gen'
 import { formatBytes } from '@/lib/bytes'
-import { digits, formatEnergy, formatPercent, splitUse, toHours } from '@/lib/share'
+import { digits, formatEnergy, formatPercent, isUseKnown, splitUse, toHours } from '@/lib/share'
 import { isLive } from '@/lib/status'
 import { ErrorState } from '@/ui/ErrorState'
 import { inOrder } from './Kernels'
@@ -101,10 +101,24 @@ export function AccountsSection({ session }: { session: Session }) {
           <tbody>
             {devices.map((row) => {
               const part = measured(row)
-              return (
-                <tr key={row.device}>
+              const granted = (
+                <>
                   <td title={row.device}>{row.deviceName || row.device}</td>
                   <td className="num">{hours(row.allocGpuMs)}</td>
+                </>
+              )
+              if (!isUseKnown(row))
+                return (
+                  <tr key={row.device}>
+                    {granted}
+                    <td className={css.dim} colSpan={5}>
+                      {t('accounts.unmeasured')}
+                    </td>
+                  </tr>
+                )
+              return (
+                <tr key={row.device}>
+                  {granted}
                   <td className="num">
                     <Busy used={row.busyGpuMs} allocated={row.allocGpuMs} />
                   </td>

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useSessionActions } from '@/lib/actions'
 import { formatBytes } from '@/lib/bytes'
-import { digits, formatEnergy, formatPercent, toHours } from '@/lib/share'
+import { digits, formatEnergy, formatPercent, isUseKnown, toHours } from '@/lib/share'
 import { honesty, type Group, type Grouping, type Sums } from './accounts'
 import css from './usage.module.css'
 
@@ -92,12 +92,15 @@ export function UsageTable({ groups, by, loading }: UsageTableProps) {
       'busy',
       118,
       (s) => s.busyGpuMs,
-      (s) => (
-        <>
-          {s.allocGpuMs > 0 ? busy(s.busyGpuMs, s.withinGpuMs) : hours(s.busyGpuMs)}
-          {s.allocGpuMs > 0 ? <Quiet> {formatPercent((s.withinGpuMs / s.allocGpuMs) * 100)}</Quiet> : null}
-        </>
-      ),
+      (s) =>
+        isUseKnown(s) ? (
+          <>
+            {s.allocGpuMs > 0 ? busy(s.busyGpuMs, s.withinGpuMs) : hours(s.busyGpuMs)}
+            {s.allocGpuMs > 0 ? <Quiet> {formatPercent((s.withinGpuMs / s.allocGpuMs) * 100)}</Quiet> : null}
+          </>
+        ) : (
+          <Quiet>–</Quiet>
+        ),
     ),
     number(
       'vram',
