@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"slipway/backend/engine/cgroup"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -78,6 +79,10 @@ func contain([]string) int {
 
 // becomeGuest returns only the reason why it failed.
 func becomeGuest(plans *json.Decoder, status io.Writer) error {
+	// The signal that ends this process with its runner belongs to a thread, too. A runner that ended sends no plan.
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
+		return err
+	}
 	var p plan
 	if err := plans.Decode(&p); err != nil {
 		return err
@@ -302,8 +307,11 @@ func (m *mounter) system(p *plan) {
 
 // groups shows the job's control groups in place of the node's, so that programs find their limits.
 func (m *mounter) groups() {
-	for at, from := range groupFolders() {
-		m.bind(from, at, true)
+	own, _ := cgroup.Machine().Of("self") // a node without them has nothing to show
+	for at, from := range own.Folders() {
+		if from != at {
+			m.bind(from, at, true)
+		}
 	}
 }
 

@@ -6,15 +6,15 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"slipway/backend/engine/cgroup"
 	"slipway/backend/session"
 )
 
 // probe prints what works on this node as one line of JSON. It returns 0 also if nothing does.
 func probe([]string) int {
-	runtime.LockOSThread() // with this thread end the processes that it starts
-	own := ownGroups().dirs
-	_, all := own[""]
-	found := Probe{Containers: true, MemoryGroup: all || own["memory"] != "", CPUGroup: all || own["cpuset"] != ""}
+	runtime.LockOSThread()                // with this thread end the processes that it starts
+	own, _ := cgroup.Machine().Of("self") // a node without them has none
+	found := Probe{Containers: true, MemoryGroup: own.Has("memory"), CPUGroup: own.Has("cpuset")}
 	if err := tryContainer(&found); err != nil {
 		found.Containers, found.Reason = false, err.Error()
 	}

@@ -113,7 +113,7 @@ func (r *runner) read() error {
 
 // run makes the container, waits for its end and records it.
 func (r *runner) run() int {
-	before := ownGroups().oomKills()
+	before := oomKills()
 	code, err := r.contain()
 	r.end()
 	if errors.Is(err, errHere) { // which records its own end
@@ -133,7 +133,7 @@ func (r *runner) run() int {
 		fmt.Fprintln(os.Stderr, "slipway-guest node:", err)
 	}
 	r.exit.Code, r.exit.Ended = code, time.Now()
-	r.exit.OOMKilled = ownGroups().oomKills() > before
+	r.exit.OOMKilled = oomKills() > before
 	if err := errors.Join(r.log.close(), r.record()); err != nil {
 		fmt.Fprintln(os.Stderr, "slipway-guest node:", err)
 	}
@@ -208,10 +208,9 @@ func (r *runner) contain() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	own := ownGroups()
 	secret := make([]byte, secretSize)
 	_, _ = rand.Read(secret) // never fails
-	l := newLinks(secret, users, func() (engine.Stats, error) { return own.stats(r.first.Process.Pid) })
+	l := newLinks(secret, users, func() (engine.Stats, error) { return measure(r.first.Process.Pid) })
 	go l.takeGuests(guests)
 	if err := r.release(); err != nil {
 		return 0, err
