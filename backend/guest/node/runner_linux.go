@@ -50,7 +50,8 @@ type runner struct {
 	signals chan os.Signal
 	exit    Exit
 
-	first   *exec.Cmd // the container's first process
+	first   *exec.Cmd   // that makes the container, and ends with it
+	init    *os.Process // the container's first process
 	plans   *os.File
 	status  *os.File
 	outputs chan struct{} // closed when everything that the container wrote is in the log
@@ -204,13 +205,14 @@ func (r *runner) contain() (int, error) {
 	if err := r.joinOutside(); err != nil {
 		r.log.say("slipway: this session reaches nothing outside: " + err.Error())
 	}
-	users, err := usersOf(r.first.Process.Pid)
+	users, err := usersOf(r.init.Pid)
 	if err != nil {
 		return 0, err
 	}
 	secret := make([]byte, secretSize)
 	_, _ = rand.Read(secret) // never fails
-	l := newLinks(secret, users, func() (engine.Stats, error) { return measure(r.first.Process.Pid) })
+	l := newLinks(secret, users, func() (engine.Stats, error) { return measure(r.init.Pid) })
+	l.weak = p.Made
 	go l.takeGuests(guests)
 	if err := r.release(); err != nil {
 		return 0, err
@@ -252,7 +254,11 @@ func (r *runner) start(p *plan) error {
 		return err
 	}
 	defer output.Close()
-	r.first = enclosed("contain", p.Private)
+	if r.first = enclosed("contain", p.Private); p.Made {
+		if r.first, err = r.apptainer(p); err != nil {
+			return err
+		}
+	}
 	r.first.Stdout, r.first.Stderr = output, output
 	r.first.ExtraFiles = []*os.File{plans, status}
 	if err := r.first.Start(); err != nil {
@@ -269,11 +275,33 @@ func (r *runner) start(p *plan) error {
 	if err := json.NewEncoder(r.plans).Encode(p); err != nil {
 		return r.failure(err)
 	}
-	answer := make([]byte, len(ready))
-	if n, err := io.ReadFull(r.status, answer); err != nil || string(answer) != ready {
-		return r.failure(errors.New(string(answer[:n])))
+	if err := r.expect(ready); err != nil {
+		return err
 	}
-	return nil
+	r.init, err = r.findInit(p)
+	return err
+}
+
+// findInit returns the container's first process.
+func (r *runner) findInit(p *plan) (*os.Process, error) {
+	pid := r.first.Process.Pid
+	if p.Made {
+		var err error
+		if pid, err = firstBelow(pid); err != nil {
+			return nil, err
+		}
+	}
+	return os.FindProcess(pid)
+}
+
+// expect waits for a word of the container's first process.
+func (r *runner) expect(word string) error {
+	answer := make([]byte, len(word))
+	n, err := io.ReadFull(r.status, answer)
+	if err == nil && string(answer) == word {
+		return nil
+	}
+	return r.failure(errors.New(string(answer[:n])))
 }
 
 // joinOutside joins a private network to the outside where this node can. It has only its loopback otherwise.
@@ -282,7 +310,7 @@ func (r *runner) joinOutside() error {
 		return nil
 	}
 	var err error
-	r.network, err = join(r.first.Process.Pid)
+	r.network, err = join(r.init.Pid)
 	return err
 }
 
@@ -335,14 +363,11 @@ func (r *runner) release() error {
 	if err != nil {
 		return err
 	}
-	said, err := io.ReadAll(io.LimitReader(r.status, maxRecord)) // until the guest starts
-	if err == nil && len(said) > 0 {
-		err = errors.New(string(said))
+	if err := r.expect(going); err != nil {
+		return err
 	}
-	if err == nil {
-		r.exit.Started = at
-	}
-	return err
+	r.exit.Started = at
+	return nil
 }
 
 // wait forwards signals to the guest, once it takes them, and returns its exit code.
@@ -357,7 +382,7 @@ func (r *runner) wait(guest <-chan struct{}) int {
 		for {
 			select {
 			case <-r.signals:
-				_ = r.first.Process.Signal(syscall.SIGTERM)
+				_ = r.init.Signal(syscall.SIGTERM)
 			case <-ended:
 				return
 			}
