@@ -53,6 +53,7 @@ func TestTheEngineOnACluster(t *testing.T) {
 		c.Copy(file, slurmtest.Login, dir+"/"+name)
 	}
 	c.Exec(slurmtest.Login, "sh", "-c", "cd "+dir+" && chmod 700 engine.test && mkdir tmp")
+	copyApptainer(t, c, dir)
 	run := c.Command(t.Context(), slurmtest.User, slurmtest.Login, "env", loginVariable+"="+dir, "TMPDIR="+dir+"/tmp",
 		dir+"/engine.test", "-test.v", "-test.run=^TestOnTheLoginNode$"+os.Getenv(partVariable),
 		"-test.timeout=20m")
@@ -79,10 +80,17 @@ type login struct {
 
 func (l login) open(t *testing.T) *engineslurm.Engine {
 	t.Helper()
-	e, err := engineslurm.Open(engineslurm.Config{Dir: l.dir, Instance: "one",
+	return l.openWith(t, func(*engineslurm.Config) {})
+}
+
+func (l login) openWith(t *testing.T, change func(*engineslurm.Config)) *engineslurm.Engine {
+	t.Helper()
+	config := engineslurm.Config{Dir: l.dir, Instance: "one",
 		Commands: slurm.New(slurm.Config{User: fmt.Sprint(os.Getuid())}),
 		Guest:    func(string) ([]byte, error) { return os.ReadFile(filepath.Join(l.dir, "slipway-guest")) },
-		Devices:  []string{"/dev/fakegpu0", "/dev/fakegpu1"}})
+		Devices:  []string{"/dev/fakegpu0", "/dev/fakegpu1"}}
+	change(&config)
+	e, err := engineslurm.Open(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,6 +138,8 @@ func TestOnTheLoginNode(t *testing.T) {
 		return
 	}
 	l.image()
+	t.Run("a job tries the nodes", l.explores)
+	t.Run("Apptainer makes containers", l.contains)
 	t.Run("Slurm is asked about sessions", l.checks)
 	t.Run("the planner follows Slurm's queue", l.plans)
 	t.Run("the guest is reached by a step", l.relays)

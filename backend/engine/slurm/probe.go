@@ -39,6 +39,8 @@ const (
 
 // nodes is what is known of the compute nodes.
 type nodes struct {
+	engine *Engine
+
 	mu    sync.Mutex // guards everything below
 	found *tried     // nil: nothing yet
 	err   error      // why the last attempt failed
@@ -66,19 +68,20 @@ func (n *nodes) set(found *tried, err error) {
 }
 
 // explore has the nodes tried, unless it is known what works there. What did not work may work since the last start.
-func (e *Engine) explore() {
-	if data, err := os.ReadFile(e.probePath(probeFile)); err == nil {
+func (n *nodes) explore() {
+	e := n.engine
+	if data, err := os.ReadFile(n.path(probeFile)); err == nil {
 		var known tried
 		if json.Unmarshal(data, &known) == nil {
-			e.nodes.set(&known, nil)
+			n.set(&known, nil)
 			if _, ok := known.Probe.Runner(); ok && e.config.Clock.Since(known.At) < probeAge {
 				return
 			}
 		}
 	}
 	for e.ctx.Err() == nil {
-		found, err := e.tryNode(e.ctx)
-		if e.nodes.set(found, err); err == nil {
+		found, err := n.try(e.ctx)
+		if n.set(found, err); err == nil {
 			return
 		}
 		e.config.Log.Warn("the nodes are not tried", "err", err)
@@ -86,10 +89,13 @@ func (e *Engine) explore() {
 	}
 }
 
-func (e *Engine) probePath(name string) string { return filepath.Join(e.config.Dir, probeFolder, name) }
+func (n *nodes) path(name string) string {
+	return filepath.Join(n.engine.config.Dir, probeFolder, name)
+}
 
-// tryNode runs the job and returns what it has found. One that an earlier engine has submitted is used.
-func (e *Engine) tryNode(ctx context.Context) (*tried, error) {
+// try runs the job and returns what it has found. One that an earlier engine has submitted is used.
+func (n *nodes) try(ctx context.Context) (*tried, error) {
+	e := n.engine
 	said, err := e.jobs.poller.Fresh(ctx)
 	if err != nil {
 		return nil, failure(ctx, err)
@@ -101,27 +107,27 @@ func (e *Engine) tryNode(ctx context.Context) (*tried, error) {
 		}
 	}
 	if job == 0 {
-		if job, err = e.submitProbe(ctx, comment); err != nil {
+		if job, err = n.submit(ctx, comment); err != nil {
 			return nil, err
 		}
 	}
 	submitted := e.config.Clock.Now()
 	wait := e.patience()
 	for {
-		probe, err := node.ReadProbe(e.probePath(foundFile))
+		probe, err := node.ReadProbe(n.path(foundFile))
 		if err == nil {
 			found := &tried{At: e.config.Clock.Now().UTC(), Probe: probe, Direct: reachable(ctx, probe)}
 			if err := e.config.Commands.Cancel(ctx, job); err != nil {
 				return nil, failure(ctx, err)
 			}
-			return found, e.remember(found)
+			return found, n.remember(found)
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return nil, fileFailure("what was found on the nodes", err)
 		}
 		if said := e.jobs.poller.Snapshot(); said.At.Sub(submitted) > settle && !lives(said.Jobs, job) {
 			return nil, session.NewError(session.CodeStartFailed, "The job that tries a node failed: "+
-				cmp.Or(lastText(e.probePath(jobLog)), "it says nothing")+".", "")
+				cmp.Or(lastText(n.path(jobLog)), "it says nothing")+".", "")
 		}
 		if err := wait(ctx); err != nil {
 			return nil, err
@@ -138,19 +144,20 @@ func lives(jobs []slurm.Job, id slurm.JobID) bool {
 	return false
 }
 
-func (e *Engine) submitProbe(ctx context.Context, comment string) (slurm.JobID, error) {
+func (n *nodes) submit(ctx context.Context, comment string) (slurm.JobID, error) {
+	e := n.engine
 	program, err := e.runs.program()
 	if err != nil {
 		return 0, err
 	}
 	dir := filepath.Join(e.config.Dir, probeFolder)
-	quoted := quote(e.probePath(guestFile)) + " probe " + quote(e.probePath(foundFile))
+	quoted := quote(n.path(guestFile)) + " probe " + quote(n.path(foundFile))
 	err = errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700))
 	if err == nil {
-		err = engine.LinkFile(program, e.probePath(guestFile), 0o700)
+		err = engine.LinkFile(program, n.path(guestFile), 0o700)
 	}
 	if err == nil {
-		err = atomicwriter.WriteFile(e.probePath(scriptFile), []byte("#!/bin/sh\nexec "+quoted+"\n"), 0o700)
+		err = atomicwriter.WriteFile(n.path(scriptFile), []byte("#!/bin/sh\nexec "+quoted+"\n"), 0o700)
 	}
 	if err != nil {
 		return 0, fileFailure("its folder", err)
@@ -158,16 +165,16 @@ func (e *Engine) submitProbe(ctx context.Context, comment string) (slurm.JobID, 
 	minute := int(e.config.Clock.Now().Unix() / 60) // Slurm remembers earlier ones by their names
 	job, err := e.config.Commands.Submit(ctx, slurm.Request{Name: slurm.NameOf(probeID, minute), Comment: comment,
 		Time: probeTime, Nodes: 1, Each: slurm.Each{CPUs: 1, Memory: probeMemory}, Dir: dir,
-		Script: e.probePath(scriptFile), Log: e.probePath(jobLog)})
+		Script: n.path(scriptFile), Log: n.path(jobLog)})
 	e.jobs.poller.Wake()
 	return job, failure(ctx, err)
 }
 
 // remember stores what was found.
-func (e *Engine) remember(found *tried) error {
+func (n *nodes) remember(found *tried) error {
 	data, err := json.Marshal(found)
 	if err == nil {
-		err = engine.ReplaceFile(e.probePath(probeFile), data)
+		err = engine.ReplaceFile(n.path(probeFile), data)
 	}
 	if err != nil {
 		return fileFailure("what was found on the nodes", err)
@@ -183,8 +190,8 @@ func reachable(ctx context.Context, probe node.Probe) bool {
 }
 
 // runner is what makes containers on the nodes. It fails while it is known that nothing does.
-func (e *Engine) runner() (node.Runner, error) {
-	found, _ := e.nodes.get()
+func (n *nodes) runner() (node.Runner, error) {
+	found, _ := n.get()
 	if found == nil {
 		return node.Own, nil
 	}
@@ -195,20 +202,20 @@ func (e *Engine) runner() (node.Runner, error) {
 	return runner, nil
 }
 
-const runnerHint = "Ask the admins of the cluster to allow user namespaces on its nodes or to install Apptainer there, " +
-	"then restart the agent."
+const runnerHint = "Ask the admins of the cluster to allow user namespaces on its nodes or to install Apptainer " +
+	"there, then restart the agent."
 
 func noRunner(p node.Probe) string {
-	return fmt.Sprintf("No containers can be made on the nodes of this cluster: on %s user namespaces are refused (%s), "+
-		"and Apptainer does not work (%s).", p.Host, reason(p.OwnReason), reason(p.ApptainerReason))
+	return fmt.Sprintf("No containers can be made on the nodes of this cluster: on %s user namespaces are refused "+
+		"(%s), and Apptainer does not work (%s).", p.Host, reason(p.OwnReason), reason(p.ApptainerReason))
 }
 
 // reason is what a node says, as a part of a sentence.
 func reason(said string) string { return plain([]byte(said[:min(len(said), longestLine)])) }
 
-// nodeChecks are what the doctor says of the nodes.
-func (e *Engine) nodeChecks() []session.Check {
-	found, err := e.nodes.get()
+// checks are what the doctor says of the nodes.
+func (n *nodes) checks() []session.Check {
+	found, err := n.get()
 	check := func(id, title string, good bool, text, otherwise, remedy string) session.Check {
 		if good {
 			return session.Check{ID: id, Title: title, Result: session.CheckOK, Text: text}
@@ -245,19 +252,22 @@ func (e *Engine) nodeChecks() []session.Check {
 		check("node-network", "Network of sessions on compute nodes", p.Network != "",
 			"Each session has a private network, joined to the outside by "+reason(p.Network)+".", outside,
 			"Ask the admins of the cluster to install slirp4netns or passt on its nodes."),
-		check("node-link", "Connection to compute nodes", found.Direct, "The login node connects to "+p.Host+" directly.",
+		check("node-link", "Connection to compute nodes", found.Direct,
+			"The login node connects to "+p.Host+" directly.",
 			"The login node cannot connect to "+p.Host+", so sessions are reached through srun, which is slower.",
 			"Ask the admins of the cluster to allow connections from its login nodes to its compute nodes."),
 		check("node-limits", "Limits on compute nodes", p.MemoryGroup && p.CPUGroup,
 			"Slurm limits memory and CPUs of jobs by control groups.",
-			"Slurm does not limit memory and CPUs of jobs by control groups, so jobs on one node may disturb each other.",
+			"Slurm does not limit memory and CPUs of jobs by control groups, so jobs on one node can disturb each "+
+				"other.",
 			"Ask the admins of the cluster for TaskPlugin=task/cgroup."),
 	}
 }
 
 // deviceCheck lists the devices of the nodes, by partition.
 func deviceCheck(site slurm.Site) session.Check {
-	c := session.Check{ID: "devices", Title: "GPUs", Result: session.CheckOK, Text: "The nodes of this cluster have none."}
+	c := session.Check{ID: "devices", Title: "GPUs", Result: session.CheckOK,
+		Text: "The nodes of this cluster have none."}
 	var names []string
 	for _, p := range siteOf(site).Partitions {
 		for _, g := range p.GPUs {

@@ -56,7 +56,7 @@ type Engine struct {
 	config  Config
 	jobs    *jobs
 	runs    *runs
-	nodes   nodes
+	nodes   *nodes
 	ctx     context.Context //nolint:containedctx // of what the engine does by itself, until Close
 	cancel  context.CancelFunc
 	tasks   sync.WaitGroup
@@ -86,6 +86,7 @@ func Open(config Config) (*Engine, error) {
 	}
 	config.Dir = dir
 	e := &Engine{config: config, changed: make(chan struct{})}
+	e.nodes = &nodes{engine: e}
 	if e.runs, err = openRuns(config); err != nil {
 		return nil, err
 	}
@@ -97,7 +98,7 @@ func Open(config Config) (*Engine, error) {
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	e.tasks.Go(func() { e.jobs.poller.Run(e.ctx) })
 	if config.Explore {
-		e.tasks.Go(e.explore)
+		e.tasks.Go(e.nodes.explore)
 	}
 	return e, nil
 }
@@ -194,7 +195,7 @@ func (e *Engine) Info(ctx context.Context) (engine.Info, error) {
 			session.FeatureDevices, session.FeatureGuard, session.FeatureMPS, session.FeatureCommit,
 			session.FeatureRaise}}
 	if e.config.Explore {
-		info.Checks = append(e.nodeChecks(), deviceCheck(site))
+		info.Checks = append(e.nodes.checks(), deviceCheck(site))
 	}
 	for _, partition := range site.Partitions {
 		cpus, memory := 0, gpu.Bytes(0)

@@ -4,8 +4,10 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -36,7 +38,7 @@ func (r *runner) apptainer(p *plan) (*exec.Cmd, error) {
 	if err := merge(p.Layers, root); err != nil {
 		return nil, fmt.Errorf("copy the image: %w", err)
 	}
-	box := &mountList{args: []string{"--quiet", "exec", "--containall", "--no-init", "--no-home", "--writable",
+	box := &mountList{args: []string{"--silent", "exec", "--containall", "--no-init", "--no-home", "--writable",
 		"--no-mount", "hostfs,bind-paths,cwd", "--workdir", filepath.Join(r.place, workFolder),
 		"--hostname", p.Hostname, "--pwd", "/"}}
 	if p.Private {
@@ -52,8 +54,35 @@ func (r *runner) apptainer(p *plan) (*exec.Cmd, error) {
 	cmd := exec.Command(program, append(box.args, root, guestProgram, "contain")...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + r.place, "APPTAINER_TMPDIR=" + r.place,
 		"SINGULARITY_TMPDIR=" + r.place}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return cmd, nil
+}
+
+// follow starts a process that kills Apptainer when this one ends, because Apptainer drops the signal that the kernel
+// sends then. The container ends with Apptainer.
+func (r *runner) follow() error {
+	r.follower = exec.Command("/proc/self/exe", "follow", strconv.Itoa(r.first.Process.Pid))
+	r.follower.Env = []string{}
+	r.follower.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if _, err := r.follower.StdinPipe(); err != nil { // stays open as long as this process runs
+		return err
+	}
+	return r.follower.Start()
+}
+
+// follow PID kills a process when its standard input ends.
+func follow(args []string) int {
+	signal.Ignore(ends()...) // which reach all processes of a job
+	if len(args) != 1 {
+		return 2
+	}
+	pid, err := strconv.Atoi(args[0])
+	if err != nil || pid < 2 {
+		return 2
+	}
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	_ = syscall.Kill(pid, syscall.SIGKILL)
+	return 0
 }
 
 // mountList collects what Apptainer mounts, and makes the places for it in the image.
@@ -65,6 +94,13 @@ type mountList struct {
 
 // fill adds what every container has, as [mounter] mounts it for this program's own.
 func (l *mountList) fill(p *plan, place string) error {
+	for _, at := range []string{"/dev", "/proc", "/sys", "/tmp", "/var/tmp"} { // on which Apptainer mounts
+		dir, err := l.root.directory(at, 0o755)
+		if err != nil {
+			return err
+		}
+		_ = dir.Close()
+	}
 	for at, content := range p.Files {
 		if l.err == nil {
 			l.err = l.root.write(at, []byte(content), 0o644)
@@ -142,9 +178,10 @@ func firstBelow(maker int) (int, error) {
 			name, words, _ := strings.Cut(line, ":")
 			facts[name] = strings.Fields(words)
 		}
-		numbers := facts["NSpid"]
-		if len(numbers) > 1 && numbers[len(numbers)-1] == "1" && slices.Equal(facts["PPid"], []string{strconv.Itoa(maker)}) {
-			return strconv.Atoi(facts["Pid"][0])
+		numbers := facts["NSpid"] // in the namespace of this process first
+		if len(numbers) > 1 && numbers[len(numbers)-1] == "1" &&
+			slices.Equal(facts["PPid"], []string{strconv.Itoa(maker)}) {
+			return strconv.Atoi(numbers[0])
 		}
 	}
 	return 0, errors.New("the container has no first process")

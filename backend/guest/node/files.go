@@ -83,6 +83,7 @@ const Restarted Why = "restarted"
 // Runner is what makes the containers of a run on its nodes.
 type Runner string
 
+// The runners.
 const (
 	Own       Runner = ""          // this program, in user namespaces
 	Apptainer Runner = "apptainer" // where a site forbids those

@@ -27,7 +27,8 @@ import (
 
 // Programs are those of package node in slipway-guest, by their first argument.
 func Programs() map[string]func(args []string) int {
-	return map[string]func(args []string) int{"node": run, "relay": relay, "probe": probe, "contain": contain}
+	return map[string]func(args []string) int{"node": run, "relay": relay, "probe": probe, "contain": contain,
+		"follow": follow}
 }
 
 const (
@@ -50,12 +51,18 @@ type runner struct {
 	signals chan os.Signal
 	exit    Exit
 
-	first   *exec.Cmd   // that makes the container, and ends with it
-	init    *os.Process // the container's first process
-	plans   *os.File
-	status  *os.File
-	outputs chan struct{} // closed when everything that the container wrote is in the log
-	network *network      // nil: none
+	container
+	network *network // nil: none
+}
+
+// container is what the runner holds of its container.
+type container struct {
+	first    *exec.Cmd   // that makes the container, and ends with it
+	follower *exec.Cmd   // ends that with this process; nil: it does so by itself
+	init     *os.Process // the container's first process
+	plans    *os.File
+	status   *os.File
+	outputs  chan struct{} // closed when everything that the container wrote is in the log
 }
 
 // errRestarted says that a batch command is not begun again.
@@ -272,6 +279,11 @@ func (r *runner) start(p *plan) error {
 	}()
 	_ = plans.Close()
 	_ = status.Close()
+	if p.Made {
+		if err := r.follow(); err != nil {
+			return err
+		}
+	}
 	if err := json.NewEncoder(r.plans).Encode(p); err != nil {
 		return r.failure(err)
 	}
@@ -406,6 +418,10 @@ func (r *runner) end() {
 	if r.first != nil && r.first.Process != nil && r.first.ProcessState == nil {
 		_ = r.first.Process.Kill()
 		_ = r.first.Wait()
+	}
+	if r.follower != nil && r.follower.Process != nil && r.follower.ProcessState == nil {
+		_ = r.follower.Process.Kill()
+		_ = r.follower.Wait()
 	}
 	r.network.close()
 	if r.outputs != nil {
