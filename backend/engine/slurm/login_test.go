@@ -150,7 +150,7 @@ func TestOnTheLoginNode(t *testing.T) {
 
 const (
 	noCommit   = "no image is made of a session there"
-	noRegistry = "a login node asks no registry"
+	noRegistry = "the cluster of the tests has no registry"
 	noNetwork  = "there are no networks to make: every kernel has its own"
 )
 
