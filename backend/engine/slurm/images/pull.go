@@ -33,8 +33,8 @@ func (s *Store) Pull(ctx context.Context, ref string, login engine.Login,
 	}
 	tagged, ok := reference.TagNameOnly(named).(reference.Tagged)
 	if !ok || strings.Contains(ref, "@") {
-		return false, session.NewError(session.CodeEngineUnsupported, "On this cluster images are pulled by their tags.",
-			"Write the image with its tag, for example python:3.12.")
+		return false, session.NewError(session.CodeEngineUnsupported,
+			"On this cluster images are pulled by their tags.", "Write the image with its tag, for example python:3.12.")
 	}
 	own := login.For(reference.Domain(named))
 	r := openRegistry(ref, named, nil)
