@@ -34,7 +34,8 @@ func (s *Store) Pull(ctx context.Context, ref string, login engine.Login,
 	tagged, ok := reference.TagNameOnly(named).(reference.Tagged)
 	if !ok || strings.Contains(ref, "@") {
 		return false, session.NewError(session.CodeEngineUnsupported,
-			"On this cluster images are pulled by their tags.", "Write the image with its tag, for example python:3.12.")
+			"On this cluster images are pulled by their tags.",
+			"Write the image with its tag, for example python:3.12.")
 	}
 	own := login.For(reference.Domain(named))
 	r := openRegistry(ref, named, nil)
@@ -82,7 +83,7 @@ func (s *Store) fetch(ctx context.Context, r *registry, m manifest, ref string, 
 		}
 		watch.pull.Total += gpu.Bytes(layer.Size)
 		content[digest] = engine.Content{Open: func() (io.ReadCloser, error) {
-			reply, err := r.get(ctx, "blobs/"+layer.Digest, "")
+			reply, err := r.get(ctx, "blobs/"+layer.Digest, "") //nolint:bodyclose // Inflate closes it
 			if err != nil {
 				return nil, err
 			}
