@@ -9,8 +9,9 @@ to=$cache/$version
 if [ ! -e "$to/bin/apptainer" ]; then
     work=$(mktemp -d "$cache/work-XXXXXX")
     trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
-    # The database of checksums does not have it.
-    export GONOSUMDB=* GOFLAGS=-mod=mod
+    # The database of checksums does not have it. The build has a cache of its own, which
+    # its Makefile would empty halfway.
+    export GONOSUMDB=* GOFLAGS=-mod=mod GOCACHE="$work/cache"
     mkdir "$work/none"
     from=$(cd "$work/none" && go mod download -json "github.com/apptainer/apptainer@v$version" |
         sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')
@@ -20,7 +21,6 @@ if [ ! -e "$to/bin/apptainer" ]; then
     echo "$version" >VERSION
     find . \( -name '*.sh' -o -path './scripts/*' -o -path './mlocal/scripts/*' -o -path './makeit/*' -o -name mconfig \) \
         -exec chmod +x {} +
-    # It would empty the build cache of everybody on this machine.
     sed -i '/clean -cache/d' mlocal/frags/build_runtime.mk
     # Where it is installed does not matter, because it finds its own files.
     made=$work/made/opt/apptainer
