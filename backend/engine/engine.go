@@ -213,6 +213,7 @@ type Info struct {
 	Elsewhere bool
 	Lacks     []session.Feature  // what it cannot do for sessions
 	Slurm     *session.SlurmSite // nil: Slurm has nothing to do with it
+	Checks    []session.Check    // what it found out about those other computers
 }
 
 // Container is everything that an engine needs to create one kernel.

@@ -146,7 +146,7 @@ func (c choice) open(dir, instance string, machine *demo.Machine, devices sim.De
 func openSlurm(dir, instance string, log *slog.Logger) (engine.Engine, queue.Planner, error) {
 	uid, _ := User()
 	log = log.With("part", "engine")
-	e, err := slurm.Open(slurm.Config{Dir: dir, Instance: instance, Guest: payload.Binary, Log: log,
+	e, err := slurm.Open(slurm.Config{Dir: dir, Instance: instance, Guest: payload.Binary, Log: log, Explore: true,
 		Commands: commands.New(commands.Config{User: strconv.Itoa(uid), Log: log})})
 	if err != nil {
 		return engine.Engine{}, nil, err

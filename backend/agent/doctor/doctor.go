@@ -68,14 +68,18 @@ func (d Doctor) Check(asked context.Context) ([]session.Check, error) {
 	}
 	real := err != nil || info.Name != simulated
 	checks := []session.Check{d.engineCheck(info, err)}
-	if path, local := dockerSocket(os.Getenv("DOCKER_HOST")); local {
+	docker := !info.Elsewhere // else it is Slurm, which says itself what its nodes lack
+	if path, local := dockerSocket(os.Getenv("DOCKER_HOST")); local && docker {
 		if access, known := accessCheck(path, socketState(path)); known {
 			checks = append(checks, access)
 		}
 	}
+	checks = append(checks, info.Checks...)
 	if err == nil {
-		checks = append(checks, cgroupCheck(info))
-		if real {
+		if docker {
+			checks = append(checks, cgroupCheck(info))
+		}
+		if real && docker {
 			checks = append(checks, liveRestoreCheck(info))
 		}
 		for _, w := range info.Warnings {
@@ -85,17 +89,19 @@ func (d Doctor) Check(asked context.Context) ([]session.Check, error) {
 			}
 		}
 	}
-	checks = append(checks, d.devicesCheck(ctx, real))
+	if docker {
+		checks = append(checks, d.devicesCheck(ctx, real))
+	}
 	if asked.Err() != nil {
 		return nil, asked.Err()
 	}
-	if _, noDriver := os.Stat(nvidiaControl); noDriver == nil && real && err == nil {
+	if _, noDriver := os.Stat(nvidiaControl); noDriver == nil && real && err == nil && docker {
 		checks = append(checks, judgeAttachment(d.Engine.Attachment(ctx, true)))
 	}
 	if d.Guest != nil {
 		checks = append(checks, d.guestCheck(info.Arch))
 	}
-	checks = append(checks, d.diskCheck(ctx), d.filesCheck())
+	checks = append(checks, d.diskCheck(ctx, docker), d.filesCheck())
 	if real {
 		checks = append(checks, noexecCheck(d.Dir, noexec(d.Dir)))
 	}
@@ -129,12 +135,18 @@ func (d Doctor) engineCheck(info engine.Info, err error) session.Check {
 	c := session.Check{ID: "engine", Title: "Container engine"}
 	path, _ := dockerSocket(os.Getenv("DOCKER_HOST"))
 	switch {
+	case err != nil && info.Elsewhere:
+		return fails(c, session.AsError(err, session.CodeEngineUnavailable).Message, "scontrol ping")
 	case err != nil:
 		return fails(c, session.AsError(err, session.CodeEngineUnavailable).Message, dockerRemedy(socketState(path)))
 	case info.Name == simulated && d.Note != "":
 		return warns(c, d.Note, dockerRemedy(socketState(path)))
 	case info.Name == simulated:
 		return warns(c, "Sessions are simulated.", "")
+	case info.Elsewhere:
+		c.Result, c.Text = session.CheckOK, fmt.Sprintf("Slurm %s answers; the largest partition has %d CPUs, "+
+			"%s of memory.", info.Version, info.CPUs, info.Memory)
+		return c
 	}
 	c.Result, c.Text = session.CheckOK, fmt.Sprintf("Docker %s answers; %d CPUs, %s of memory, linux/%s.",
 		info.Version, info.CPUs, info.Memory, info.Arch)
@@ -228,7 +240,7 @@ func (d Doctor) guestCheck(arch string) session.Check {
 	return c
 }
 
-func (d Doctor) diskCheck(ctx context.Context) session.Check {
+func (d Doctor) diskCheck(ctx context.Context, docker bool) session.Check {
 	c := session.Check{ID: "disk", Title: "Disk space", Result: session.CheckOK}
 	free, total, err := d.Disk(ctx)
 	switch {
@@ -240,6 +252,9 @@ func (d Doctor) diskCheck(ctx context.Context) session.Check {
 	c.Text = fmt.Sprintf("%s of %s are free where images and homes are kept.", free, total)
 	if free < leastDisk {
 		c.Result, c.Remedy = session.CheckWarning, "docker image prune"
+	}
+	if free < leastDisk && !docker {
+		c.Remedy = "slipway image rm"
 	}
 	return c
 }

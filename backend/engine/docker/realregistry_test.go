@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -17,75 +15,15 @@ import (
 
 	"github.com/docker/docker/api/types/image"
 	typesregistry "github.com/docker/docker/api/types/registry"
-	"golang.org/x/crypto/bcrypt"
 
 	"slipway/backend/engine"
 	"slipway/backend/engine/docker"
+	"slipway/backend/engine/enginetest"
 	"slipway/backend/session"
 )
 
 // distribution is the registry that Debian packages, on the loopback.
-type distribution struct {
-	addr string
-	dir  string
-}
-
-// openDistribution starts a registry that lets in whoever has the login, or
-// anybody where there is none.
-func openDistribution(t *testing.T, user, password string) distribution {
-	t.Helper()
-	program, err := exec.LookPath("docker-registry")
-	if err != nil {
-		t.Fatal("docker-registry is not installed: build/ci/setup.sh test")
-	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := distribution{addr: free.Addr().String(), dir: t.TempDir()}
-	if err := free.Close(); err != nil {
-		t.Fatal(err)
-	}
-	config := fmt.Sprintf("version: 0.1\nlog: {level: error}\nstorage: {filesystem: {rootdirectory: %q}, delete: "+
-		"{enabled: true}}\nhttp: {addr: %q}\n", filepath.Join(d.dir, "data"), d.addr)
-	if user != "" {
-		hash, err := bcrypt.GenerateFromPassword([]byte(password), bcrypt.MinCost)
-		if err != nil {
-			t.Fatal(err)
-		}
-		logins := filepath.Join(d.dir, "htpasswd")
-		d.write(t, "htpasswd", user+":"+string(hash)+"\n")
-		config += fmt.Sprintf("auth: {htpasswd: {realm: test, path: %q}}\n", logins)
-	}
-	d.write(t, "config.yml", config)
-	cmd := exec.Command(program, "serve", filepath.Join(d.dir, "config.yml"))
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it keeps nothing that is needed
-		_ = cmd.Wait()
-	})
-	deadline := time.Now().Add(time.Minute)
-	for {
-		answer, err := http.Get("http://" + d.addr + "/v2/")
-		if err == nil {
-			_ = answer.Body.Close()
-			return d
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the registry does not answer: %v", err)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-}
-
-func (d distribution) write(t *testing.T, name, content string) {
-	t.Helper()
-	if err := os.WriteFile(filepath.Join(d.dir, name), []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
+type distribution struct{ addr string }
 
 // publish pushes an image of three layers of noise under a name of the registry
 // and takes it from the machine.
@@ -168,7 +106,7 @@ func (c *snipper) pass(near net.Conn) {
 
 func TestPullFromARealRegistry(t *testing.T) {
 	t.Run("goes on over cuts in the middle of layers", func(t *testing.T) {
-		d := openDistribution(t, "", "")
+		d := distribution{enginetest.OpenRegistry(t, "", "")}
 		d.publish(t, "team/cut:1", "", 4<<20)
 		c := newSnipper(t, d.addr, 1<<20, 2)
 		ref := c.Addr().String() + "/team/cut:1"
@@ -183,7 +121,7 @@ func TestPullFromARealRegistry(t *testing.T) {
 		}
 	})
 	t.Run("takes the login that Docker kept, for those who may use it", func(t *testing.T) {
-		d := openDistribution(t, "ada", "sec:ret")
+		d := distribution{enginetest.OpenRegistry(t, "ada", "sec:ret")}
 		d.publish(t, "team/private:1", "ada:sec:ret", 64<<10)
 		ref := d.addr + "/team/private:1"
 		t.Cleanup(func() { evict(t, ref) })
@@ -219,7 +157,7 @@ func TestPullFromARealRegistry(t *testing.T) {
 		}
 	})
 	t.Run("knows what needs no login", func(t *testing.T) {
-		d := openDistribution(t, "", "")
+		d := distribution{enginetest.OpenRegistry(t, "", "")}
 		d.publish(t, "team/public:1", "", 64<<10)
 		ref := d.addr + "/team/public:1"
 		t.Cleanup(func() { evict(t, ref) })
@@ -233,7 +171,7 @@ func TestPullFromARealRegistry(t *testing.T) {
 // The daemon tries a layer again for more than a minute, which other tests use.
 func TestPullThatStaysCutFailsAndIsPulledWhenTriedAgain(t *testing.T) {
 	t.Parallel()
-	d := openDistribution(t, "", "")
+	d := distribution{enginetest.OpenRegistry(t, "", "")}
 	d.publish(t, "team/gone:1", "", 4<<20)
 	c := newSnipper(t, d.addr, 256<<10, 1<<40) // more than the daemon's tries bring
 	ref := c.Addr().String() + "/team/gone:1"

@@ -106,6 +106,10 @@ type Terms struct {
 // containers are its kernels, the main one first.
 func (e *Engine) prepare(ctx context.Context, r *run, containers []engine.Container, terms Terms) (record, error) {
 	main := containers[0]
+	runner, err := e.nodes.runner()
+	if err != nil {
+		return record{}, err
+	}
 	image, layers, starts, err := e.Content(ctx, main.Image)
 	if err != nil {
 		return record{}, err
@@ -118,9 +122,9 @@ func (e *Engine) prepare(ctx context.Context, r *run, containers []engine.Contai
 		Log: filepath.Join(r.dir, jobLog),
 	}}
 	spec := node.Spec{Session: id, Attempt: attempt, Batch: main.Guest.Command != "" || main.Guest.Server != nil,
-		Store: e.Layers(), Layers: layers, Local: e.config.Local, Box: node.Box{Env: starts.Env, Mounts: main.Mounts,
-			Hidden: main.Hidden, Shm: main.Shm, Processes: main.Processes, Devices: e.config.Devices,
-			Private: len(containers) == 1}}
+		Store: e.Layers(), Layers: layers, Local: e.config.Local, Runner: runner,
+		Box: node.Box{Env: starts.Env, Mounts: main.Mounts, Hidden: main.Hidden, Shm: main.Shm,
+			Processes: main.Processes, Devices: e.config.Devices, Private: len(containers) == 1}}
 	now.Batch = spec.Batch
 	guests := map[string]engine.GuestConfig{}
 	for _, c := range containers {

@@ -62,6 +62,7 @@ func onLogin(t *testing.T, c *slurmtest.Cluster) (dir string) {
 		c.Copy(file, slurmtest.Login, dir+"/"+name)
 	}
 	c.Exec(slurmtest.Login, "sh", "-c", "cd "+dir+" && chmod 700 engine.test && mkdir tmp")
+	copyApptainer(t, c, dir)
 	return dir
 }
 
@@ -149,10 +150,17 @@ func (l login) open(t *testing.T) *engineslurm.Engine { return l.openAs(t, "one"
 
 func (l login) openAs(t *testing.T, instance string) *engineslurm.Engine {
 	t.Helper()
-	e, err := engineslurm.Open(engineslurm.Config{Dir: l.dir, Instance: instance,
+	return l.openWith(t, func(c *engineslurm.Config) { c.Instance = instance })
+}
+
+func (l login) openWith(t *testing.T, change func(*engineslurm.Config)) *engineslurm.Engine {
+	t.Helper()
+	config := engineslurm.Config{Dir: l.dir, Instance: "one",
 		Commands: slurm.New(slurm.Config{User: fmt.Sprint(os.Getuid())}),
 		Guest:    func(string) ([]byte, error) { return os.ReadFile(filepath.Join(l.dir, "slipway-guest")) },
-		Devices:  []string{"/dev/fakegpu0", "/dev/fakegpu1"}})
+		Devices:  []string{"/dev/fakegpu0", "/dev/fakegpu1"}}
+	change(&config)
+	e, err := engineslurm.Open(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,6 +208,8 @@ func TestOnTheLoginNode(t *testing.T) {
 		return
 	}
 	l.image()
+	t.Run("a job tries the nodes", l.explores)
+	t.Run("Apptainer makes containers", l.contains)
 	t.Run("Slurm is asked about sessions", l.checks)
 	t.Run("the planner follows Slurm's queue", l.plans)
 	t.Run("the guest is reached by a step", l.relays)
@@ -213,7 +223,7 @@ func TestOnTheLoginNode(t *testing.T) {
 
 const (
 	noCommit   = "no image is made of a session there"
-	noRegistry = "a login node asks no registry"
+	noRegistry = "the cluster of the tests has no registry"
 	noNetwork  = "there are no networks to make: every kernel has its own"
 )
 

@@ -182,6 +182,10 @@ func (p *Planner) Check(ctx context.Context, spec session.Spec) []session.FieldE
 			return wrong
 		}
 	}
+	if _, err := e.nodes.runner(); err != nil {
+		said := session.AsError(err, session.CodeEngineUnsupported)
+		return []session.FieldError{{Field: "image", Kind: session.KindRange, Message: said.Message, Hint: said.Hint}}
+	}
 	terms, err := e.termsOf(ctx, spec)
 	if session.CodeOf(err) == session.CodeEngineUnsupported {
 		said := session.AsError(err, session.CodeEngineUnsupported)

@@ -280,8 +280,7 @@ func (rs *runs) write(r *run, spec node.Spec, guests map[string]engine.GuestConf
 
 // script is what Slurm runs on the first node of a job: the guest's program there, or by srun on each node.
 func script(dir string, kernels int) []byte {
-	quoted := quote(dir)
-	call := quoted + "/" + guestFile + " node " + quoted
+	call := quote(filepath.Join(dir, guestFile)) + " node " + quote(dir)
 	if kernels > 1 {
 		// Without --unbuffered it passes on whole lines only, and without --export it has no PATH.
 		call = "srun --kill-on-bad-exit=1 --unbuffered --export=ALL " + call
@@ -289,8 +288,8 @@ func script(dir string, kernels int) []byte {
 	return []byte("#!/bin/sh\nexec " + call + "\n")
 }
 
-// quote is a text as a word of a shell.
-func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+// quote is a word for a shell.
+func quote(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
 // program returns the path of the guest's binary, which it writes if necessary. Runs have links to it, so that one of
 // an older version stays as long as a job uses it.

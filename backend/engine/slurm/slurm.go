@@ -42,6 +42,7 @@ type Config struct {
 	Devices  []string      // device nodes below /dev that jobs get if Slurm allows them; nil: [Devices]
 	Look     time.Duration // between two looks at the files of runs; 0: 1 s
 	Relay    Relayer       // nil: [Relay]
+	Explore  bool          // a job tries what works on the nodes, unless that is known
 	Log      *slog.Logger  // may be nil
 }
 
@@ -55,6 +56,7 @@ type Engine struct {
 	config  Config
 	jobs    *jobs
 	runs    *runs
+	nodes   *nodes
 	ctx     context.Context //nolint:containedctx // of what the engine does by itself, until Close
 	cancel  context.CancelFunc
 	tasks   sync.WaitGroup
@@ -83,6 +85,7 @@ func Open(config Config) (*Engine, error) {
 	}
 	config.Dir = dir
 	e := &Engine{config: config, changed: make(chan struct{})}
+	e.nodes = &nodes{engine: e}
 	if e.runs, err = openRuns(config); err != nil {
 		return nil, err
 	}
@@ -93,6 +96,9 @@ func Open(config Config) (*Engine, error) {
 		ends: map[slurm.JobName]ending{}, exits: map[slurm.JobName]time.Time{}}
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	e.tasks.Go(func() { e.jobs.poller.Run(e.ctx) })
+	if config.Explore {
+		e.tasks.Go(e.nodes.explore)
+	}
 	return e, nil
 }
 
@@ -151,17 +157,21 @@ const silent = 3 * time.Minute
 
 // Info describes the cluster. Its CPUs and memory are those of all nodes that the person may use.
 func (e *Engine) Info(ctx context.Context) (engine.Info, error) {
+	known := engine.Info{Name: "slurm", Elsewhere: true}
 	site, err := e.Site(ctx)
 	if err != nil {
-		return engine.Info{}, err
+		return known, err
 	}
 	if said := e.jobs.poller.Snapshot(); said.Err != nil && e.config.Clock.Since(said.At) > silent {
-		return engine.Info{}, failure(ctx, said.Err)
+		return known, failure(ctx, said.Err)
 	}
 	info := engine.Info{Name: "slurm", Version: site.Version, OS: "linux", Arch: runtime.GOARCH,
 		DataRoot: e.config.Dir, LiveRestore: true, Elsewhere: true, Slurm: siteOf(site), Lacks: []session.Feature{
 			session.FeatureDevices, session.FeatureGuard, session.FeatureMPS, session.FeatureCommit,
 			session.FeatureRaise}}
+	if e.config.Explore {
+		info.Checks = append(e.nodes.checks(), deviceCheck(site))
+	}
 	for _, partition := range site.Partitions {
 		cpus, memory := 0, gpu.Bytes(0)
 		for _, shape := range partition.Shapes {

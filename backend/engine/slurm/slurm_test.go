@@ -55,6 +55,7 @@ type stage struct {
 	dir     string
 	clock   *pace.Clock
 	program []byte // for nodes
+	explore bool   // its nodes are tried
 	engine  *engineslurm.Engine
 }
 
@@ -75,7 +76,8 @@ func (s *stage) open() {
 	s.Helper()
 	commands := slurm.New(slurm.Config{Run: s.cluster.run, Clock: s.clock, User: fmt.Sprint(os.Getuid())})
 	e, err := engineslurm.Open(engineslurm.Config{Dir: s.dir, Instance: "one", Commands: commands, Clock: s.clock,
-		Guest: func(string) ([]byte, error) { return s.program, nil }, Look: 20 * time.Millisecond, Local: s.local()})
+		Guest: func(string) ([]byte, error) { return s.program, nil }, Look: 20 * time.Millisecond, Local: s.local(),
+		Explore: s.explore})
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"slipway/backend/engine/cgroup"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -29,15 +30,20 @@ type plan struct {
 	Hostname  string
 	Files     map[string]string // further files and their content
 	Variables []string
+	Made      bool // the container is there already, without capabilities
 }
 
-// The descriptors of the first process: it reads its plan, then a true when the guest may start, and writes ready, or
-// why it failed. The start of the guest closes both.
+// The descriptors of the first process: it reads its plan and writes ready, then reads a true when the guest may start
+// and writes going, or at any time why it failed. The start of the guest closes both.
 const (
 	planFD   = 3
 	statusFD = 4
 	ready    = "ready"
+	going    = "going"
 )
+
+// The guest in a container.
+const guestProgram = "/.slipway/guest"
 
 // The folders of a run on the node.
 const (
@@ -78,13 +84,19 @@ func contain([]string) int {
 
 // becomeGuest returns only the reason why it failed.
 func becomeGuest(plans *json.Decoder, status io.Writer) error {
+	// The signal that ends this process with its runner belongs to a thread, too. A runner that ended sends no plan.
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
+		return err
+	}
 	var p plan
 	if err := plans.Decode(&p); err != nil {
 		return err
 	}
 	unix.Umask(0o022)
-	if err := p.enter(); err != nil {
-		return err
+	if !p.Made {
+		if err := p.enter(); err != nil {
+			return err
+		}
 	}
 	if _, err := io.WriteString(status, ready); err != nil {
 		return err
@@ -96,8 +108,13 @@ func becomeGuest(plans *json.Decoder, status io.Writer) error {
 	if err := p.limit(); err != nil {
 		return err
 	}
-	return fmt.Errorf("start the guest: %w", syscall.Exec("/.slipway/guest", []string{"slipway-guest", "init"},
-		p.Variables))
+	if err := unix.Access(guestProgram, unix.X_OK); err != nil { // a folder of the node may allow no programs
+		return fmt.Errorf("start the guest: %w", err)
+	}
+	if _, err := io.WriteString(status, going); err != nil {
+		return err
+	}
+	return fmt.Errorf("start the guest: %w", syscall.Exec(guestProgram, []string{"slipway-guest", "init"}, p.Variables))
 }
 
 // enter mounts everything and makes it the root.
@@ -180,6 +197,19 @@ func (p *plan) limit() error {
 			return fmt.Errorf("limit processes: %w", err)
 		}
 	}
+	if !p.Made {
+		if err := dropCapabilities(); err != nil {
+			return err
+		}
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("set no_new_privs: %w", err)
+	}
+	return nil
+}
+
+// dropCapabilities leaves those that the guest needs.
+func dropCapabilities() error {
 	var want [2]unix.CapUserData
 	for capability := uintptr(0); ; capability++ {
 		if _, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, capability, 0, 0, 0); err != nil {
@@ -197,9 +227,6 @@ func (p *plan) limit() error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	if err := unix.Capset(&header, &want[0]); err != nil { // lowers the ambient ones, too
 		return fmt.Errorf("drop capabilities: %w", err)
-	}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("set no_new_privs: %w", err)
 	}
 	var have [2]unix.CapUserData
 	if err := unix.Capget(&header, &have[0]); err != nil || have != want {
@@ -302,8 +329,11 @@ func (m *mounter) system(p *plan) {
 
 // groups shows the job's control groups in place of the node's, so that programs find their limits.
 func (m *mounter) groups() {
-	for at, from := range groupFolders() {
-		m.bind(from, at, true)
+	own, _ := cgroup.Machine().Of("self") // a node without them has nothing to show
+	for at, from := range own.Folders() {
+		if from != at {
+			m.bind(from, at, true)
+		}
 	}
 }
 
@@ -318,7 +348,7 @@ func (m *mounter) files(p *plan) {
 
 // own mounts what the guest needs.
 func (m *mounter) own() {
-	m.bind(guestCopy, "/.slipway/guest", true)
+	m.bind(guestCopy, guestProgram, true)
 	m.bind(configCopy, "/.slipway/config.json", true)
 	m.bind(linkFolder, "/.slipway/link", true)
 	m.bind(spoolFolder, "/.slipway/spool", false)
@@ -326,7 +356,7 @@ func (m *mounter) own() {
 
 // mounts mounts the home unless the session mounts one, then what it mounts, without what it must not see.
 func (m *mounter) mounts(p *plan) {
-	if !slices.ContainsFunc(p.Mounts, func(m session.Mount) bool { return filepath.Clean(m.Target) == session.Home }) {
+	if !slices.ContainsFunc(p.Mounts, isHome) {
 		m.bind(p.Home, session.Home, false)
 	}
 	for _, mount := range p.Mounts {
@@ -336,3 +366,5 @@ func (m *mounter) mounts(p *plan) {
 		m.mount("tmpfs", at, unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "mode=555,size=4k")
 	}
 }
+
+func isHome(m session.Mount) bool { return filepath.Clean(m.Target) == session.Home }

@@ -6,7 +6,10 @@
 // for a private network, with one mapped id. It mounts the image's layers and everything that a container of the Docker
 // engine has, and starts the guest as process 1. It forwards signals and passes the guest's link to whoever proves that
 // they read the meeting file. slipway-guest relay SOCKET does that over its standard input and output, where the login
-// node cannot connect to compute nodes. slipway-guest probe says what works on a node.
+// node cannot connect to compute nodes. slipway-guest probe FILE says what works on a node.
+//
+// Where a site forbids user namespaces, Apptainer makes the container. It has the layers in one folder, the guest has
+// no capabilities, and slipway-guest follow ends Apptainer with the runner.
 //
 // On the login node, [Dial], [Through], [ReadStats], [OpenLog] and the Read functions are the other end.
 //

@@ -27,6 +27,7 @@ type Spec struct {
 	Store   string   `json:"store"`           // shared folder of layers, <hex>.tar each, uncompressed
 	Layers  []string `json:"layers"`          // digests (sha256:…) of the uncompressed archives, lowest first
 	Local   string   `json:"local,omitempty"` // folder of the node; empty: /tmp/slipway-<uid>
+	Runner  Runner   `json:"runner,omitempty"`
 	Box
 }
 
@@ -79,10 +80,22 @@ type Why string
 // Restarted means that the job was started again after its batch command had begun.
 const Restarted Why = "restarted"
 
-// Probe says what works on a node. It is what slipway-guest probe prints, as one line of JSON.
+// Runner is what makes the containers of a run on its nodes.
+type Runner string
+
+// The runners.
+const (
+	Own       Runner = ""          // this program, in user namespaces
+	Apptainer Runner = "apptainer" // where a site forbids those
+)
+
+// Probe says what works on a node. It is what slipway-guest probe writes.
 type Probe struct {
-	Containers bool   `json:"containers"`       // a container can be made
-	Reason     string `json:"reason,omitempty"` // why not
+	Host string `json:"host"`
+	Port int    `json:"port"` // where it waits for a connection
+	// why this program, or Apptainer, makes no containers; empty: it does
+	OwnReason       string `json:"ownReason,omitempty"`
+	ApptainerReason string `json:"apptainerReason,omitempty"`
 	// program that joins private networks to the outside; empty: none, or it failed for a reason
 	Network       string `json:"network,omitempty"`
 	NetworkReason string `json:"networkReason,omitempty"`
@@ -90,17 +103,16 @@ type Probe struct {
 	CPUGroup      bool   `json:"cpuGroup"`    // and one for CPUs
 }
 
-// ParseProbe parses the output of slipway-guest probe.
-func ParseProbe(output []byte) (Probe, error) {
-	var p Probe
-	if len(output) > maxRecord {
-		return Probe{}, errors.New("a probe's output is too long")
+// Runner returns the best runner that works, false if none does.
+func (p Probe) Runner() (Runner, bool) {
+	if p.OwnReason != "" && p.ApptainerReason == "" {
+		return Apptainer, true
 	}
-	if err := json.Unmarshal(output, &p); err != nil {
-		return Probe{}, fmt.Errorf("read a probe's output: %w", err)
-	}
-	return p, nil
+	return Own, p.OwnReason == ""
 }
+
+// ReadProbe reads what slipway-guest probe has written. The error is fs.ErrNotExist until it has.
+func ReadProbe(path string) (Probe, error) { return read(path, maxRecord, Probe.check) }
 
 // CodeFailed is the exit code of a runner that could not make the container. The last line of the log says why.
 const CodeFailed = 125
@@ -189,6 +201,8 @@ func (s Spec) check() error {
 		return errors.New("a run needs kernels with plain names")
 	case len(s.Layers) > maxLayers || !all(s.Layers, layerName.MatchString):
 		return errors.New("layers must be at most 127 digests")
+	case s.Runner != Own && s.Runner != Apptainer:
+		return errors.New("this runner is unknown")
 	case len(s.Layers) > 0 && !filepath.IsAbs(s.Store) || s.Local != "" && !filepath.IsAbs(s.Local):
 		return errors.New("folders must be absolute paths")
 	}
@@ -230,6 +244,13 @@ func (m Meeting) check() error {
 		return errors.New("a meeting needs a socket")
 	case !jobName.MatchString(m.Job):
 		return errors.New("a meeting needs a job")
+	}
+	return nil
+}
+
+func (p Probe) check() error {
+	if !hostName.MatchString(p.Host) || p.Port < 1 || p.Port > 65535 {
+		return errors.New("a probe needs a host and a port")
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -80,13 +81,48 @@ type job struct {
 	exited chan struct{}
 }
 
+// eachRunner runs a part of the suite that every runner must pass.
+func eachRunner(t *testing.T, test func(t *testing.T, by node.Runner)) {
+	t.Helper()
+	t.Run("own", func(t *testing.T) { test(t, node.Own) })
+	if apptainer() == "" {
+		t.Log("not tried with Apptainer, which build/slurm/apptainer.sh builds")
+		return
+	}
+	t.Run("apptainer", func(t *testing.T) { test(t, node.Apptainer) })
+}
+
+// apptainer is the folder with the program that build/slurm/apptainer.sh builds, empty without it.
+func apptainer() string {
+	found, _ := filepath.Glob("../../../build/.cache/apptainer/*/bin") // the pattern is a good one
+	if len(found) == 0 {
+		return ""
+	}
+	path, _ := filepath.Abs(found[0])
+	return path
+}
+
+// named is a user with a name, which Apptainer needs. Nobody else runs programs as it.
+const named = "games"
+
 // newJob prepares a job that starts no command. Its image has the programs of this machine.
-func newJob(t testing.TB) *job {
+func newJob(t testing.TB) *job { return newJobBy(t, node.Own) }
+
+func newJobBy(t testing.TB, by node.Runner) *job {
 	t.Helper()
 	top, err := os.MkdirTemp("", "slipway-node-")
 	must(t, err)
 	j := &job{t: t, uid: os.Getuid(), top: top, dir: filepath.Join(top, "run"), kernel: "main1",
 		env: []string{"PATH=" + os.Getenv("PATH"), "SLURM_JOB_ID=41", "SECRET=of the agent"}}
+	if j.uid == 0 && by == node.Apptainer {
+		person, err := user.Lookup(named)
+		must(t, err)
+		j.uid, err = strconv.Atoi(person.Uid)
+		must(t, err)
+	}
+	if by == node.Apptainer {
+		j.env[0] += ":" + apptainer()
+	}
 	if j.uid == 0 {
 		j.uid = 2_000_000 + os.Getpid()*personsEach + int(persons.Add(1))
 	}
@@ -94,8 +130,9 @@ func newJob(t testing.TB) *job {
 	must(t, os.Chmod(top, 0o755))
 	must(t, os.Mkdir(j.dir, 0o700))
 	must(t, os.Mkdir(j.path("store"), 0o755))
-	j.spec = node.Spec{Session: "abcdefghij12", Attempt: 1, Kernels: []string{"main1"}, Store: j.path("store"),
-		Local: j.path("local"), Box: node.Box{Env: []session.EnvVar{{Name: "IMAGE", Value: "yes"}}}}
+	j.spec = node.Spec{Session: "abcdefghij12", Attempt: 1, Runner: by, Kernels: []string{"main1"},
+		Store: j.path("store"), Local: j.path("local"),
+		Box: node.Box{Env: []session.EnvVar{{Name: "IMAGE", Value: "yes"}}}}
 	j.config = engine.GuestConfig{Session: "abcdefghij12", Kernel: "main1", UID: 1, GID: 1,
 		Env: []session.EnvVar{{Name: "GREETING", Value: "good day"}}}
 	j.layer(dirs("usr", "etc", "home"), []entry{{Header: tar.Header{Name: "tmp", Typeflag: tar.TypeDir, Mode: 0o1777}}},

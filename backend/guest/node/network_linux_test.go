@@ -1,12 +1,16 @@
 package node_test
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"slipway/backend/guest/link"
 	"slipway/backend/guest/node"
@@ -57,13 +61,26 @@ until grep -q . port 2>/dev/null; do sleep 0.01; done; cat port`
 
 func TestProbe(t *testing.T) {
 	j := newJob(t)
-	out, err := j.command("probe").Output()
-	must(t, err)
-	found, err := node.ParseProbe(out)
-	must(t, err)
-	if !found.Containers || found.Reason != "" || !found.MemoryGroup {
+	must(t, os.Chown(j.dir, j.uid, j.uid))
+	file := filepath.Join(j.dir, "found.json")
+	cmd := j.command("probe", file)
+	must(t, cmd.Start())
+	var found node.Probe
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		var err error
+		if found, err = node.ReadProbe(file); err == nil {
+			break
+		}
+		if !errors.Is(err, fs.ErrNotExist) || time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+	if runner, ok := found.Runner(); !ok || runner != node.Own || !found.MemoryGroup || found.ApptainerReason == "" {
 		t.Errorf("the probe says %+v", found)
 	}
+	conn, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(found.Port)))
+	must(t, err)
+	must(t, errors.Join(conn.Close(), cmd.Wait())) // it waited for that
 	local := fmt.Sprintf("/tmp/slipway-%d", j.uid)
 	if left, err := filepath.Glob(local + "/runs/*"); err != nil || len(left) > 0 {
 		t.Errorf("a probe leaves %q", left)

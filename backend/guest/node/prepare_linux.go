@@ -15,7 +15,7 @@ import (
 // prepare puts everything that the container consists of on this node and returns its plan.
 func (r *runner) prepare(node *local) (p *plan, err error) {
 	p = &plan{Box: r.spec.Box, Dir: r.place, Home: filepath.Join(r.dir, homeFolder), Hostname: r.kernel,
-		Variables: variables(r.spec.Env, r.kernel)}
+		Variables: variables(r.spec.Env, r.kernel), Made: r.spec.Runner == Apptainer}
 	if p.Files, err = nameFiles(r.spec, r.kernel, nodeFile); err != nil {
 		return nil, err
 	}

@@ -27,7 +27,8 @@ import (
 
 // Programs are those of package node in slipway-guest, by their first argument.
 func Programs() map[string]func(args []string) int {
-	return map[string]func(args []string) int{"node": run, "relay": relay, "probe": probe, "contain": contain}
+	return map[string]func(args []string) int{"node": run, "relay": relay, "probe": probe, "contain": contain,
+		"follow": follow}
 }
 
 const (
@@ -50,11 +51,18 @@ type runner struct {
 	signals chan os.Signal
 	exit    Exit
 
-	first   *exec.Cmd // the container's first process
-	plans   *os.File
-	status  *os.File
-	outputs chan struct{} // closed when everything that the container wrote is in the log
-	network *network      // nil: none
+	container
+	network *network // nil: none
+}
+
+// container is what the runner holds of its container.
+type container struct {
+	first    *exec.Cmd   // that makes the container, and ends with it
+	follower *exec.Cmd   // ends that with this process; nil: it does so by itself
+	init     *os.Process // the container's first process
+	plans    *os.File
+	status   *os.File
+	outputs  chan struct{} // closed when everything that the container wrote is in the log
 }
 
 // errRestarted says that a batch command is not begun again.
@@ -113,7 +121,7 @@ func (r *runner) read() error {
 
 // run makes the container, waits for its end and records it.
 func (r *runner) run() int {
-	before := ownGroups().oomKills()
+	before := oomKills()
 	code, err := r.contain()
 	r.end()
 	if errors.Is(err, errHere) { // which records its own end
@@ -133,7 +141,7 @@ func (r *runner) run() int {
 		fmt.Fprintln(os.Stderr, "slipway-guest node:", err)
 	}
 	r.exit.Code, r.exit.Ended = code, time.Now()
-	r.exit.OOMKilled = ownGroups().oomKills() > before
+	r.exit.OOMKilled = oomKills() > before
 	if err := errors.Join(r.log.close(), r.record()); err != nil {
 		fmt.Fprintln(os.Stderr, "slipway-guest node:", err)
 	}
@@ -204,14 +212,14 @@ func (r *runner) contain() (int, error) {
 	if err := r.joinOutside(); err != nil {
 		r.log.say("slipway: this session reaches nothing outside: " + err.Error())
 	}
-	users, err := usersOf(r.first.Process.Pid)
+	users, err := usersOf(r.init.Pid)
 	if err != nil {
 		return 0, err
 	}
-	own := ownGroups()
 	secret := make([]byte, secretSize)
 	_, _ = rand.Read(secret) // never fails
-	l := newLinks(secret, users, func() (engine.Stats, error) { return own.stats(r.first.Process.Pid) })
+	l := newLinks(secret, users, func() (engine.Stats, error) { return measure(r.init.Pid) })
+	l.weak = p.Made
 	go l.takeGuests(guests)
 	if err := r.release(); err != nil {
 		return 0, err
@@ -253,7 +261,11 @@ func (r *runner) start(p *plan) error {
 		return err
 	}
 	defer output.Close()
-	r.first = enclosed("contain", p.Private)
+	if r.first = enclosed("contain", p.Private); p.Made {
+		if r.first, err = r.apptainer(p); err != nil {
+			return err
+		}
+	}
 	r.first.Stdout, r.first.Stderr = output, output
 	r.first.ExtraFiles = []*os.File{plans, status}
 	if err := r.first.Start(); err != nil {
@@ -267,14 +279,41 @@ func (r *runner) start(p *plan) error {
 	}()
 	_ = plans.Close()
 	_ = status.Close()
+	if p.Made {
+		if err := r.follow(); err != nil {
+			return err
+		}
+	}
 	if err := json.NewEncoder(r.plans).Encode(p); err != nil {
 		return r.failure(err)
 	}
-	answer := make([]byte, len(ready))
-	if n, err := io.ReadFull(r.status, answer); err != nil || string(answer) != ready {
-		return r.failure(errors.New(string(answer[:n])))
+	if err := r.expect(ready); err != nil {
+		return err
 	}
-	return nil
+	r.init, err = r.findInit(p)
+	return err
+}
+
+// findInit returns the container's first process.
+func (r *runner) findInit(p *plan) (*os.Process, error) {
+	pid := r.first.Process.Pid
+	if p.Made {
+		var err error
+		if pid, err = firstBelow(pid); err != nil {
+			return nil, err
+		}
+	}
+	return os.FindProcess(pid)
+}
+
+// expect waits for a word of the container's first process.
+func (r *runner) expect(word string) error {
+	answer := make([]byte, len(word))
+	n, err := io.ReadFull(r.status, answer)
+	if err == nil && string(answer) == word {
+		return nil
+	}
+	return r.failure(errors.New(string(answer[:n])))
 }
 
 // joinOutside joins a private network to the outside where this node can. It has only its loopback otherwise.
@@ -283,7 +322,7 @@ func (r *runner) joinOutside() error {
 		return nil
 	}
 	var err error
-	r.network, err = join(r.first.Process.Pid)
+	r.network, err = join(r.init.Pid)
 	return err
 }
 
@@ -336,14 +375,11 @@ func (r *runner) release() error {
 	if err != nil {
 		return err
 	}
-	said, err := io.ReadAll(io.LimitReader(r.status, maxRecord)) // until the guest starts
-	if err == nil && len(said) > 0 {
-		err = errors.New(string(said))
+	if err := r.expect(going); err != nil {
+		return err
 	}
-	if err == nil {
-		r.exit.Started = at
-	}
-	return err
+	r.exit.Started = at
+	return nil
 }
 
 // wait forwards signals to the guest, once it takes them, and returns its exit code.
@@ -358,7 +394,7 @@ func (r *runner) wait(guest <-chan struct{}) int {
 		for {
 			select {
 			case <-r.signals:
-				_ = r.first.Process.Signal(syscall.SIGTERM)
+				_ = r.init.Signal(syscall.SIGTERM)
 			case <-ended:
 				return
 			}
@@ -382,6 +418,10 @@ func (r *runner) end() {
 	if r.first != nil && r.first.Process != nil && r.first.ProcessState == nil {
 		_ = r.first.Process.Kill()
 		_ = r.first.Wait()
+	}
+	if r.follower != nil && r.follower.Process != nil && r.follower.ProcessState == nil {
+		_ = r.follower.Process.Kill()
+		_ = r.follower.Wait()
 	}
 	r.network.close()
 	if r.outputs != nil {

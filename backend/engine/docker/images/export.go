@@ -2,9 +2,6 @@ package images
 
 import (
 	"archive/tar"
-	"bufio"
-	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,10 +12,10 @@ import (
 
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/image"
-	"github.com/klauspost/compress/zstd"
 
 	"slipway/backend/engine"
 	"slipway/backend/engine/docker/daemon"
+	"slipway/backend/layers"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -199,30 +196,11 @@ func (x *export) take(ctx context.Context, part string, r io.Reader) error {
 	if !x.want[part] {
 		return nil
 	}
-	content, err := inflated(r)
+	content, err := layers.Inflate(io.NopCloser(r))
 	if err != nil {
 		return daemon.Failure(ctx, err)
 	}
 	defer content.Close() //nolint:errcheck // of a reader
 	delete(x.want, part)
 	return x.give(part, content)
-}
-
-func inflated(r io.Reader) (io.ReadCloser, error) {
-	buffered := bufio.NewReaderSize(r, 64<<10)
-	magic, err := buffered.Peek(4)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	switch {
-	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
-		return gzip.NewReader(buffered)
-	case bytes.Equal(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		decoder, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1))
-		if err != nil {
-			return nil, err
-		}
-		return decoder.IOReadCloser(), nil
-	}
-	return io.NopCloser(buffered), nil
 }

@@ -6,26 +6,27 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
 
 	"slipway/backend/engine"
+	"slipway/backend/engine/cgroup"
 	"slipway/backend/engine/docker/daemon"
 	"slipway/gpu"
 )
 
 // Reader samples containers of one daemon. It is safe for concurrent use.
 type Reader struct {
-	daemon  *daemon.Daemon
-	sampler sampler
-	gauges  gauges
+	daemon *daemon.Daemon
+	gauges gauges
 }
 
 // New returns a reader for the containers of a daemon.
 func New(d *daemon.Daemon) *Reader {
-	return &Reader{daemon: d, sampler: sampler{proc: "/proc", root: "/sys/fs/cgroup"}}
+	return &Reader{daemon: d}
 }
 
 func (r *Reader) Close() { r.gauges.close() }
@@ -71,7 +72,7 @@ func (r *Reader) sampleAsked(ctx context.Context, id string, here bool) (*engine
 		return nil, nil
 	}
 	if here && c.State.Pid > 0 {
-		if sample, err := r.gauges.add(r.sampler, id, c.State.Pid); err == nil {
+		if sample, err := r.gauges.add(cgroup.Machine(), id, c.State.Pid); err == nil {
 			return &sample, nil
 		}
 	}
@@ -104,7 +105,7 @@ func statsFromAPI(said container.StatsResponse) engine.Stats {
 	stats := engine.Stats{
 		At:       said.Read,
 		CPU:      time.Duration(said.CPUStats.CPUUsage.TotalUsage),
-		Memory:   workingSet(int64(memory.Usage), int64(inactive)),
+		Memory:   gpu.Bytes(max(int64(memory.Usage)-int64(inactive), 0)),
 		MemLimit: gpu.Bytes(memory.Limit),
 		Pids:     int(said.PidsStats.Current),
 	}
@@ -126,8 +127,8 @@ func statsFromAPI(said container.StatsResponse) engine.Stats {
 // gauges are those of the containers that were sampled last.
 type gauges struct {
 	mu   sync.Mutex // guards everything below
-	byID map[string]*gauge
-	page page
+	byID map[string]*cgroup.Gauge
+	page cgroup.Page
 }
 
 // sample samples known containers and returns the others. It forgets containers that ended or are not in ids.
@@ -135,7 +136,7 @@ func (g *gauges) sample(ids []string, samples map[string]engine.Stats) (unknown 
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	before := g.byID
-	g.byID = make(map[string]*gauge, len(ids))
+	g.byID = make(map[string]*cgroup.Gauge, len(ids))
 	for _, id := range ids {
 		gauge := before[id]
 		if gauge == nil {
@@ -143,41 +144,41 @@ func (g *gauges) sample(ids []string, samples map[string]engine.Stats) (unknown 
 			continue
 		}
 		delete(before, id)
-		sample, err := gauge.sample(time.Now(), &g.page)
+		sample, err := gauge.Sample(time.Now(), &g.page)
 		if err != nil {
-			gauge.close()
+			gauge.Close()
 			unknown = append(unknown, id)
 			continue
 		}
 		g.byID[id], samples[id] = gauge, sample
 	}
 	for _, gone := range before {
-		gone.close()
+		gone.Close()
 	}
 	return unknown
 }
 
-func (g *gauges) add(s sampler, id string, pid int) (engine.Stats, error) {
-	group, err := s.find(pid)
+func (g *gauges) add(t cgroup.Tree, id string, pid int) (engine.Stats, error) {
+	groups, err := t.Of(strconv.Itoa(pid))
 	if err != nil {
 		return engine.Stats{}, err
 	}
-	opened, err := s.open(pid, group)
+	opened, err := groups.Open(pid)
 	if err != nil {
 		return engine.Stats{}, err
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	sample, err := opened.sample(time.Now(), &g.page)
+	sample, err := opened.Sample(time.Now(), &g.page)
 	if err != nil {
-		opened.close()
+		opened.Close()
 		return engine.Stats{}, err
 	}
 	if other := g.byID[id]; other != nil {
-		other.close()
+		other.Close()
 	}
 	if g.byID == nil {
-		g.byID = map[string]*gauge{}
+		g.byID = map[string]*cgroup.Gauge{}
 	}
 	g.byID[id] = opened
 	return sample, nil
@@ -187,7 +188,7 @@ func (g *gauges) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, gauge := range g.byID {
-		gauge.close()
+		gauge.Close()
 	}
 	g.byID = nil
 }

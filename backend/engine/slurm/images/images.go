@@ -1,4 +1,4 @@
-// Package images keeps images without a registry or a daemon, in a folder that the nodes of a cluster share. Each layer
+// Package images keeps images without a daemon, in a folder that the nodes of a cluster share. Each layer
 // is stored once, as an uncompressed archive that is named by its digest. The nodes unpack them.
 //
 //	layers/<digest>.tar
@@ -23,7 +23,6 @@ import (
 	"sync"
 	"time"
 
-	"slipway/backend/engine"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -180,7 +179,7 @@ func (s *Store) find(ctx context.Context, ref string) (record, error) {
 	return one, nil
 }
 
-const uploadHint = "Send it from a machine that has it: slipway image send."
+const uploadHint = "Pull it, or send it from a machine that has it: slipway image send."
 
 // emptyID is the id of the image without files, which is not stored.
 var emptyID = idPrefix + strings.Repeat("0", 64)
@@ -235,15 +234,6 @@ func (s *Store) Content(ctx context.Context, ref string) (id string, layers []st
 		layers = append(layers, layer.Digest)
 	}
 	return one.ID, layers, one.Starts, nil
-}
-
-// Pull fails: a login node asks no registry.
-func (s *Store) Pull(ctx context.Context, ref string, _ engine.Login, _ func(session.Pull)) (bool, error) {
-	if err := ended(ctx); err != nil {
-		return false, err
-	}
-	return false, session.NewError(session.CodePullUnavailable,
-		"The image "+ref+" is not on this cluster, and no registry is asked for images there.", uploadHint)
 }
 
 // RemoveImage also removes the layers that no other image has.

@@ -157,6 +157,9 @@ func (s *Store) take(ctx context.Context, digest string, content map[string]engi
 		if ended := ended(ctx); ended != nil {
 			return 0, ended
 		}
+		if session.CodeOf(err) != "" { // of a registry
+			return 0, err
+		}
 		return 0, s.failure(err)
 	}
 	if idPrefix+hex.EncodeToString(sum.Sum(nil)) != digest {
