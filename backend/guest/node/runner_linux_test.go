@@ -32,6 +32,8 @@ func TestAKernelIsAContainer(t *testing.T) {
 	must(t, err)
 	t.Logf("the guest started after %s and its link came after %s", begun.At.Sub(asked), linked.Sub(asked))
 
+	host, err := os.Hostname()
+	must(t, err)
 	const bits = "00000000000001eb"
 	for script, want := range map[string]string{
 		"id -u; id -g":                  strconv.Itoa(j.uid) + "\n" + strconv.Itoa(j.uid),
@@ -42,8 +44,9 @@ func TestAKernelIsAContainer(t *testing.T) {
 		"sed -nE 's/^Cap...:.//p' /proc/self/status | sort -u":                "0000000000000000",
 		"sed -nE 's/^NoNewPrivs:.//p' /proc/1/status":                         "1",
 		"echo $IMAGE, $GREETING, $CUDA_VISIBLE_DEVICES, $SLURM_JOB_ID$SECRET": "yes, good day, 0,1,",
-		"getent hosts main1 | cut -d ' ' -f 1":                                "127.0.1.1",
-		"df --output=size -k /dev/shm | tail -1 | tr -d ' '":                  "3072",
+		"echo $SLIPWAY_NODE":                                 host,
+		"getent hosts main1 | cut -d ' ' -f 1":               "127.0.1.1",
+		"df --output=size -k /dev/shm | tail -1 | tr -d ' '": "3072",
 		"ulimit -u": "200",
 		"test -c /dev/null && echo x >/dev/null; echo $?":          "0",
 		"touch /etc/new && rm -r /etc/new; echo $?":                "0",
