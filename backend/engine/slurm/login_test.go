@@ -56,8 +56,7 @@ func TestTheEngineOnACluster(t *testing.T) {
 	run := c.Command(t.Context(), slurmtest.User, slurmtest.Login, "env", loginVariable+"="+dir, "TMPDIR="+dir+"/tmp",
 		dir+"/engine.test", "-test.v", "-test.run=^TestOnTheLoginNode$"+os.Getenv(partVariable),
 		"-test.timeout=20m")
-	run.Stdout, run.Stderr = os.Stdout, os.Stderr
-	if err := run.Run(); err != nil {
+	if err := attend(c, t, dir, run); err != nil {
 		t.Errorf("on the login node: %v", err)
 	}
 	if left := c.Exec(slurmtest.Login, "squeue", "-h", "-u", slurmtest.User, "-t", "PD,R,CF"); left != "" {
@@ -135,6 +134,10 @@ func TestOnTheLoginNode(t *testing.T) {
 	t.Run("the guest is reached by a step", l.relays)
 	t.Run("a cluster has a kernel on each node", l.clusters)
 	t.Run("an agent runs sessions", l.agents)
+	t.Run("another user is shut out", l.private)
+	t.Run("firewalls between login node and nodes", l.cuts)
+	t.Run("a job is cancelled in Slurm", l.outside)
+	t.Run("an agent keeps its promises", l.conforms)
 	t.Run("the engine keeps its promises", l.suite)
 }
 
