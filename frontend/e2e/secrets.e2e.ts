@@ -65,7 +65,8 @@ describe('secrets', () => {
     expect(others).toEqual([])
     await program.endAll()
     // What it kept for the session goes after its end is stored, which is a moment after the end is seen.
-    await eventually('nothing else holds it', async () => filesWith(value).every((path) => path.endsWith('secrets.json')))
+    const kept = (path: string) => path.endsWith('secrets.json')
+    await eventually('nothing else holds it', async () => filesWith(value).every(kept))
     expect(filesWith(value)).toEqual([join(program.home, 'secrets.json')])
   })
 })

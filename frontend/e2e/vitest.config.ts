@@ -17,6 +17,9 @@ const containers = [
   'tiles',
 ].map((name) => `${name}.e2e.ts`)
 
+/** What needs a Slurm cluster: make verify. */
+const cluster = 'cluster.e2e.ts'
+
 // Drives the real program in a real browser. Each file has a program and a browser of its own. Those without Docker
 // wait for as long as they work, so there are more of them at a time than the processors of the smallest machine.
 export default defineConfig({
@@ -34,7 +37,7 @@ export default defineConfig({
         test: {
           name: 'offline',
           include: ['**/*.e2e.ts'],
-          exclude: containers,
+          exclude: [...containers, cluster],
           setupFiles: ['./offline.ts'],
           maxWorkers: 3,
         },
@@ -43,6 +46,7 @@ export default defineConfig({
         extends: true,
         test: { name: 'containers', include: containers, maxWorkers: 2, sequence: { groupOrder: 1 } },
       },
+      { extends: true, test: { name: 'cluster', include: [cluster], sequence: { groupOrder: 2 } } },
     ],
   },
 })
