@@ -113,7 +113,7 @@ soak: ## serve a demo for an hour, which is 60 of its own, and judge memory, gor
 	@build/.cache/soak
 
 .PHONY: bench
-bench: ## measure against Docker and nginx, and (as root) the tunnel against OpenSSH; prints tables
+bench: ## measure against Docker, nginx and ssh, and (as root) the tunnel against OpenSSH; prints tables
 	@build/ci/setup.sh build test bench
 	@$(MAKE) build
 	@build/ci/docker.sh build/ci/bench.sh

@@ -356,9 +356,25 @@ func (b *bench) measureBrowser() {
 	listed := figure("listed-ms")
 	b.add(row{fmt.Sprintf("a folder with %d entries, from the click to all of them painted, in Chromium", listedFiles),
 		fmt.Sprintf("p50 %.0f ms", listed), "", "", "p50 < 300 ms", listed < 300})
+	b.addFrames(printed)
+}
+
+// addFrames reports how smoothly a list was scrolled.
+func (b *bench) addFrames(printed string) {
 	b.add(row{what: "scrolled to its end, from frame to frame",
-		value: fmt.Sprintf("p50 %.1f ms, p95 %.1f ms, longest %.0f ms", figure("frame-ms"), figure("late-frame-ms"),
-			figure("longest-frame-ms")), kept: true})
+		value: fmt.Sprintf("p50 %.1f ms, p95 %.1f ms, longest %.0f ms", metric(printed, "frame-ms"),
+			metric(printed, "late-frame-ms"), metric(printed, "longest-frame-ms")), kept: true})
+}
+
+// measureWaiting shows and scrolls the list of sessions while a thousand wait. frontend/e2e/waiting.figures.ts drives
+// the browser.
+func (b *bench) measureWaiting() {
+	printed := b.inBrowser("waiting.figures")
+	b.add(row{what: "a list of 1,000 waiting sessions, from the load of the page to its rows, in Chromium",
+		value: fmt.Sprintf("%.0f ms", metric(printed, "shown-ms")), kept: true})
+	b.addFrames(printed)
+	b.add(row{what: "one of them is terminated, from the request to the list without it",
+		value: fmt.Sprintf("%.0f ms", metric(printed, "gone-ms")), kept: true})
 }
 
 // inBrowser runs a file of measurements in frontend/e2e and returns what it printed.

@@ -1,7 +1,7 @@
 // Command bench measures the built program on a real Docker daemon: the time to a first prompt, the echo of a terminal,
 // large output, many shells, long lists, large files and folders, also in a browser, the opening of the window, a model
-// that is served beside nginx, and the cost of idling, planning and sampling. It also kills the program a thousand
-// times. It prints a Markdown table and fails when a limit is missed.
+// that is served beside nginx, a session of a Slurm cluster beside ssh, and the cost of idling, planning and sampling.
+// It also kills the program a thousand times. It prints a Markdown table and fails when a limit is missed.
 package main
 
 import (
@@ -55,8 +55,8 @@ func main() {
 	flag.IntVar(&b.o.windows, "windows", 5, "how often the window is opened")
 	flag.IntVar(&b.o.clicks, "clicks", 7, "how often a quick start is clicked")
 	flag.StringVar(&b.o.only, "only", "",
-		"only this: start, click, echo, output, stall, list, files, browser, window, inference, idle, plan, sampler "+
-			"or deaths")
+		"only this: start, click, echo, output, stall, list, files, browser, waiting, window, inference, idle, plan, "+
+			"sampler, deaths or cluster")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -91,8 +91,10 @@ func (b *bench) run(ctx context.Context) (err error) {
 		{"idle", b.measureIdle}, {"start", b.measureStart}, {"click", b.measureClick}, {"echo", b.measureEcho},
 		{"output", b.measureOutput},
 		{"stall", b.measureStall}, {"list", b.measureList}, {"files", b.measureFiles}, {"browser", b.measureBrowser},
-		{"window", b.measureWindow}, {"inference", b.measureInference}, {"plan", b.measurePlan},
+		{"waiting", b.measureWaiting}, {"window", b.measureWindow}, {"inference", b.measureInference},
+		{"plan", b.measurePlan},
 		{"sampler", b.measureSampler}, {"deaths", b.measureDeaths},
+		{"cluster", b.measureCluster},
 	} {
 		if b.o.only != "" && b.o.only != m.name {
 			continue

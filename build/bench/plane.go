@@ -33,14 +33,15 @@ type plane struct {
 	services map[string]bool     // to remove
 }
 
-func startPlane(ctx context.Context, binary, host string) (*plane, error) {
+// startPlane starts a control plane with Docker. more are environment variables that it gets besides.
+func startPlane(ctx context.Context, binary, host string, more ...string) (*plane, error) {
 	home, err := os.MkdirTemp("", "slipway-bench-")
 	if err != nil {
 		return nil, err
 	}
 	p := &plane{
-		home: home, env: append(os.Environ(), "DOCKER_HOST="+host, "SLIPWAY_HOME="+home), ended: make(chan error, 1),
-		live: map[session.ID]bool{}, services: map[string]bool{}, ctx: ctx,
+		home: home, env: append(append(os.Environ(), "DOCKER_HOST="+host, "SLIPWAY_HOME="+home), more...),
+		ended: make(chan error, 1), live: map[session.ID]bool{}, services: map[string]bool{}, ctx: ctx,
 	}
 	p.command = exec.CommandContext(ctx, binary, "serve", "--engine", "docker")
 	p.command.Env = p.env
@@ -102,8 +103,12 @@ func (p *plane) stop() error {
 }
 
 // launch launches an interactive session with the limits of all measurements.
-func (p *plane) launch(image string) api.Session {
-	spec := session.Spec{Image: image, Resources: session.Resources{CPU: 1, Memory: 512 * gpu.MiB, Shm: 64 * gpu.MiB}}
+func (p *plane) launch(image string) api.Session { return p.launchOn("", image) }
+
+// launchOn is launch on one machine, empty: any.
+func (p *plane) launchOn(agent, image string) api.Session {
+	spec := session.Spec{Image: image, Schedule: session.Schedule{Agent: agent},
+		Resources: session.Resources{CPU: 1, Memory: 512 * gpu.MiB, Shm: 64 * gpu.MiB}}
 	s := measure.Get(route.Launch.Body(hub.LaunchRequest{Spec: spec}).Ask(p.ctx, p))
 	p.live[s.ID] = true
 	return s

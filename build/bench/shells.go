@@ -20,7 +20,7 @@ import (
 	"slipway/build/bench/measure"
 )
 
-// shell is a terminal of a session or of Docker.
+// shell is a terminal of a session, of Docker or of ssh.
 type shell interface {
 	send(text []byte) error
 	// receive returns the next output; io.EOF at the shell's end.
@@ -85,15 +85,17 @@ func (a *attached) receive() ([]byte, error) {
 
 func (a *attached) close() { _ = a.conn.Close() } // nothing more is wanted of it
 
-// local is the docker command on a pseudo terminal.
+// local is a command of this computer on a pseudo terminal.
 type local struct {
 	command *exec.Cmd
 	tty     *os.File
 	buffer  []byte
 }
 
-func (p *plane) docker(args ...string) *local {
-	command := exec.CommandContext(p.ctx, "docker", args...)
+func (p *plane) docker(args ...string) *local { return p.local("docker", args...) }
+
+func (p *plane) local(name string, args ...string) *local {
+	command := exec.CommandContext(p.ctx, name, args...)
 	command.Env = p.env
 	tty := measure.Get(pty.StartWithSize(command, &pty.Winsize{Cols: 80, Rows: 24}))
 	return &local{command: command, tty: tty, buffer: make([]byte, 64<<10)}

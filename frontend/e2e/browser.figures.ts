@@ -16,6 +16,7 @@ import type { Locator, Page } from 'playwright-core'
 import { afterAll, describe, expect, it } from 'vitest'
 import { Browser } from './browser'
 import { entry, openedFolder } from './foldersPage'
+import { quantile, scrollThrough, tell } from './figures'
 import { stage } from './hooks'
 import { eventually, Program } from './program'
 
@@ -39,13 +40,6 @@ const browser = new Browser()
 const disk = mkdtempSync(join(dir, 'browser-'))
 afterAll(() => rmSync(disk, { recursive: true, force: true }))
 stage(program, browser)
-
-const tell = (value: number, unit: string) => process.stdout.write(`${String(Math.round(value * 100) / 100)} ${unit}\n`)
-
-function quantile(values: number[], q: number): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? NaN
-}
 
 async function timed(run: () => Promise<unknown>): Promise<number> {
   const began = performance.now()
@@ -200,27 +194,6 @@ describe('a folder with 10,000 files', () => {
       if (each !== names.at(-1)) await list.getByRole('navigation', { name: 'Path' }).getByText('many').click()
     }
     tell(quantile(listed, 0.5), 'listed-ms')
-    const rows = await list.locator('.ant-table-tbody-virtual-holder').boundingBox()
-    if (!rows) throw new Error('the rows are not there')
-    await page.mouse.move(rows.x + 100, rows.y + 100)
-    await page.evaluate(() => {
-      const frames: number[] = []
-      let before = performance.now()
-      const tick = (now: number) => {
-        frames.push(now - before)
-        before = now
-        requestAnimationFrame(tick)
-      }
-      requestAnimationFrame(tick)
-      Object.assign(window, { frames })
-    })
-    for (let turns = 0; !(await entry(list, 'image-09999.png').isVisible()); turns++) {
-      if (turns > 1000) throw new Error('the last row does not come')
-      await page.mouse.wheel(0, 1600)
-    }
-    const frames = (await page.evaluate<number[]>('frames')).slice(2)
-    tell(quantile(frames, 0.5), 'frame-ms')
-    tell(quantile(frames, 0.95), 'late-frame-ms')
-    tell(Math.max(...frames), 'longest-frame-ms')
+    await scrollThrough(list.locator('.ant-table-tbody-virtual-holder'), entry(list, 'image-09999.png'))
   })
 })

@@ -5,6 +5,7 @@ import type { Locator, Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import type { Resources } from '@/api/types.gen'
 import { Browser } from './browser'
+import { tell } from './figures'
 import { stage } from './hooks'
 import { printed } from './notebookPage'
 import { eventually, freePort, notebookImage, Program } from './program'
@@ -17,7 +18,6 @@ const program = new Program('docker')
 const browser = new Browser()
 stage(program, browser, { afresh: true })
 
-const tell = (value: number, unit: string) => process.stdout.write(`${String(Math.round(value * 100) / 100)} ${unit}\n`)
 const median = (values: number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN
 
 const docker = (...args: string[]) =>

@@ -19,6 +19,8 @@ const containers = [
 
 /** What goes through every dialog or a long list and takes longest: build/ci/verify.sh. It needs no Docker either. */
 const thorough = ['axe', 'demo', 'dialogs', 'folders', 'history', 'list'].map((name) => `${name}.e2e.ts`)
+/** What needs a Slurm cluster: make verify. */
+const cluster = 'cluster.e2e.ts'
 
 // Drives the real program in a real browser. Each file has a program and a browser of its own. Those without Docker
 // wait for as long as they work, so there are more of them at a time than the processors of the smallest machine.
@@ -37,7 +39,7 @@ export default defineConfig({
         test: {
           name: 'offline',
           include: ['**/*.e2e.ts'],
-          exclude: [...containers, ...thorough],
+          exclude: [...containers, ...thorough, cluster],
           setupFiles: ['./offline.ts'],
           maxWorkers: 3,
         },
@@ -56,6 +58,7 @@ export default defineConfig({
         extends: true,
         test: { name: 'containers', include: containers, maxWorkers: 2, sequence: { groupOrder: 1 } },
       },
+      { extends: true, test: { name: 'cluster', include: [cluster], sequence: { groupOrder: 2 } } },
     ],
   },
 })

@@ -29,10 +29,7 @@ const loginVariable = "SLIPWAY_TEST_LOGIN"
 // A test asks for what cannot be done on the login node in a file of that folder, as a list of words in JSON: down and
 // the node that is to fail, or other, a node and a program of Python that a job of another user runs there. What that
 // says is in the other file then.
-const (
-	askFile    = "ask"
-	answerFile = "answer"
-)
+const ()
 
 // partVariable may be /name, to run a part of them.
 const partVariable = "SLIPWAY_TEST_PART"
@@ -73,18 +70,8 @@ func TestTheEngineOnACluster(t *testing.T) {
 	run := c.Command(t.Context(), slurmtest.User, slurmtest.Login, "env", loginVariable+"="+dir, "TMPDIR="+dir+"/tmp",
 		dir+"/engine.test", "-test.v", "-test.run=^TestOnTheLoginNode$"+os.Getenv(partVariable),
 		"-test.timeout=20m")
-	run.Stdout, run.Stderr = os.Stdout, os.Stderr
-	ended := make(chan error, 1)
-	go func() { ended <- run.Run() }()
-	for over := false; !over; {
-		select {
-		case err := <-ended:
-			if over = true; err != nil {
-				t.Errorf("on the login node: %v", err)
-			}
-		case <-time.After(time.Second):
-			outside(c, dir)
-		}
+	if err := attend(c, t, dir, run); err != nil {
+		t.Errorf("on the login node: %v", err)
 	}
 	c.Mend()
 	if left := c.Exec(slurmtest.Login, "squeue", "-h", "-u", slurmtest.User, "-t", "PD,R,CF"); left != "" {
@@ -96,48 +83,6 @@ func TestTheEngineOnACluster(t *testing.T) {
 			t.Errorf("on %s there are %s", node, left)
 		}
 	}
-}
-
-// outside does what a test has asked for.
-func outside(c *slurmtest.Cluster, dir string) {
-	asked, err := c.Try(slurmtest.User, slurmtest.Login, "cat", dir+"/"+askFile)
-	var words []string
-	if err != nil || json.Unmarshal([]byte(asked), &words) != nil {
-		return
-	}
-	c.Exec(slurmtest.Login, "rm", dir+"/"+askFile)
-	said := ""
-	if words[0] == "down" {
-		c.Down(words[1])
-	} else if said, err = c.Try(slurmtest.Other, slurmtest.Login, "srun", "-Q", "--mem=100", "-w", words[1], "python3",
-		"-c", words[2]); err != nil {
-		said += err.Error()
-	}
-	c.Exec(slurmtest.Login, "sh", "-c", `printf %s "$1" >"$0.new" && mv "$0.new" "$0"`, dir+"/"+answerFile, said)
-}
-
-// ask asks for what cannot be done on the login node, and returns the answer.
-func (l login) ask(words ...string) string {
-	l.Helper()
-	path := filepath.Join(l.dir, askFile)
-	data, err := json.Marshal(words)
-	if err == nil {
-		err = engine.ReplaceFile(path, data)
-	}
-	if err != nil {
-		l.Fatal(err)
-	}
-	answer := filepath.Join(l.dir, answerFile)
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		if said, err := os.ReadFile(answer); err == nil {
-			if err := os.Remove(answer); err != nil {
-				l.Fatal(err)
-			}
-			return string(said)
-		}
-	}
-	l.Fatalf("no answer to %q", words)
-	return ""
 }
 
 // login is an engine on the login node of a real cluster.
@@ -217,6 +162,10 @@ func TestOnTheLoginNode(t *testing.T) {
 	t.Run("an agent runs sessions", l.agents)
 	t.Run("an agent runs a session over both nodes", l.pairs)
 	t.Run("sessions launched together are an array", l.arrays)
+	t.Run("another user is shut out", l.private)
+	t.Run("firewalls between login node and nodes", l.cuts)
+	t.Run("a job is cancelled in Slurm", l.outside)
+	t.Run("an agent keeps its promises", l.conforms)
 	t.Run("the engine keeps its promises", l.suite)
 	t.Run("a node of a session fails", l.fails) // the last one, as that node is gone then
 }

@@ -32,9 +32,10 @@ func (l login) manage(t *testing.T) *manager {
 		t.Fatal(err)
 	}
 	e := l.openAs(t, books.Instance())
-	a, err := agent.Open(agent.Config{Name: "cluster", Dir: l.dir, Engine: engine.Of(e), Store: books, Owner: "ada",
-		UID: os.Getuid(), GID: os.Getgid(), Sessions: agent.SessionConfig{Planner: engineslurm.NewPlanner(e),
-			Limits: host.Limits{Start: 5 * time.Minute, Guest: 5 * time.Minute, Launch: 10 * time.Minute}}})
+	a, err := agent.Open(agent.Config{Name: "cluster", Version: "1.0.0", Dir: l.dir, Engine: engine.Of(e), Store: books,
+		Owner: "ada", UID: os.Getuid(), GID: os.Getgid(),
+		Sessions: agent.SessionConfig{Planner: engineslurm.NewPlanner(e), Limits: host.Limits{
+			Start: 5 * time.Minute, Guest: 5 * time.Minute, Launch: 10 * time.Minute}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -199,7 +199,8 @@ func (l login) servesNobodyElse(m *manager, id session.ID) {
 	if page, err := io.ReadAll(conn); err != nil || !strings.HasSuffix(string(page), "private") {
 		m.Errorf("its person gets %q, %v", page, err)
 	}
-	if said := l.ask("other", "n1", burglar); said != "[] tried" {
+	here := login{m.T, l.dir}
+	if said := here.chore(choreRun, "n1", burglar); said != "[] tried" {
 		m.Errorf("another user reaches %s", said)
 	}
 	_, err = m.StartApp(m.Context(), id, session.AppRequest{App: "tensorboard"})
@@ -225,7 +226,7 @@ func (l login) fails(t *testing.T) {
 	m := l.manage(t)
 	s := m.pair("failing")
 	began := time.Now()
-	l.ask("down", "n2")
+	login{t, l.dir}.chore(choreDown, "n2")
 	end := m.becomes(s.ID, "its end", over)
 	t.Logf("%s after n2 lost its power: %s, %+v", time.Since(began).Round(time.Second/10), end.Reason, end.Error)
 	if end.Reason != session.ReasonLost || end.Error == nil ||

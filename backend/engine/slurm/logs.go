@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	"slipway/backend/guest/node"
@@ -17,16 +18,16 @@ func (e *Engine) Logs(ctx context.Context, id string, opts session.LogOptions) (
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	log, err := node.OpenLog(ctx, r.dir, k.Kernel, opts)
+	following, cancel := context.WithCancel(ctx)
+	log, err := node.OpenLog(following, r.dir, k.Kernel, opts)
 	if err != nil {
 		cancel()
 		return nil, fileFailure("the log of "+k.Name, err)
 	}
 	if opts.Follow {
-		go e.cutLog(ctx, cancel, id)
+		go e.cutLog(following, cancel, id)
 	}
-	return logReader{log, cancel}, nil
+	return logReader{log, ctx, cancel}, nil
 }
 
 // cutLog ends a log that is followed when its container has ended without an exit record, with its node.
@@ -52,7 +53,17 @@ func (e *Engine) cutLog(ctx context.Context, cancel context.CancelFunc, id strin
 // logReader is a log that ends what follows it with itself.
 type logReader struct {
 	io.ReadCloser
+	ctx    context.Context //nolint:containedctx // of whoever reads
 	cancel context.CancelFunc
+}
+
+// Read ends as the log does when its container has ended.
+func (r logReader) Read(p []byte) (int, error) {
+	n, err := r.ReadCloser.Read(p)
+	if errors.Is(err, context.Canceled) && r.ctx.Err() == nil {
+		err = io.EOF
+	}
+	return n, err
 }
 
 func (r logReader) Close() error {

@@ -196,9 +196,6 @@ func (p *Planner) Check(ctx context.Context, spec session.Spec) []session.FieldE
 		return nil
 	}
 	script := filepath.Join(e.config.Dir, checkFile)
-	if err := os.WriteFile(script, []byte("#!/bin/sh\n"), 0o700); err != nil {
-		return nil
-	}
 	_, err = e.config.Commands.Test(ctx, slurm.Request{Name: slurm.NameOf("check", 1), Target: terms.Target,
 		Time: terms.Time, Nodes: max(1, spec.Cluster), Each: terms.Each, Extra: terms.Extra, Dir: e.config.Dir,
 		Script: script, Log: os.DevNull})
@@ -213,7 +210,7 @@ func (p *Planner) Check(ctx context.Context, spec session.Spec) []session.FieldE
 		Hint: said.Hint}}
 }
 
-// checkFile is a script that sbatch reads and does not run.
+// checkFile is a script that sbatch reads and does not run, for all checks at a time.
 const checkFile = "check.sh"
 
 // fieldOf is the field that a refusal of Slurm is about.

@@ -89,6 +89,9 @@ func Open(config Config) (*Engine, error) {
 	if e.runs, err = openRuns(config); err != nil {
 		return nil, err
 	}
+	if err := os.WriteFile(filepath.Join(config.Dir, checkFile), []byte("#!/bin/sh\n"), 0o600); err != nil {
+		return nil, fileFailure("the folder of the engine", err)
+	}
 	if e.Store, err = images.Open(config.Dir, e.runs.using); err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 // prepare puts everything that the container consists of on this node and returns its plan.
 func (r *runner) prepare(node *local) (p *plan, err error) {
 	p = &plan{Box: r.spec.Box, Dir: r.place, Home: filepath.Join(r.dir, homeFolder), Hostname: r.kernel,
-		Variables: variables(r.spec.Env, r.kernel), Made: r.spec.Runner == Apptainer}
+		Variables: variables(r.spec.Env, r.kernel, r.exit.Host), Made: r.spec.Runner == Apptainer}
 	if p.Files, err = nameFiles(r.spec, r.kernel, nodeFile); err != nil {
 		return nil, err
 	}
@@ -97,8 +97,8 @@ func (r *runner) copyConfig() error {
 var passed = []string{"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL",
 	"ZE_AFFINITY_MASK"}
 
-// variables are those of the image, as Docker completes them, and of the job's devices.
-func variables(image []session.EnvVar, host string) []string {
+// variables are those of the image, as Docker completes them, of the job's devices, and the name of the node.
+func variables(image []session.EnvVar, host, node string) []string {
 	list := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOSTNAME=" + host}
 	for _, v := range image {
 		list = append(list, v.Name+"="+v.Value)
@@ -108,5 +108,5 @@ func variables(image []session.EnvVar, host string) []string {
 			list = append(list, name+"="+value)
 		}
 	}
-	return list
+	return append(list, "SLIPWAY_NODE="+node)
 }

@@ -33,6 +33,8 @@ func TestAKernelIsAContainer(t *testing.T) {
 		must(t, err)
 		t.Logf("the guest started after %s and its link came after %s", begun.At.Sub(asked), linked.Sub(asked))
 
+		host, err := os.Hostname()
+		must(t, err)
 		bits, shm := "00000000000001eb", "df --output=size -k /dev/shm | tail -1 | tr -d ' '"
 		if by == node.Apptainer { // which gives nobody capabilities, and memory without a limit of its own
 			bits, shm = "0000000000000000", "echo 3072"
@@ -46,16 +48,17 @@ func TestAKernelIsAContainer(t *testing.T) {
 			"sed -nE 's/^Cap...:.//p' /proc/self/status | sort -u":                "0000000000000000",
 			"sed -nE 's/^NoNewPrivs:.//p' /proc/1/status":                         "1",
 			"echo $IMAGE, $GREETING, $CUDA_VISIBLE_DEVICES, $SLURM_JOB_ID$SECRET": "yes, good day, 0,1,",
-			"getent hosts main1 | cut -d ' ' -f 1":                                "127.0.1.1",
-			shm:                                                                   "3072",
-			"ulimit -u":                                                           "200",
-			"test -c /dev/null && echo x >/dev/null; echo $?":                     "0",
-			"touch /etc/new && rm -r /etc/new; echo $?":                           "0",
-			"stat -c %a /tmp /dev/shm /.slipway/spool":                            "1777\n1777\n700",
-			"cat /proc/self/oom_score_adj":                                        "800",
-			"ls /.slipway":                                                        "config.json\nguest\nlink\nspool",
-			"touch /.slipway/guest 2>/dev/null; echo $?":                          "1",
-			"mount -t tmpfs x /mnt 2>/dev/null; test $? != 0; echo $?":            "0",
+			"echo $SLIPWAY_NODE":                   host,
+			"getent hosts main1 | cut -d ' ' -f 1": "127.0.1.1",
+			shm:                                    "3072",
+			"ulimit -u":                            "200",
+			"test -c /dev/null && echo x >/dev/null; echo $?":          "0",
+			"touch /etc/new && rm -r /etc/new; echo $?":                "0",
+			"stat -c %a /tmp /dev/shm /.slipway/spool":                 "1777\n1777\n700",
+			"cat /proc/self/oom_score_adj":                             "800",
+			"ls /.slipway":                                             "config.json\nguest\nlink\nspool",
+			"touch /.slipway/guest 2>/dev/null; echo $?":               "1",
+			"mount -t tmpfs x /mnt 2>/dev/null; test $? != 0; echo $?": "0",
 		} {
 			if got := j.run(client, script); got != want {
 				t.Errorf("%s: %q, want %q", script, got, want)

@@ -28,6 +28,7 @@ type Options struct {
 	// Records says that the agent is a fake without containers, which answers only what is in its records. It must pass
 	// the cases about those.
 	Records bool
+	Without map[string]string // cases that the agent cannot pass, and why not
 }
 
 // ServerPort is the port that [Options.Server] serves.
@@ -44,10 +45,19 @@ func Run(t *testing.T, open func(t *testing.T) session.Agent, opts Options) {
 	if opts.Mortal {
 		opts.Patience *= 2
 	}
+	for name := range opts.Without {
+		if !slices.ContainsFunc(cases, func(c agentCase) bool { return c.name == name }) {
+			t.Errorf("there is no case %q to leave out", name)
+		}
+	}
 	shared := &world{Options: opts, agent: open(t), launched: map[session.ID]bool{}}
 	t.Cleanup(func() { shared.end(t) })
 	for _, c := range cases {
 		if opts.Records && !c.records {
+			continue
+		}
+		if why, out := opts.Without[c.name]; out {
+			t.Logf("left out: %s, because %s", c.name, why)
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
@@ -58,11 +68,13 @@ func Run(t *testing.T, open func(t *testing.T) session.Agent, opts Options) {
 	}
 }
 
-var cases = []struct {
+type agentCase struct {
 	name    string
 	run     func(*suite)
 	records bool // it needs no container
-}{
+}
+
+var cases = []agentCase{
 	{"the machine describes itself", caseMachine, false},
 	{"a preview says what is wrong and what would happen", casePreview, true},
 	{"what it names and there is not is told at once", caseGone, false},

@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Session } from '@/api/types.gen'
+import { Browser, picture } from './browser'
+import { Cluster } from './cluster'
+import { stage } from './hooks'
+import { choose, enter, launch, row } from './launcherPage'
+import { execute, newNotebook, printed } from './notebookPage'
+import { eventually, notebookImage, Program } from './program'
+import { ShellPage, Wire } from './shellPage'
+
+// Where one machine is outgrown: from this computer through the real sshd of a login node to a job of Slurm. Each test
+// goes on where the one before left it.
+const cluster = new Cluster()
+const program = new Program('docker', cluster.env)
+const browser = new Browser()
+let session: Session
+
+beforeAll(() => cluster.open())
+afterAll(() => cluster.close())
+stage(program, browser)
+
+const MEMORY = 700
+
+/** Reads the limit of memory of its own control group, of either version, which may be set above it. */
+const notebook = `
+import os
+from pathlib import Path
+
+def limits():
+    for line in Path('/proc/self/cgroup').read_text().splitlines():
+        number, controllers, path = line.split(':', 2)
+        if controllers not in ('', 'memory'):
+            continue
+        at = Path('/sys/fs/cgroup', controllers)
+        for name in ('memory.max', 'memory.limit_in_bytes'):
+            for folder in (at, *(at / above.relative_to('/') for above in (Path(path), *Path(path).parents))):
+                if (folder / name).exists():
+                    yield (folder / name).read_text().strip()
+
+memory = min(int(limit) for limit in limits() if limit != 'max')
+print(f"node={os.environ['SLIPWAY_NODE']} seen={len(os.sched_getaffinity(0))} memory={memory}")
+`
+
+describe('a cluster with Slurm', () => {
+  it('is added by its login node, and gets an image', async () => {
+    const page = await browser.page(program, '/agents?add=1')
+    await page.getByRole('textbox', { name: 'Address' }).fill('ssh://cluster')
+    await page.getByRole('button', { name: 'Add', exact: true }).click()
+    await page.getByRole('button', { name: 'Show cluster' }).waitFor()
+    await picture(page, 'cluster-added')
+    await page.getByRole('button', { name: 'Show cluster' }).click()
+    await page.getByRole('article', { name: 'cluster' }).getByText('Connected').waitFor()
+    await picture(page, 'cluster-detail')
+    await program.cli('image', 'send', notebookImage, '--to', 'cluster')
+  })
+
+  it('runs a session as a job', async () => {
+    const page = await browser.page(program, '/launcher')
+    await choose(page, 'Machine', 'cluster')
+    await enter(page, { name: 'in-a-job', image: notebookImage, cpu: 1, memory: MEMORY })
+    await picture(page, 'cluster-confirm')
+    await launch(page)
+    await row(page, 'in-a-job').getByText('Running').waitFor()
+    await picture(page, 'cluster-list')
+    const found = (await program.sessions()).find((s) => s.name === 'in-a-job')
+    if (!found) throw new Error('it is not listed')
+    session = found
+    expect(await cluster.on('login', 'squeue --noheader --format="%j %T %N"')).toBe(
+      `slipway-${session.id}-1 RUNNING ${session.kernels[0]?.node}`,
+    )
+    await row(page, 'in-a-job').getByRole('link', { name: 'in-a-job' }).click()
+    await page.getByRole('dialog').getByText('Running').first().waitFor()
+    await picture(page, 'cluster-drawer')
+  })
+
+  it('opens Jupyter on its node, where a cell finds what Slurm gave the job', async () => {
+    const page = await browser.page(program, `/sessions?apps=${session.id}`)
+    const [tree] = await Promise.all([
+      browser.context.waitForEvent('page'),
+      page
+        .locator('[data-app="notebook"]')
+        .getByRole('button', { name: /^Jupyter Notebook/ })
+        .click(),
+    ])
+    await tree.locator('#notebook_list').waitFor()
+    const sheet = await newNotebook(browser.context, tree)
+    await execute(sheet, notebook)
+    await eventually('the cell prints', async () => (await printed(sheet)) !== '')
+    await picture(sheet, 'cluster-notebook')
+    expect(await printed(sheet)).toBe(`node=${session.kernels[0]?.node} seen=1 memory=${MEMORY * 1024 ** 2}`)
+  })
+
+  it('has a terminal', async () => {
+    const page = await browser.page(program)
+    const wire = new Wire(page)
+    await page.goto(`${program.url}/sessions/${session.id}/terminal`)
+    const shell = new ShellPage(page, wire)
+    await shell.ready()
+    await shell.run('ls; echo "sum $((40 + 2))"')
+    await shell.saw('Untitled.ipynb')
+    await shell.saw('sum 42')
+    await picture(page, 'cluster-terminal')
+  })
+
+  it('leaves nothing when it is terminated', async () => {
+    const page = await browser.page(program)
+    await row(page, 'in-a-job').getByRole('button', { name: 'Terminate' }).click()
+    const question = page.getByRole('dialog', { name: 'Terminate in-a-job?' })
+    await question.getByRole('button', { name: 'Terminate' }).click()
+    const { reason } = await program.status(session.id, 'TERMINATED')
+    expect(reason).toBe('user-requested')
+    const node = session.kernels[0]?.node as 'n1' | 'n2'
+    await eventually('the job has ended', async () => (await cluster.on('login', 'squeue --noheader')) === '')
+    await eventually(
+      'its processes have',
+      async () => (await cluster.on(node, 'pgrep -u ada -c -v -f pgrep || true')) === '0',
+    )
+    expect(await cluster.on('login', 'ls ~/.local/share/slipway/runs')).toBe('')
+    expect(await cluster.on(node, 'ls /tmp/slipway-*/runs')).toBe('')
+  })
+
+  it('is left as it was found when it is removed', async () => {
+    await program.cli('agent', 'rm', 'cluster', '--uninstall', '--yes')
+    await eventually(
+      'its processes have ended',
+      async () => (await cluster.on('login', 'pgrep -u ada -x slipway || true')) === '',
+    )
+    expect(await cluster.on('login', 'ls ~/.local/share')).toBe('')
+  })
+})
