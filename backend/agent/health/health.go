@@ -211,19 +211,26 @@ func (w *Watch) Run(ctx context.Context) {
 	}
 }
 
+// ask asks the engine what it is now.
+func (w *Watch) ask(ctx context.Context) (info engine.Info, err error) {
+	err = engine.Within(ctx, w.config.Call, "info", func(ctx context.Context) (err error) {
+		info, err = w.config.Engine.Info(ctx)
+		return err
+	})
+	if err == nil {
+		w.know(info)
+	}
+	return info, err
+}
+
 // attend watches an engine that answers, until it no longer does.
 func (w *Watch) attend(ctx context.Context) error {
 	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var info engine.Info
-	err := engine.Within(ctx, w.config.Call, "info", func(ctx context.Context) (err error) {
-		info, err = w.config.Engine.Info(ctx)
-		return err
-	})
+	info, err := w.ask(ctx)
 	if err != nil {
 		return err
 	}
-	w.know(info)
 	select {
 	case <-w.probe: // this answer will do
 	default:
@@ -247,6 +254,9 @@ func (w *Watch) attend(ctx context.Context) error {
 			return nil // it was found unavailable: start over
 		case <-w.compare:
 		case <-timer.C:
+			if _, err := w.ask(ctx); err != nil {
+				return err
+			}
 		}
 		if err := w.config.Reconcile(ctx); err != nil {
 			return err

@@ -245,13 +245,15 @@ func (c *cluster) squeue(format, name string) []byte {
 		if name != "" && j.name != name {
 			continue
 		}
-		nodes := "n1"
+		nodes, end := "n1", j.end
 		if j.start.IsZero() {
 			nodes = ""
+		} else if end.IsZero() {
+			end = j.start.Add(time.Hour)
 		}
 		id := strconv.Itoa(j.id)
 		fmt.Fprintln(&out, strings.NewReplacer("%A", id, "%F", id, "%K", "N/A", "%i", id, "%j", j.name, "%T", j.state,
-			"%r", j.reason, "%S", second(j.start), "%e", second(j.end), "%N", nodes, "%l", "1:00:00", "%M", "0:01",
+			"%r", j.reason, "%S", second(j.start), "%e", second(end), "%N", nodes, "%l", "1:00:00", "%M", "0:01",
 			"%P", j.partition, "%q", "normal", "%a", "(null)", "%Q", "100", "%k", j.comment).Replace(format))
 	}
 	return out.Bytes()
@@ -261,6 +263,9 @@ func (c *cluster) scontrol(args []string) ([]byte, error) {
 	switch {
 	case args[0] == "update":
 		c.changed = args
+		if c.refuse != "" {
+			return nil, &slurm.Failure{Command: "scontrol", Exit: 1, Said: c.refuse}
+		}
 		return nil, nil
 	case slices.Equal(args, []string{"show", "config"}):
 		return []byte("ClusterName             = test\nKillWait                = 1 sec\n" +

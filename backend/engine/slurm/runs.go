@@ -272,15 +272,17 @@ func (rs *runs) write(r *run, spec node.Spec, guests map[string]engine.GuestConf
 	return nil
 }
 
-// script is what Slurm runs on the first node of a job: the guest's program there, or by srun on each node.
-func script(dir string, kernels int) []byte {
+func script(dir string, kernels int) []byte { return []byte("#!/bin/sh\n" + call(dir, kernels)) }
+
+// call is what Slurm runs on the first node of a job: the guest's program there, or by srun on each node.
+func call(dir string, kernels int) string {
 	quoted := "'" + strings.ReplaceAll(dir, "'", `'\''`) + "'"
-	call := quoted + "/" + guestFile + " node " + quoted
+	line := quoted + "/" + guestFile + " node " + quoted
 	if kernels > 1 {
 		// Without --unbuffered it passes on whole lines only, and without --export it has no PATH.
-		call = "srun --kill-on-bad-exit=1 --unbuffered --export=ALL " + call
+		line = "srun --kill-on-bad-exit=1 --unbuffered --export=ALL " + line
 	}
-	return []byte("#!/bin/sh\nexec " + call + "\n")
+	return "exec " + line + "\n"
 }
 
 // program returns the path of the guest's binary, which it writes if necessary. Runs have links to it, so that one of

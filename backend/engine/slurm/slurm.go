@@ -187,6 +187,7 @@ func (e *Engine) Info(ctx context.Context) (engine.Info, error) {
 		DataRoot: e.config.Dir, LiveRestore: true, Elsewhere: true, Slurm: siteOf(site), Lacks: []session.Feature{
 			session.FeatureDevices, session.FeatureGuard, session.FeatureMPS, session.FeatureCommit,
 			session.FeatureRaise}}
+	info.Slurm.Calls = e.config.Commands.CallsPerHour()
 	for _, partition := range site.Partitions {
 		cpus, memory := 0, gpu.Bytes(0)
 		for _, shape := range partition.Shapes {
