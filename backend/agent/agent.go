@@ -254,7 +254,7 @@ func (a *Agent) openMachine(h host.Host) (err error) {
 		return err
 	}
 	a.reclaim, err = reclaim.Open(reclaim.Config{Host: h, Moment: a.devices.Moment, Policy: c.Sessions.Idle,
-		Guest: a.guestNow, EndSession: a.endSession})
+		Guest: a.guestNow, EndSession: a.endSession, TimeLimit: c.Sessions.Planner})
 	a.sampler = devices.NewSampler(a.devices, devices.Config{Host: h, Attached: a.attached, Books: a.accounts,
 		Guard: c.Devices.Guard, EndProcess: c.Devices.EndProcess, EndSession: a.endSession,
 		Used: a.reclaim.DevicesUsed})

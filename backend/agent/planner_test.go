@@ -24,6 +24,7 @@ type scriptedPlanner struct {
 	starts map[string]scheduler.Placement
 	ends   map[string]scheduler.End
 	fails  error
+	until  time.Time // the end of all sessions
 	wrong  []session.FieldError
 	wanted []engine.Wanted // of the newest call
 	live   []session.Session
@@ -67,7 +68,24 @@ func (p *scriptedPlanner) Check(context.Context, session.Spec) []session.FieldEr
 	return p.wrong
 }
 
+func (p *scriptedPlanner) Script(context.Context, session.Spec) string { return "#!/bin/sh\n" }
+
 func (p *scriptedPlanner) Changed() <-chan struct{} { return p.changed }
+
+func (p *scriptedPlanner) Until(session.Session) time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.until
+}
+
+func (p *scriptedPlanner) Extend(_ context.Context, _ session.Session, until time.Time) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.fails == nil {
+		p.until = until
+	}
+	return p.fails
+}
 
 // set changes what the planner says, and has it tell that.
 func (p *scriptedPlanner) set(change func()) {
@@ -338,7 +356,7 @@ func TestAPreviewSaysThatAnotherSchedulerDecides(t *testing.T) {
 		preview, err := w.agent.Preview(t.Context(), "", spec, 2)
 		if err != nil || len(preview.Errors) > 0 || preview.Wait == nil || preview.Wait.Position != 1 ||
 			preview.Wait.Message != "Slurm decides when it starts." || len(preview.Further) != 1 ||
-			preview.Further[0].Wait.Position != 2 {
+			preview.Further[0].Wait.Position != 2 || preview.Sbatch == "" {
 			t.Errorf("%+v, %v", preview, err)
 		}
 		if names := p.names(); len(names) > 0 {
@@ -401,6 +419,54 @@ func TestWhatAMachineLacksIsSaidAndRefused(t *testing.T) {
 			Schedule: session.Schedule{Slurm: &session.Slurm{Partition: "gpu"}}})})
 		if e := session.AsError(err, ""); e.Code != session.CodeInvalid || e.Fields[0].Field != "slurm" {
 			t.Errorf("%v", err)
+		}
+	})
+}
+
+func TestATimeLimitIsAnnouncedAndExtended(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		w, p := delegated(t, newFake(t, simtest.Config{}), nil)
+		s := w.launch(session.Spec{Name: "job-a"})
+		p.start("job-a", "n1", 0)
+		s = w.awaitStatus(s.ID, session.Running)
+		get := func() session.Session {
+			found, err := w.agent.Get(t.Context(), s.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return found
+		}
+		p.set(func() { p.until = time.Now().Add(4 * time.Hour) })
+		time.Sleep(3 * time.Hour)
+		s = get()
+		if first, announced := s.Deadline(); first == nil || first.Checker != session.CheckLimit || announced {
+			t.Errorf("an hour before: %+v, %v", first, announced)
+		}
+		time.Sleep(51 * time.Minute)
+		s = get()
+		if _, announced := s.Deadline(); !announced {
+			t.Errorf("shortly before: %+v", s.Warnings)
+		}
+		p.set(func() { p.fails = session.NewError(session.CodeEngineInvalid, "Access denied", "") })
+		if _, err := w.agent.Keep(t.Context(), s.ID, session.Duration(time.Hour)); session.CodeOf(err) !=
+			session.CodeEngineInvalid || get().KeepUntil != nil {
+			t.Errorf("a site that extends nothing: %v", err)
+		}
+		p.set(func() { p.fails = nil })
+		for _, length := range []time.Duration{2 * time.Hour, time.Hour} { // the shorter one changes nothing
+			if _, err := w.agent.Keep(t.Context(), s.ID, session.Duration(length)); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Minute)
+			s = get()
+			if first, announced := s.Deadline(); first == nil || announced ||
+				time.Until(*first.ExpiresAt) < 118*time.Minute {
+				t.Errorf("kept for %s: %+v, %v", length, first, announced)
+			}
+		}
+		time.Sleep(3 * time.Hour)
+		if s = get(); s.Status != session.Running {
+			t.Errorf("the agent ended what Slurm ends: %s, %s", s.Status, s.Reason)
 		}
 	})
 }

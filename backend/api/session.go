@@ -48,6 +48,7 @@ type Recipe struct {
 	YAML    string       `json:"yaml"`
 	Command string       `json:"command"`          // equivalent slipway run line
 	Docker  string       `json:"docker"`           // closest docker run line
+	Sbatch  string       `json:"sbatch,omitempty"` // the script that Slurm is given; absent: its machine has no Slurm
 	Pinned  bool         `json:"pinned"`           // the image is named by its digest
 	Secrets []string     `json:"secrets"`          // variables whose values are left out
 	Lacks   []string     `json:"lacks"`            // what the docker run line lacks, one sentence each

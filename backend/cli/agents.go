@@ -52,10 +52,11 @@ connects to it. It needs no root access and no installed software, and uses your
 configuration. To add an agent that listens for paired computers, use its address and a
 code that slipway agent pair prints on its machine.
 
-ADDRESS is ssh://user@host:port, an SSH host name, slipway://host:port, or
-wss://host:port/path if only HTTPS gets through.`,
+ADDRESS is ssh://user@host:port, an SSH host name, slurm://user@host:port for a login node of a
+Slurm cluster, slipway://host:port, or wss://host:port/path if only HTTPS gets through.`,
 		Example: `  slipway agent add lab
   slipway agent add ssh://ada@gpu1.example.org:2222 --name gpu1 --group gpus
+  slipway agent add slurm://ada@login.example.org --name cluster
   slipway agent add slipway://gpu2.example.org --name gpu2
   slipway agent add lab --probe`}
 	cmd.Flags().StringVar(&req.Name, "name", "", "name (default: the host name)")
@@ -144,10 +145,47 @@ func (p agentCommands) agentFields(w io.Writer, a api.Agent, machines []api.Mach
 				"Machine", fmt.Sprintf("%s, %s/%s, %s %s", m.Hostname, m.OS, m.Arch, m.Engine, m.EngineVersion),
 				"CPUs", fmt.Sprintf("%d, %d promised", m.CPUs, m.UsedCPUs),
 				"Memory", size(m.Memory)+", "+size(m.UsedMemory)+" promised",
-				"Disk", size(m.DiskFree)+" free of "+size(m.DiskTotal))
+				"Disk", size(m.DiskFree)+" free of "+size(m.DiskTotal),
+				"Not available", missingText(m.Lacks), "Slurm", slurmText(m.Slurm))
 		}
 	}
 	fields(w, pairs...)
+}
+
+// missingText says what a machine cannot do, and why.
+func missingText(lacks []session.Feature) string {
+	lines := make([]string, len(lacks))
+	for i, feature := range lacks {
+		lines[i] = cmp.Or(feature.Missing().English(), string(feature))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// slurmText says what a machine has of Slurm; empty: nothing.
+func slurmText(site *session.SlurmSite) string {
+	if site == nil {
+		return ""
+	}
+	lines := []string{plural(site.Calls, "call", "calls") + " in the last hour"}
+	for _, p := range site.Partitions {
+		lines = append(lines, partitionText(p))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// partitionText describes a partition in one line.
+func partitionText(p session.SlurmPartition) string {
+	parts := []string{plural(p.Nodes, "node", "nodes"), session.CPUs(p.CPUs), size(p.Memory)}
+	for _, g := range p.GPUs {
+		parts = append(parts, strings.TrimSpace(fmt.Sprintf("%d × %s", g.Count, cmp.Or(g.Type, "GPU"))))
+	}
+	if p.MaxTime > 0 {
+		parts = append(parts, "at most "+p.MaxTime.String())
+	}
+	if !p.Up {
+		parts = append(parts, "starts nothing now")
+	}
+	return p.Name + ": " + strings.Join(parts, ", ")
 }
 
 // agentOperation returns a command that starts an operation on one agent.

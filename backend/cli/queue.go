@@ -143,7 +143,8 @@ func (p sessionCommands) remindCommand() *cobra.Command {
 func (p sessionCommands) keepCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "keep SESSION TIME", Short: "Keep an idle session, for example for 4h",
 		Long: `Keep protects a session from its idle checks and its maximum lifetime. TIME is a length of
-time from 1m to 30d, or tomorrow: until 9 o'clock in the morning. 0 removes the protection.`}
+time from 1m to 30d, or tomorrow: until 9 o'clock in the morning. 0 removes the protection.
+A time limit of Slurm that ends the session earlier is extended, if the site allows it.`}
 	return changes(p.program, cmd, route.Keep,
 		func(length string) api.KeepRequest {
 			if length == "tomorrow" {

@@ -15,6 +15,7 @@ import (
 // Address is where an agent is and how to reach it.
 type Address struct {
 	Scheme string // ssh, slipway or wss
+	Slurm  bool   // of ssh: the host is a login node of Slurm
 	User   string // of ssh; empty: from the user's ssh configuration
 	Host   string // a name, an address, or an alias of the ssh configuration
 	Port   int    // 0: the scheme's default
@@ -28,6 +29,9 @@ const (
 	SchemeWSS     = "wss"
 )
 
+// schemeSlurm is how the address of a login node of Slurm begins, which is reached by ssh.
+const schemeSlurm = "slurm"
+
 var (
 	// hostRule matches nothing that a program could take for an option, a path or a command.
 	hostRule = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9._-]{0,251}[A-Za-z0-9_])?$`)
@@ -35,8 +39,8 @@ var (
 	pathRule = regexp.MustCompile(`^(/[A-Za-z0-9._~-]+)*/?$`)
 )
 
-// ParseAddress parses ssh://user@host:port, slipway://host:port, wss://host:port/path, or a host or user@host, which is
-// reached by ssh. It fails with agent_call_invalid and the field address.
+// ParseAddress parses ssh://user@host:port, slurm://user@host:port, slipway://host:port, wss://host:port/path, or a
+// host or user@host, which is reached by ssh. It fails with agent_call_invalid and the field address.
 func ParseAddress(text string) (Address, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -50,6 +54,9 @@ func ParseAddress(text string) (Address, error) {
 		return Address{}, badAddress(fmt.Sprintf("%q is not an address.", session.Clip(text)))
 	}
 	address := Address{Scheme: strings.ToLower(parsed.Scheme), Host: parsed.Hostname(), Path: parsed.EscapedPath()}
+	if address.Scheme == schemeSlurm {
+		address.Scheme, address.Slurm = SchemeSSH, true
+	}
 	if parsed.User != nil {
 		if _, some := parsed.User.Password(); some {
 			return Address{}, badAddress("A password does not belong in an address; it is asked for when it is needed.")
@@ -96,7 +103,7 @@ func (a Address) check() error {
 }
 
 func badAddress(message string) error {
-	const hint = "Write ssh://user@host:port, slipway://host:port or wss://host:port/path."
+	const hint = "Write ssh://user@host:port, slurm://user@host:port, slipway://host:port or wss://host:port/path."
 	return wrongField(session.CodeAgentInvalid, "address", session.KindInvalid, message, hint)
 }
 
@@ -110,8 +117,18 @@ func wrongOwner(code session.Code, owner string) error {
 		fmt.Sprintf("%q is not a name for an owner.", session.Clip(owner)), "Use letters and digits.")
 }
 
+// SSH is the address for ssh, which does not know what is expected there.
+func (a Address) SSH() string {
+	a.Slurm = false
+	return a.String()
+}
+
 // String returns the address in the form that ParseAddress reads.
 func (a Address) String() string {
+	scheme := a.Scheme
+	if a.Slurm {
+		scheme = schemeSlurm
+	}
 	host := a.Host
 	if a.Port != 0 {
 		host = net.JoinHostPort(a.Host, strconv.Itoa(a.Port))
@@ -121,5 +138,5 @@ func (a Address) String() string {
 	if a.User != "" {
 		host = a.User + "@" + host
 	}
-	return a.Scheme + "://" + host + a.Path
+	return scheme + "://" + host + a.Path
 }

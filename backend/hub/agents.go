@@ -57,7 +57,8 @@ func (st *state) Agent(name string) (Agent, error) {
 
 // AgentRequest adds an agent.
 type AgentRequest struct {
-	// ssh://user@host:port, an ssh host such as lab, slipway://host:port or wss://host:port/path
+	// ssh://user@host:port, an ssh host such as lab, slurm://user@host:port for a login node of Slurm,
+	// slipway://host:port or wss://host:port/path
 	Address string `json:"address"`
 	Name    string `json:"name,omitempty"`  // empty: made from the host
 	Group   string `json:"group,omitempty"` // empty: default

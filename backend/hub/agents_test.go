@@ -509,7 +509,7 @@ func TestAddressesAreOfKindsThatWeKnow(t *testing.T) {
 		"slipway://10.0.0.2:7431": "slipway://10.0.0.2:7431", "slipway://[::1]:7431": "slipway://[::1]:7431",
 		"wss://lab.example/agents/a": "wss://lab.example/agents/a",
 		" lab ":                      "ssh://lab", "wss://lab.example/": "wss://lab.example",
-		"ssh://gpu_box": "ssh://gpu_box",
+		"ssh://gpu_box": "ssh://gpu_box", "slurm://ada@login:2222": "slurm://ada@login:2222",
 	} {
 		if got, err := hub.ParseAddress(text); err != nil || got.String() != want {
 			t.Errorf("%q is %q, %v; want %q", text, got, err, want)

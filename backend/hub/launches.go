@@ -236,6 +236,7 @@ type Recipe struct {
 	Spec   session.Spec // without the values of secret-looking variables; its image pinned by digest where one is known
 	Pinned bool
 	Passed *time.Time // start time that is left out because it has passed
+	Sbatch string     // the script that Slurm is given for it; empty: its machine has no Slurm, or is not reached
 }
 
 // SessionRecipe returns the recipe of a session, by id or by the name of a live one. It fails like [Hub.Get].
@@ -279,7 +280,27 @@ func (l *launches) recipe(ctx context.Context, name string, spec session.Spec, p
 	}
 	spec.Image = pinned
 	return Recipe{Name: name, Spec: spec, Pinned: session.ImageDigest(pinned) != "" || session.ValidImageID(pinned),
-		Passed: passed}
+		Passed: passed, Sbatch: l.sbatch(ctx, spec, agent)}
+}
+
+// sbatch is the script that the Slurm of an agent is given for a spec.
+func (l *launches) sbatch(ctx context.Context, spec session.Spec, agent string) string {
+	spec.Agent, spec.Group = agent, ""
+	m, _, _ := l.named(spec)
+	if m == nil {
+		return ""
+	}
+	l.mu.Lock()
+	site := m.machine.Slurm
+	l.mu.Unlock()
+	if site == nil {
+		return ""
+	}
+	p, err := l.ask(ctx, m, "", spec, 1)
+	if err != nil {
+		l.log.Warn("the script for Slurm is unknown", "agent", agent, "error", err)
+	}
+	return p.Sbatch
 }
 
 // pinImage returns the image by its digest on an agent, or on any if none is named, or ref if no agent has it.

@@ -62,7 +62,7 @@ func (m *member) view() Machine {
 type Agent struct {
 	Entry Entry  `json:"-"` // as the hub stores it
 	Name  string `json:"name"`
-	// ssh://user@host:port, slipway://host:port or wss://host:port/path; empty: in this process
+	// ssh://user@host:port, slurm://user@host:port, slipway://host:port or wss://host:port/path; empty: in this process
 	Address string `json:"address"`
 	Local   bool   `json:"local"` // it manages this computer
 	Group   string `json:"group"` // its resource group; default if none was chosen

@@ -1,5 +1,5 @@
-// Package idle judges whether a session is used, by three checkers. It is arithmetic only. What is unknown keeps a
-// session running, and no session is reclaimed without a warning.
+// Package idle judges whether a session is used, by three checkers, and when Slurm ends it, by a fourth. It is
+// arithmetic only. What is unknown keeps a session running, and no session is reclaimed without a warning.
 package idle
 
 import (
@@ -33,6 +33,7 @@ type Facts struct {
 	Type      session.Type
 	StartedAt time.Time
 	KeepUntil time.Time // it is not reclaimed before; zero: not asked for
+	Until     time.Time // Slurm ends it then; zero: unknown, or never
 	Series    *Series   // what was measured, the present included
 }
 
@@ -88,7 +89,19 @@ func judge(policy session.IdlePolicy, facts Facts, seen sight, announced Announc
 		func() Verdict { return network(policy, facts, seen, announced, now) })
 	run(policy.Use.Window > 0 && judged(policy.Use), session.CheckUse,
 		func() Verdict { return use(policy.Use, facts, seen, announced, now) })
+	run(!facts.Until.IsZero(), session.CheckLimit, func() Verdict { return timeLimit(facts, now) })
 	return verdicts
+}
+
+// timeLimit warns of the end by Slurm, which is not ours to bring.
+func timeLimit(facts Facts, now time.Time) Verdict {
+	until := facts.Until.UTC()
+	limit := session.Duration(until.Sub(facts.StartedAt).Round(time.Minute))
+	v := Verdict{Reason: session.ReasonTaskTimeout, Limit: limit, Warn: until.Sub(now) <= Warning(limit)}
+	v.Check = session.IdleCheck{Checker: session.CheckLimit, State: session.IdleActive, ExpiresAt: &until,
+		CheckedAt: now}
+	v.say(session.Say("idleLimit", session.Fill("limit", limit.String())))
+	return v
 }
 
 func lifetime(policy session.IdlePolicy, facts Facts, announced Announced, now time.Time) Verdict {

@@ -119,6 +119,9 @@ func (j *Judge) ends(deadline *session.IdleCheck, now time.Time) string {
 	case deadline.Checker == session.CheckLifetime:
 		return j.say("Its maximum lifetime ends in %d min. Keep it if you still need it.",
 			"%d분 뒤에 최대 수명에 도달합니다. 아직 필요하면 보호하세요.", minutes)
+	case deadline.Checker == session.CheckLimit:
+		return j.say("Slurm ends it in about %d min. Save your work, or keep it.",
+			"약 %d분 뒤에 Slurm이 끝냅니다. 작업을 저장하거나 보호하세요.", minutes)
 	case minutes == 0:
 		return j.say("It is idle and will be reclaimed in less than a minute unless you use or keep it.",
 			"사용하거나 보호하지 않으면 1분 안에 회수됩니다.")

@@ -41,7 +41,7 @@ func (f Findings) Err() error {
 }
 
 func (f Findings) judge() []finding {
-	if f.Slurm.Here && f.Socket != SocketOpen { // what the nodes have, Slurm knows
+	if f.Slurm.Wanted || f.Slurm.Here && f.Socket != SocketOpen { // what the nodes have, Slurm knows
 		return []finding{f.system(), f.folder(), f.disk(), f.slurm(), f.keeper(), f.clock()}
 	}
 	all := []finding{f.system(), f.folder(), f.disk(), f.docker()}
@@ -138,7 +138,12 @@ func (f Findings) docker() finding {
 }
 
 func (f Findings) slurm() finding {
-	return ok("slurm", "Slurm", strings.TrimSpace("Slurm "+f.Slurm.Version)+" starts sessions as jobs on its nodes.")
+	c := ok("slurm", "Slurm", strings.TrimSpace("Slurm "+f.Slurm.Version)+" starts sessions as jobs on its nodes.")
+	if !f.Slurm.Here {
+		return c.fail(session.CodeInstallFailed, "The commands of Slurm, such as sbatch, are not found on "+f.Host+".",
+			"Use the address of a login node where sbatch works, or ssh:// for a machine with Docker.")
+	}
+	return c
 }
 
 func old(version string) bool {

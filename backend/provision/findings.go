@@ -59,6 +59,7 @@ type Engine struct {
 
 // Slurm says whether a machine is a login node of Slurm.
 type Slurm struct {
+	Wanted  bool   // sessions run as its jobs, whatever else is there
 	Here    bool   // its commands are there
 	Version string // empty: unknown
 }

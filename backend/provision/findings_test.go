@@ -93,6 +93,23 @@ func TestALoginNodeOfSlurmNeedsNoDocker(t *testing.T) {
 	}
 }
 
+func TestAnAddressOfSlurmNeedsSlurm(t *testing.T) {
+	f, err := parse([]byte(server), noon) // with Docker
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Slurm.Wanted = true
+	if refused := f.Err(); session.CodeOf(refused) != session.CodeInstallFailed ||
+		!strings.Contains(refused.Error(), "sbatch") {
+		t.Errorf("without Slurm: %v", refused)
+	}
+	f.Slurm.Here = true
+	if checks := f.Checks(); f.Err() != nil ||
+		slices.ContainsFunc(checks, func(c session.Check) bool { return c.ID == "docker" }) {
+		t.Errorf("with Slurm: %v, %+v", f.Err(), checks)
+	}
+}
+
 func TestProbeIsReadStrictly(t *testing.T) {
 	for name, text := range map[string]string{
 		"nothing":                 "",

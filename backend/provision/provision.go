@@ -55,6 +55,7 @@ type Report interface {
 type Options struct {
 	Dir        string // absolute path of the agent's folder there; empty: the default of the account
 	DockerHost string // address of Docker there; empty: as the account has it
+	Slurm      bool   // sessions run as jobs of Slurm, which has to be there
 	Programs   Programs
 	Version    string               // of the programs, which is part of their names there
 	Report     Report               // nil: none
@@ -216,6 +217,7 @@ func (w *work) probe(ctx context.Context) (found Findings, err error) {
 		result, err := w.remote.Run(ctx, script, nil)
 		if err == nil {
 			found, err = parse(result.Stdout, time.Now())
+			found.Slurm.Wanted = w.opts.Slurm
 		}
 		return fmt.Sprintf("%s, %s/%s.", found.Host, found.OS, found.Arch), err
 	})
@@ -233,6 +235,9 @@ func (w *work) start(ctx context.Context, found Findings, p program) (switched d
 	if w.opts.DockerHost != "" || found.DockerHost != "unix:///var/run/docker.sock" {
 		// a daemon does not inherit the environment of a login
 		args = append(args, "--env", "DOCKER_HOST="+found.DockerHost)
+	}
+	if w.opts.Slurm {
+		args = append(args, "--engine", "slurm")
 	}
 	title := "Start the agent"
 	if found.Running != nil {

@@ -21,7 +21,11 @@ type sshConnection struct {
 }
 
 func (c *Connector) openSSH(entry hub.Entry) (*sshConnection, error) {
-	host, err := sshstdio.ParseHost(entry.Address)
+	address, err := hub.ParseAddress(entry.Address)
+	if err != nil {
+		return nil, err
+	}
+	host, err := sshstdio.ParseHost(address.SSH())
 	if err != nil {
 		return nil, agentrpc.FaultError(err)
 	}
@@ -161,7 +165,9 @@ func (c *Connector) withSSH(work *hub.Work, entry hub.Entry, do func(*sshConnect
 }
 
 func (c *Connector) options(work *hub.Work, entry hub.Entry) provision.Options {
-	return provision.Options{Dir: entry.Dir, Programs: c.config.Programs, Version: place.Version, Report: report{work}}
+	address, err := hub.ParseAddress(entry.Address)
+	return provision.Options{Dir: entry.Dir, Programs: c.config.Programs, Version: place.Version, Report: report{work},
+		Slurm: err == nil && address.Slurm}
 }
 
 // report reports provisioning and checks to an operation.

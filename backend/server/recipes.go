@@ -42,7 +42,8 @@ func (s recipeRoutes) recipeOf(find func(ctx context.Context, id string) (hub.Re
 
 func (s recipeRoutes) writeRecipe(r *http.Request, found hub.Recipe) api.Recipe {
 	out := api.Recipe{Name: found.Name, FileName: recipe.FileName(found.Name), Spec: found.Spec.Redacted(""),
-		Command: commandLine(found.Spec, 1), Pinned: found.Pinned, Passed: found.Passed}
+		Command: commandLine(found.Spec, 1), Pinned: found.Pinned, Passed: found.Passed,
+		Sbatch: found.Sbatch}
 	var notes []string
 	if at := found.Passed; at != nil {
 		notes = append(notes, fmt.Sprintf("Left out: notBefore: %s, since it has passed.",

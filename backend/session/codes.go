@@ -204,6 +204,7 @@ const (
 	CodeAdopted         Code = "session_adopt_no-record"
 	CodeIdleLifetime    Code = "session_idle_lifetime"
 	CodeIdleNetwork     Code = "session_idle_network"
+	CodeIdleLimit       Code = "session_idle_time-limit"
 	CodeIdleUtilization Code = "session_idle_utilization"
 	CodeDeviceBack      Code = "session_run_device-back"
 	CodeDeviceLost      Code = "session_run_device-lost"

@@ -16,7 +16,8 @@ const (
 
 // missing are the phrases that say why something cannot be done.
 var missing = map[Feature]string{
-	FeatureDevices: "lacksDevices", FeatureMPS: "lacksMPS", FeatureCommit: "lacksCommit", FeatureRaise: "lacksRaise",
+	FeatureDevices: "lacksDevices", FeatureGuard: "lacksGuard", FeatureMPS: "lacksMPS", FeatureCommit: "lacksCommit",
+	FeatureRaise: "lacksRaise",
 }
 
 // Missing says that a machine lacks a feature.

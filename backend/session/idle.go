@@ -64,6 +64,7 @@ const (
 	CheckLifetime IdleChecker = "lifetime"
 	CheckNetwork  IdleChecker = "network"
 	CheckUse      IdleChecker = "utilization"
+	CheckLimit    IdleChecker = "time-limit" // of Slurm, which ends the session itself
 )
 
 // Code is the code of the warning that this checker is about to reclaim a session.
@@ -73,6 +74,8 @@ func (c IdleChecker) Code() Code {
 		return CodeIdleLifetime
 	case CheckNetwork:
 		return CodeIdleNetwork
+	case CheckLimit:
+		return CodeIdleLimit
 	}
 	return CodeIdleUtilization
 }

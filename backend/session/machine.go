@@ -104,6 +104,7 @@ type Preview struct {
 	Enforcement gpu.Level     `json:"enforcement"`       // what would limit the share of a device
 	Rounded     *gpu.Rounding `json:"rounded,omitempty"` // what would be allocated instead of the request
 	Further     []Forecast    `json:"further,omitempty"` // what the sessions after the first would do, in their order
+	Sbatch      string        `json:"sbatch,omitempty"`  // the script that Slurm would be given; empty: none
 }
 
 // MostLaunches is how many sessions one request can launch.

@@ -87,10 +87,13 @@ func invalid(format string, values ...any) error {
 	return session.NewError(session.CodeEngineInvalid, fmt.Sprintf(format, values...), "")
 }
 
+// parsable asks sbatch to print only the number of the job.
+const parsable = "--parsable"
+
 // Args are the arguments of sbatch for the request. The job gets nothing of the environment of the agent, and is not
 // queued again by Slurm, because a session that begins again is another attempt.
 func (r Request) Args() []string {
-	args := []string{"--parsable", "--no-requeue", "--export=NONE", "--job-name=" + string(r.Name)}
+	args := []string{parsable, "--no-requeue", "--export=NONE", "--job-name=" + string(r.Name)}
 	option := func(name, value string) {
 		if value != "" {
 			args = append(args, "--"+name+"="+value)
@@ -127,6 +130,28 @@ func (r Request) Args() []string {
 	option("output", log)
 	option("open-mode", "append")
 	return append(append(args, r.Extra...), r.Script)
+}
+
+// Sbatch is the request as a script for sbatch: the options of [Request.Args] in its head, and then what the job runs.
+func (r Request) Sbatch(run string) string {
+	args := r.Args()
+	var script strings.Builder
+	script.WriteString("#!/bin/sh\n")
+	for _, option := range args[:len(args)-1] {
+		if option != parsable {
+			script.WriteString("#SBATCH " + quoted(option) + "\n")
+		}
+	}
+	script.WriteString(run)
+	return script.String()
+}
+
+// quoted is an option as sbatch reads it in a script, where a space, # or quote would end it.
+func quoted(option string) string {
+	if !strings.ContainsAny(option, " \t#'\"\\") {
+		return option
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(option) + `"`
 }
 
 // gres are the devices on each node as an option of sbatch.

@@ -41,6 +41,20 @@ func TestArguments(t *testing.T) {
 	}
 }
 
+func TestAScriptHasTheSameOptions(t *testing.T) {
+	r := full()
+	r.Extra = []string{`--mail-user="a b"@c`}
+	script := r.Sbatch("exec true\n")
+	lines := strings.Split(script, "\n")
+	if lines[0] != "#!/bin/sh" || lines[1] != "#SBATCH --no-requeue" || lines[len(lines)-2] != "exec true" ||
+		!slices.Contains(lines, `#SBATCH "--mail-user=\"a b\"@c"`) || !slices.Contains(lines, "#SBATCH --nodes=2") {
+		t.Error(script)
+	}
+	if want := len(r.Args()) - 2; strings.Count(script, "#SBATCH ") != want {
+		t.Errorf("%s\nhas not %d options", script, want)
+	}
+}
+
 func TestWhatSbatchWouldReadAsSomethingElseIsRefused(t *testing.T) {
 	for name, change := range map[string]func(*Request){
 		"another name":        func(r *Request) { r.Name = "train" },

@@ -132,6 +132,7 @@ var sessions = Tables{Fields: map[reflect.Type]Fields{
 		"Spec":   Free, // what a person has written, right or wrong: its caller judges it
 		"Errors": List(1000), "Warnings": List(1000), "Folders": List(session.MaxFolders),
 		"GPUs": List(mostDevices * session.MaxCluster), "Further": List(session.MostLaunches - 1),
+		"Sbatch": Message,
 	},
 	reflect.TypeFor[session.Forecast](): {"GPUs": List(mostDevices * session.MaxCluster)},
 	reflect.TypeFor[gpu.Rounding]():     {"Why": Message},
@@ -162,6 +163,7 @@ var devices = Tables{Fields: map[reflect.Type]Fields{
 	},
 	reflect.TypeFor[session.SlurmSite](): {
 		"Version": Line(128), "Partitions": List(mostOfSlurm), "Accounts": List(mostOfSlurm), "QOS": List(mostOfSlurm),
+		"Calls": count,
 	},
 	reflect.TypeFor[session.SlurmPartition](): {
 		"Name": ofSlurm, "Nodes": count, "CPUs": cpu, "GPUs": List(64), "Features": List(mostOfSlurm, ofSlurm),

@@ -167,13 +167,14 @@ func Plannable(spec session.Spec) bool {
 }
 
 // Preview adds where the sessions of a launch would run now, or what they would wait for. They are alike but in name.
-func (q *Queue) Preview(p *session.Preview, would, live []session.Session, books uint64) error {
+func (q *Queue) Preview(ctx context.Context, p *session.Preview, would, live []session.Session, books uint64) error {
 	snapshot, err := q.snapshot(append(live, would...), books)
 	if err != nil {
 		return err
 	}
 	if q.config.Planner != nil {
 		q.foresee(p, would, snapshot)
+		p.Sbatch = q.config.Planner.Script(ctx, p.Spec)
 		return nil
 	}
 	plan := scheduler.Plan(snapshot, q.config.Clock.Now().UTC()).Decisions

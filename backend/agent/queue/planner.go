@@ -21,8 +21,14 @@ type Planner interface {
 	Plan(ctx context.Context, wanted []engine.Wanted, live []session.Session) (scheduler.Schedule, error)
 	// Check returns why the other scheduler would refuse a spec with defaults, and nothing if it does not answer.
 	Check(ctx context.Context, spec session.Spec) []session.FieldError
+	// Script is what the other scheduler would be given for a spec with defaults, for people; empty: unknown.
+	Script(ctx context.Context, spec session.Spec) string
 	// Changed receives when Plan would decide otherwise.
 	Changed() <-chan struct{}
+	// Until is when the other scheduler ends a running session; zero: unknown, or never.
+	Until(s session.Session) time.Time
+	// Extend has the other scheduler end a running session at a time or later. It fails with what that says against it.
+	Extend(ctx context.Context, s session.Session, until time.Time) error
 }
 
 // follow plans again whenever the planner has changed, until ctx ends.

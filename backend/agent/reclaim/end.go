@@ -13,7 +13,7 @@ import (
 )
 
 func checkers() []session.IdleChecker {
-	return []session.IdleChecker{session.CheckLifetime, session.CheckNetwork, session.CheckUse}
+	return []session.IdleChecker{session.CheckLifetime, session.CheckNetwork, session.CheckUse, session.CheckLimit}
 }
 
 const (
@@ -107,12 +107,16 @@ func (w *Watch) end(s session.Session, v idle.Verdict) bool {
 	return err == nil && ended.Status == session.Terminating
 }
 
-// Keep keeps a session for a time, 0: not any more. It fails with session_update_invalid or session_update_conflict.
-func (w *Watch) Keep(_ context.Context, id session.ID, length session.Duration) (session.Session, error) {
+// Keep keeps a session for a time, 0: not any more. A time limit that ends it earlier is extended first. It fails with
+// session_update_invalid or session_update_conflict, or with what is said against the extension.
+func (w *Watch) Keep(ctx context.Context, id session.ID, length session.Duration) (session.Session, error) {
 	if length < 0 || time.Duration(length) > longestKeep || length > 0 && time.Duration(length) < time.Minute {
 		return session.Session{}, session.NewError(session.CodeSessionInvalid,
 			fmt.Sprintf("A session cannot be kept for %s.", length),
 			"Keep it for a time between 1m and 30d; 0 takes it back.")
+	}
+	if err := w.extend(ctx, id, time.Duration(length)); err != nil {
+		return session.Session{}, err
 	}
 	s, err := w.config.Records.Change(id, func(d *records.Draft) error {
 		if d.Status != session.Running {
@@ -137,6 +141,19 @@ func (w *Watch) Keep(_ context.Context, id session.ID, length session.Duration) 
 	w.mu.Unlock()
 	pace.Signal(w.notify)
 	return s, nil
+}
+
+// extend extends the time limit of a session that is to run for so long from now on.
+func (w *Watch) extend(ctx context.Context, id session.ID, length time.Duration) error {
+	s, err := w.config.Records.Get(id)
+	if err != nil || w.config.TimeLimit == nil {
+		return err
+	}
+	end := w.config.Clock.Now().Add(length)
+	if until := w.config.TimeLimit.Until(s); until.IsZero() || !until.Before(end) {
+		return nil
+	}
+	return w.config.TimeLimit.Extend(ctx, s, end)
 }
 
 // SimulateIdle returns what a policy would have done to a session. Data of an ended one is kept only for a while.

@@ -37,6 +37,13 @@ type Config struct {
 	// Guest returns the guest of a kernel if it is connected, else nil.
 	Guest      func(id session.ID, kernel string) Guest
 	EndSession host.EndSession
+	TimeLimit  TimeLimit // nil: sessions have none
+}
+
+// TimeLimit is how long the planner of the queue lets sessions run.
+type TimeLimit interface {
+	Until(s session.Session) time.Time
+	Extend(ctx context.Context, s session.Session, until time.Time) error
 }
 
 // Watch knows how sessions are used. Its methods are safe for concurrent use.
@@ -129,6 +136,9 @@ func (w *Watch) judge(ctx context.Context, s session.Session) {
 	facts := idle.Facts{Type: s.Spec.Type, StartedAt: *s.StartedAt, Series: &k.series}
 	if s.KeepUntil != nil {
 		facts.KeepUntil = *s.KeepUntil
+	}
+	if w.config.TimeLimit != nil {
+		facts.Until = w.config.TimeLimit.Until(s)
 	}
 	verdicts := idle.Judge(policy, facts, k.announced, now)
 	k.checks = make([]session.IdleCheck, len(verdicts))

@@ -115,7 +115,7 @@ func (m *Sessions) Preview(ctx context.Context,
 			would[i] = m.newSession(session.LaunchRequest{Owner: owner, Spec: full})
 			would[i].Name, would[i].DependsOn = session.Numbered("this session", " ", i, len(would)), depends
 		}
-		if err := m.config.Queue.Preview(&p, would, live, books); err != nil {
+		if err := m.config.Queue.Preview(ctx, &p, would, live, books); err != nil {
 			return p, err
 		}
 	}

@@ -282,9 +282,11 @@ func (c *cluster) squeue(format, name string) []byte {
 		if name != "" && j.name != name {
 			continue
 		}
-		nodes := "n1"
+		nodes, end := "n1", j.end
 		if j.start.IsZero() {
 			nodes = ""
+		} else if end.IsZero() {
+			end = j.start.Add(time.Hour)
 		}
 		id, array, task := strconv.Itoa(j.id), strconv.Itoa(j.id), "N/A"
 		if j.array > 0 {
@@ -294,7 +296,7 @@ func (c *cluster) squeue(format, name string) []byte {
 			id = array
 		}
 		fmt.Fprintln(&out, strings.NewReplacer("%A", id, "%F", array, "%K", task, "%i", id, "%j", j.name, "%T", j.state,
-			"%r", j.reason, "%S", second(j.start), "%e", second(j.end), "%N", nodes, "%l", "1:00:00", "%M", "0:01",
+			"%r", j.reason, "%S", second(j.start), "%e", second(end), "%N", nodes, "%l", "1:00:00", "%M", "0:01",
 			"%P", j.partition, "%q", "normal", "%a", "(null)", "%Q", "100", "%k", j.comment).Replace(format))
 	}
 	return out.Bytes()
@@ -304,6 +306,9 @@ func (c *cluster) scontrol(args []string) ([]byte, error) {
 	switch {
 	case args[0] == "update":
 		c.changed = args
+		if c.refuse != "" {
+			return nil, &slurm.Failure{Command: "scontrol", Exit: 1, Said: c.refuse}
+		}
 		return nil, nil
 	case slices.Equal(args, []string{"show", "config"}):
 		return []byte("ClusterName             = test\nKillWait                = 1 sec\n" +

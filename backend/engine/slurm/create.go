@@ -115,12 +115,8 @@ func (e *Engine) prepare(ctx context.Context, r *run, containers []engine.Contai
 		return record{}, err
 	}
 	id, attempt, _ := slurm.ParseJobName(r.name)
-	now := record{Image: image, Request: slurm.Request{
-		Name: e.runs.jobName(e.jobs.view(), id, attempt), Comment: e.comment(id, attempt),
-		Target: terms.Target, Time: terms.Time, Nodes: len(containers), Nice: terms.Nice, Extra: terms.Extra,
-		Each: terms.Each, Dir: r.dir, Script: filepath.Join(r.dir, scriptFile),
-		Log: filepath.Join(r.dir, jobLog),
-	}}
+	now := record{Image: image, Request: request(terms, len(containers), r.dir)}
+	now.Request.Name, now.Request.Comment = e.runs.jobName(e.jobs.view(), id, attempt), e.comment(id, attempt)
 	spec := node.Spec{Session: id, Attempt: attempt, Batch: main.Guest.Command != "" || main.Guest.Server != nil,
 		Store: e.Layers(), Layers: layers, Local: e.config.Local, Runner: runner,
 		Box: node.Box{Env: starts.Env, Mounts: main.Mounts, Hidden: main.Hidden, Shm: main.Shm,
@@ -136,6 +132,12 @@ func (e *Engine) prepare(ctx context.Context, r *run, containers []engine.Contai
 		}
 	}
 	return now, e.runs.write(r, spec, guests)
+}
+
+// request is what is asked of Slurm for a run in a folder, without its name.
+func request(terms Terms, nodes int, dir string) slurm.Request {
+	return slurm.Request{Target: terms.Target, Time: terms.Time, Nodes: nodes, Nice: terms.Nice, Extra: terms.Extra,
+		Each: terms.Each, Dir: dir, Script: filepath.Join(dir, scriptFile), Log: filepath.Join(dir, jobLog)}
 }
 
 // comment is what squeue shows of a job. It says whose it is, also when its run is gone.

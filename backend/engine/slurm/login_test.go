@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"slipway/backend/engine"
 	"slipway/backend/engine/enginetest"

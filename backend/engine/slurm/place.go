@@ -3,8 +3,6 @@ package slurm
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -172,58 +170,4 @@ func addDevices(each *slurm.Each, asked gpu.Request, shards int) error {
 			"Ask for whole devices, of a type that has what you need.")
 	}
 	return nil
-}
-
-// Check asks Slurm whether it would take a session. Without an answer it finds nothing wrong.
-func (p *Planner) Check(ctx context.Context, spec session.Spec) []session.FieldError {
-	e := p.engine
-	if spec.Slurm != nil {
-		if wrong := slurm.CheckExtra("slurm.options", spec.Slurm.Options); len(wrong) > 0 {
-			return wrong
-		}
-	}
-	if _, err := e.nodes.runner(); err != nil {
-		said := session.AsError(err, session.CodeEngineUnsupported)
-		return []session.FieldError{{Field: "image", Kind: session.KindRange, Message: said.Message, Hint: said.Hint}}
-	}
-	terms, err := e.termsOf(ctx, spec)
-	if session.CodeOf(err) == session.CodeEngineUnsupported {
-		said := session.AsError(err, session.CodeEngineUnsupported)
-		return []session.FieldError{{Field: "accelerator", Kind: session.KindRange, Message: said.Message,
-			Hint: said.Hint}}
-	}
-	if err != nil {
-		return nil
-	}
-	script := filepath.Join(e.config.Dir, checkFile)
-	_, err = e.config.Commands.Test(ctx, slurm.Request{Name: slurm.NameOf("check", 1), Target: terms.Target,
-		Time: terms.Time, Nodes: max(1, spec.Cluster), Each: terms.Each, Extra: terms.Extra, Dir: e.config.Dir,
-		Script: script, Log: os.DevNull})
-	if session.CodeOf(err) != session.CodeEngineInvalid {
-		return nil
-	}
-	said := session.AsError(err, session.CodeEngineInvalid)
-	if len(said.Fields) > 0 {
-		return said.Fields
-	}
-	return []session.FieldError{{Field: fieldOf(said.Message), Kind: session.KindRange, Message: said.Message,
-		Hint: said.Hint}}
-}
-
-// checkFile is a script that sbatch reads and does not run, for all checks at a time.
-const checkFile = "check.sh"
-
-// fieldOf is the field that a refusal of Slurm is about.
-func fieldOf(said string) string {
-	for _, about := range []struct{ words, field string }{
-		{"account", "slurm.account"}, {"qos", "slurm.qos"}, {"partition name", "slurm.partition"},
-		{"time limit", "slurm.time"}, {"feature", "slurm.constraint"}, {"reservation", "slurm.reservation"},
-		{"generic resource", "accelerator"}, {"gres", "accelerator"}, {"memory", "resources.memory"},
-		{"cpu count", "resources.cpu"}, {"node count", "cluster"}, {"partition", "slurm.partition"},
-	} {
-		if strings.Contains(strings.ToLower(said), about.words) {
-			return about.field
-		}
-	}
-	return "resources"
 }

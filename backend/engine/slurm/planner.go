@@ -34,13 +34,14 @@ type Planner struct {
 	unplaced bool                                  // Slurm did not say what a job got, so it is asked again
 	ending   map[string]bool                       // runs and jobs that are being taken back, by their names
 	sets     map[session.ID]set                    // sessions that were launched together, by their launches
+	checks   map[string]check                      // by their questions
 }
 
 // NewPlanner returns a planner for an engine, whose containers are adopted from the runs of the planner from now on.
 func NewPlanner(e *Engine) *Planner {
 	p := &Planner{engine: e, changed: make(chan struct{}, 1), refused: map[slurm.JobName]*session.Error{},
 		failed: map[slurm.JobName]*session.Error{}, placed: map[slurm.JobName]scheduler.Placement{},
-		ending: map[string]bool{}, sets: map[session.ID]set{}}
+		ending: map[string]bool{}, sets: map[session.ID]set{}, checks: map[string]check{}}
 	e.planned.Store(true)
 	e.tasks.Go(p.listen)
 	return p

@@ -278,14 +278,16 @@ func (rs *runs) write(r *run, spec node.Spec, guests map[string]engine.GuestConf
 	return nil
 }
 
-// script is what Slurm runs on the first node of a job: the guest's program there, or by srun on each node.
-func script(dir string, kernels int) []byte {
-	call := quote(filepath.Join(dir, guestFile)) + " node " + quote(dir)
+func script(dir string, kernels int) []byte { return []byte("#!/bin/sh\n" + call(dir, kernels)) }
+
+// call is what Slurm runs on the first node of a job: the guest's program there, or by srun on each node.
+func call(dir string, kernels int) string {
+	line := quote(filepath.Join(dir, guestFile)) + " node " + quote(dir)
 	if kernels > 1 {
 		// Without --unbuffered it passes on whole lines only, and without --export it has no PATH.
-		call = "srun --kill-on-bad-exit=1 --unbuffered --export=ALL " + call
+		line = "srun --kill-on-bad-exit=1 --unbuffered --export=ALL " + line
 	}
-	return []byte("#!/bin/sh\nexec " + call + "\n")
+	return "exec " + line + "\n"
 }
 
 // quote is a word for a shell.

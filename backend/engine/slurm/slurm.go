@@ -175,6 +175,7 @@ func (e *Engine) Info(ctx context.Context) (engine.Info, error) {
 	if e.config.Explore {
 		info.Checks = append(e.nodes.checks(), deviceCheck(site))
 	}
+	info.Slurm.Calls = e.config.Commands.CallsPerHour()
 	for _, partition := range site.Partitions {
 		cpus, memory := 0, gpu.Bytes(0)
 		for _, shape := range partition.Shapes {

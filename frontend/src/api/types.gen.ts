@@ -166,6 +166,7 @@ export type Code =
   | "session_adopt_no-record"
   | "session_idle_lifetime"
   | "session_idle_network"
+  | "session_idle_time-limit"
   | "session_idle_utilization"
   | "session_run_device-back"
   | "session_run_device-lost"
@@ -271,7 +272,8 @@ export type AppState =
 export type IdleChecker =
   | "lifetime"
   | "network"
-  | "utilization";
+  | "utilization"
+  | "time-limit";
 
 /** What a checker makes of a session; unknown means keep running. */
 export type IdleState =
@@ -559,7 +561,7 @@ export interface Account {
 /** Agent is one agent that this computer knows, and its connection. The Machine of the same name describes its machine. */
 export interface Agent {
   name: string;
-  /** Ssh://user@host:port, slipway://host:port or wss://host:port/path; empty: in this process. */
+  /** Ssh://user@host:port, slurm://user@host:port, slipway://host:port or wss://host:port/path; empty: in this process. */
   address: string;
   /** It manages this computer. */
   local: boolean;
@@ -601,7 +603,7 @@ export interface AgentRemoval {
 
 /** AgentRequest adds an agent, or only probes it. Over ssh nothing has to be installed there: Slipway installs itself. */
 export interface AgentRequest {
-  /** Ssh://user@host:port, an ssh host such as lab, slipway://host:port or wss://host:port/path. */
+  /** Ssh://user@host:port, an ssh host such as lab, slurm://user@host:port for a login node of Slurm, slipway://host:port or wss://host:port/path. */
   address: string;
   /** Empty: made from the host. */
   name?: string;
@@ -1918,6 +1920,8 @@ export interface Preview {
   enforcement: Enforcement;
   /** What the sessions after the first would do, in their order. */
   further?: Forecast[];
+  /** The script that Slurm would be given; empty: none. */
+  sbatch?: string;
   agent: string;
   /** Absent: it would be pulled. */
   image?: Image;
@@ -2038,6 +2042,8 @@ export interface Recipe {
   command: string;
   /** Closest docker run line. */
   docker: string;
+  /** The script that Slurm is given; absent: its machine has no Slurm. */
+  sbatch?: string;
   /** The image is named by its digest. */
   pinned: boolean;
   /** Variables whose values are left out. */
@@ -2734,6 +2740,8 @@ export interface SlurmSite {
   accounts: SlurmAccount[];
   /** Empty: the site has none to choose. */
   qos: SlurmQOS[];
+  /** Commands of Slurm that the agent called during the last hour. */
+  calls: number;
 }
 
 /** Snapshot is the state that a page needs: live sessions, the newest 100 finished ones, and all machines. */

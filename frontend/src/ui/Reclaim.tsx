@@ -28,12 +28,19 @@ export function useEndReason(): (end: AnnouncedEnd) => string {
   return (end) => t(`reclaim.${end.checker as 'lifetime'}`, { defaultValue: '' })
 }
 
-/** What a person can do about the announced end of sessions. Api Sessions fit. */
-export function ReclaimButtons({ sessions }: { sessions: readonly { id: string; type: string }[] }) {
+interface ReclaimButtonsProps {
+  /** Api Sessions fit. */
+  sessions: readonly { id: string; type: string }[]
+  /** No image can be made of them. */
+  noImage: boolean
+}
+
+/** What a person can do about the announced end of sessions. */
+export function ReclaimButtons({ sessions, noImage }: ReclaimButtonsProps) {
   const { t } = useTranslation()
   const actions = useSessionActions()
   const [first, ...others] = sessions
-  const alone = others.length === 0 && first?.type === 'interactive' ? first.id : undefined
+  const alone = !noImage && others.length === 0 && first?.type === 'interactive' ? first.id : undefined
   const keep = (hours: number) =>
     actions.keep(
       sessions.map((s) => s.id),

@@ -17,6 +17,7 @@ import { addressFault } from './join'
 
 const examples = [
   'ssh://ada@lab.example.com',
+  'slurm://ada@login.example.com',
   'slipway://lab.example.com:7442',
   'wss://lab.example.com/slipway',
 ] as const

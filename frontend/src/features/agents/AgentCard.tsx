@@ -52,6 +52,7 @@ export function Meters({ row }: { row: Row }) {
   const { machine, total, promised, load } = row
   if (!machine) return <div className={css.dim}>{t('unknownMachine')}</div>
   const gpus = total?.gpu ?? 0
+  const inSlurm = machine.slurm?.partitions.some((p) => p.gpus?.length)
   const used = machine.diskTotal - machine.diskFree
   const round = (n: number) => String(Math.round(n * 10) / 10)
   return (
@@ -85,7 +86,7 @@ export function Meters({ row }: { row: Row }) {
         <div className={css.meter}>
           <div className={css.meterText}>
             <span>{t('resource.gpu')}</span>
-            <span className={css.dim}>{total ? t('resource.noGpu') : '–'}</span>
+            <span className={css.dim}>{total ? t(inSlurm ? 'resource.byPartition' : 'resource.noGpu') : '–'}</span>
           </div>
         </div>
       )}

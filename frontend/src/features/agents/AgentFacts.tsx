@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Link } from 'react-router'
+import type { Feature } from '@/api/useLacks'
 import { formatRtt, isReached } from '@/lib/connection'
 import { ConnectionBadge } from '@/ui/ConnectionBadge'
 import { RelativeTime } from '@/ui/Times'
@@ -55,6 +56,19 @@ export function AgentFacts({ row }: { row: Row }) {
         <Fact name={t('agents:fact.machine')}>
           {`${machine.hostname} · ${machine.os}/${machine.arch} · ${t(`common:engine.${machine.engine}`)}` +
             (machine.engine !== 'sim' && machine.engineVersion ? ` ${machine.engineVersion}` : '')}
+        </Fact>
+      ) : null}
+      {machine?.slurm ? (
+        <Fact name={t('agents:fact.slurm')}>
+          {machine.slurm.partitions.map((p) => p.name).join(', ')}
+          <div className={css.dim}>{t('agents:slurmCalls', { count: machine.slurm.calls })}</div>
+        </Fact>
+      ) : null}
+      {machine?.lacks?.length ? (
+        <Fact name={t('agents:fact.lacks')}>
+          {machine.lacks.map((feature) => (
+            <div key={feature}>{t(`common:lacks.${feature as Feature}`, { defaultValue: feature })}</div>
+          ))}
         </Fact>
       ) : null}
       {agent.version ? <Fact name={t('agents:fact.version')}>{agent.version}</Fact> : null}

@@ -27,6 +27,7 @@ describe('an address', () => {
     ['lab', null],
     ['ada@lab', null],
     ['ssh://ada@lab:2222', null],
+    ['slurm://ada@login:2222', null],
     ['slipway://lab:7442', null],
     ['wss://lab/slipway', null],
   ])('%s: %s', (text, fault) => expect(addressFault(text)).toBe(fault))

@@ -59,6 +59,6 @@ export function addressFault(text: string): 'required' | 'spaces' | 'scheme' | n
   if (address === '') return 'required'
   if (/\s/.test(address)) return 'spaces'
   const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(address)?.[1]?.toLowerCase()
-  if (scheme && !['ssh', 'slipway', 'wss'].includes(scheme)) return 'scheme'
+  if (scheme && !['ssh', 'slurm', 'slipway', 'wss'].includes(scheme)) return 'scheme'
   return null
 }

@@ -23,13 +23,15 @@ export function AgentField({ draft, issues, change }: StepProps) {
       ? t('agent.gpu', { count: Math.round((free?.gpu ?? 0) / 100) / 10 })
       : ''
     const machine = machines.find((m) => m.agent === agent)
-    const room = machine
-      ? t('agent.free', {
-          count: Math.max(0, free?.cpu ?? machine.cpus - machine.usedCpus),
-          memory: formatBytes(Math.max(0, free?.memory ?? machine.memory - machine.usedMemory)),
-          gpu,
-        })
-      : ''
+    const room = machine?.slurm
+      ? t('slurm.partitions', { count: machine.slurm.partitions.length })
+      : machine
+        ? t('agent.free', {
+            count: Math.max(0, free?.cpu ?? machine.cpus - machine.usedCpus),
+            memory: formatBytes(Math.max(0, free?.memory ?? machine.memory - machine.usedMemory)),
+            gpu,
+          })
+        : ''
     const several = agents.length > 1
     return {
       value: `agent ${agent}`,

@@ -5,7 +5,6 @@ import { useTranslation } from 'react-i18next'
 import { useAgents, useSettings } from '@/api/hooks'
 import type { ApiProblem } from '@/api/client'
 import { findVersion } from '@/api/environment'
-import { HIDDEN, SECRET_NAME } from '@/api/rules.gen'
 import { formatBytes } from '@/lib/bytes'
 import { formatExact, formatLength } from '@/lib/time'
 import { CopyButton } from '@/ui/CopyButton'
@@ -15,6 +14,7 @@ import { amountToBytes } from './amount'
 import { placeOf } from './away'
 import { Card } from './Card'
 import { type Draft, shmOf, type Step } from './draft'
+import { Variables } from './EnvFields'
 import { IssueLine } from './Field'
 import { homeOf } from './home'
 import { AcceleratorFacts, IdleWords, QueueWords } from './QueueFacts'
@@ -24,6 +24,8 @@ import { ownerOf } from './owner'
 import { writeSpan } from './queueDraft'
 import { RepairCard } from './RepairCard'
 import type { Lack } from './repair'
+import { askedOf } from './slurm'
+import { JobScript, SlurmWords } from './SlurmCard'
 import type { StepProps } from './StepProps'
 import { useImages } from './useImages'
 import type { Judgement } from './useJudgement'
@@ -82,6 +84,7 @@ export function ConfirmStep({ draft, issues, lacks, repairs, judgement, failure,
       >
         <pre className={css.command}>{command ?? '…'}</pre>
       </Card>
+      {judgement.current ? <JobScript text={judgement.preview.data?.sbatch} /> : null}
     </>
   )
 }
@@ -182,6 +185,7 @@ function EnvironmentFacts({ draft, judgement }: { draft: Draft; judgement: Judge
   const memory = amountToBytes(draft.memory)
   // Every container of every session is granted the same.
   const times = (draft.cluster ?? 1) * (draft.count ?? 1)
+  const slurm = draft.slurm && askedOf(draft.slurm)
   return (
     <>
       <Facts
@@ -194,7 +198,7 @@ function EnvironmentFacts({ draft, judgement }: { draft: Draft; judgement: Judge
             </>,
           ],
           found && needs(found.family) ? [t('needs.title'), needs(found.family)] : null,
-          draft.env.length > 0 ? [t('env.title'), <Variables draft={draft} />] : null,
+          draft.env.length > 0 ? [t('env.title'), <Variables env={draft.env} />] : null,
           draft.secrets.length > 0 ? [t('secrets.title'), draft.secrets.join(', ')] : null,
           [
             t('threads.label'),
@@ -203,6 +207,7 @@ function EnvironmentFacts({ draft, judgement }: { draft: Draft; judgement: Judge
               : String(draft.threads ?? '–'),
           ],
           draft.admin ? [t('admin.title'), t('admin.is')] : null,
+          slurm ? [t('slurm.title'), <SlurmWords slurm={slurm} />] : null,
           draft.accelerator.mode === 'none'
             ? null
             : [t('accelerator.title'), <AcceleratorFacts draft={draft} judgement={judgement} />],
@@ -234,11 +239,6 @@ function EnvironmentFacts({ draft, judgement }: { draft: Draft; judgement: Judge
       </div>
     </>
   )
-}
-
-function Variables({ draft }: { draft: Draft }) {
-  const lines = draft.env.map(({ name, value }) => `${name}=${SECRET_NAME.test(name) ? HIDDEN : value}`)
-  return <pre className={css.command}>{lines.join('\n')}</pre>
 }
 
 function StorageFacts({ draft }: { draft: Draft }) {

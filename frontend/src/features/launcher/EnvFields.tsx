@@ -2,7 +2,7 @@ import { Button, Input, type InputRef } from 'antd'
 import { Eye, EyeOff, Lock, Plus, Trash2 } from 'lucide-react'
 import { type ClipboardEvent, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { SECRET_NAME } from '@/api/rules.gen'
+import { HIDDEN, SECRET_NAME } from '@/api/rules.gen'
 import css from './launcher.module.css'
 import { Card } from './Card'
 import { parseDotenv, putVariables } from './dotenv'
@@ -38,6 +38,12 @@ export function EnvFields({ draft, issues, change }: StepProps) {
       </Button>
     </Card>
   )
+}
+
+/** Variables as they are shown: values of secrets are not. */
+export function Variables({ env }: { env: readonly EnvRow[] }) {
+  const lines = env.map(({ name, value }) => `${name}=${SECRET_NAME.test(name) ? HIDDEN : value}`)
+  return <pre className={css.command}>{lines.join('\n')}</pre>
 }
 
 interface EnvLineProps {

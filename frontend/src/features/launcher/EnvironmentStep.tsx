@@ -8,16 +8,22 @@ import { ImageFields } from './ImageFields'
 import { ManyCard } from './ManyCard'
 import { ResourceFields } from './ResourceFields'
 import { SecretsCard } from './SecretsCard'
+import { siteOf } from './slurm'
+import { SlurmCard } from './SlurmCard'
+import { SlurmGpuCard } from './SlurmGpuCard'
 import type { StepProps } from './StepProps'
 import type { Judgement } from './useJudgement'
+import { useMachinesFor } from './useMachinesFor'
 
 export function EnvironmentStep({ judgement, ...props }: StepProps & { judgement: Judgement }) {
+  const site = siteOf(props.draft, useMachinesFor(props.draft.group).machines ?? [])
   return (
     <>
       <ImageFields {...props} />
+      <SlurmCard {...props} />
       <ResourceFields {...props} />
-      <AcceleratorCard {...props} judgement={judgement} />
-      <ManyCard {...props} />
+      {site ? <SlurmGpuCard {...props} site={site} /> : <AcceleratorCard {...props} judgement={judgement} />}
+      <ManyCard {...props} nodes={site !== undefined} />
       <EnvFields {...props} />
       <SecretsCard {...props} />
       <ThreadsField {...props} />

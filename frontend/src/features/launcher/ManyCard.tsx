@@ -6,8 +6,8 @@ import { Card } from './Card'
 import { Field } from './Field'
 import type { StepProps } from './StepProps'
 
-/** How many sessions at once, and of how many containers each. */
-export function ManyCard({ draft, issues, change }: StepProps) {
+/** How many sessions at once, and of how many containers each, on as many nodes where it is a cluster of Slurm. */
+export function ManyCard({ draft, issues, change, nodes }: StepProps & { nodes: boolean }) {
   const { t } = useTranslation('launcher')
   const { count, cluster } = draft
   return (
@@ -33,9 +33,11 @@ export function ManyCard({ draft, issues, change }: StepProps) {
           )}
         </Field>
         <Field
-          label={t('many.cluster')}
+          label={t(nodes ? 'slurm.nodes' : 'many.cluster')}
           issue={issues.at('cluster')}
-          hint={t((cluster ?? 1) > 1 ? 'many.clusterMany' : 'many.clusterOne', { last: `sub${(cluster ?? 1) - 1}` })}
+          hint={t((cluster ?? 1) > 1 ? (nodes ? 'slurm.nodesMany' : 'many.clusterMany') : 'many.clusterOne', {
+            last: `sub${(cluster ?? 1) - 1}`,
+          })}
         >
           {(control) => (
             <InputNumber

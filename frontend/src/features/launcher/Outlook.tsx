@@ -1,7 +1,7 @@
 import { CircleAlert, CircleDashed, CloudDownload, LoaderCircle, TriangleAlert } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
 import { asProblem } from '@/api/client'
-import { useOnlyMachine } from '@/api/hooks'
+import { useMachines, useOnlyMachine } from '@/api/hooks'
 import { formatBytes } from '@/lib/bytes'
 import { hintText, messageText } from '@/lib/phrases'
 import { Forecasts } from '@/ui/Forecasts'
@@ -24,6 +24,7 @@ export function Outlook({ judgement, shown, image, count }: OutlookProps) {
   const { t } = useTranslation('launcher')
   const { errors, preview, current } = judgement
   const only = useOnlyMachine()
+  const machines = useMachines().data ?? []
   if (errors.length > 0 && !shown.all.some((issue) => issue.severity === 'error')) {
     return (
       <Line icon={CircleDashed} kind="busy" title={t('outlook.incomplete')}>
@@ -49,6 +50,7 @@ export function Outlook({ judgement, shown, image, count }: OutlookProps) {
   const told = preview.data
   if (!told) return <Line icon={LoaderCircle} kind="busy" title={t('outlook.asking')} />
   const pulls = !told.image && !image.installed
+  const cluster = machines.some((m) => m.agent === told.agent && m.slurm)
   const size = image.size > 0 ? formatBytes(image.size) : ''
   return (
     <div className={current ? undefined : css.stale} aria-live="polite">
@@ -58,7 +60,11 @@ export function Outlook({ judgement, shown, image, count }: OutlookProps) {
           {t('outlook.untoldText', { agent: told.agent })}
         </Line>
       ) : null}
-      {pulls ? (
+      {pulls && cluster ? (
+        <Line icon={TriangleAlert} kind="slow" title={t('slurm.noImage')}>
+          {t('slurm.noImageText')}
+        </Line>
+      ) : pulls ? (
         <Line
           icon={CloudDownload}
           kind="slow"

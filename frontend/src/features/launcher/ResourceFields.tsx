@@ -13,6 +13,7 @@ import { useLastRun } from './lastRun'
 import { PresetField } from './PresetField'
 import { LogSlider } from './LogSlider'
 import { fromMib, memoryMax, memoryStep } from './scale'
+import { nodeOf, partitionOf, siteOf } from './slurm'
 import type { StepProps } from './StepProps'
 import { TakeEnough } from './TakeEnough'
 import { useMachinesFor } from './useMachinesFor'
@@ -20,7 +21,11 @@ import { machineFor } from './waits'
 
 export function ResourceFields(props: StepProps) {
   const { t } = useTranslation('launcher')
-  const machine = machineFor(props.draft.agent, useMachinesFor(props.draft.group).machines ?? [])
+  const { machines = [] } = useMachinesFor(props.draft.group)
+  const all = machineFor(props.draft.agent, machines)
+  const site = siteOf(props.draft, machines)
+  const partition = site && partitionOf(site, props.draft.slurm)
+  const machine = all && partition ? nodeOf(all, partition) : all
   return (
     <Card title={t('resources.title')} text={t('resources.text')}>
       <div className={css.two}>

@@ -39,6 +39,7 @@ const STEP_OF: Record<string, Step> = {
   agent: 'type',
   owner: 'type',
   group: 'type',
+  slurm: 'environment',
   image: 'environment',
   env: 'environment',
   secrets: 'environment',

@@ -1,5 +1,6 @@
 import { DEFAULT_PRIORITY, MAX_AFTER, MAX_SLURM_OPTIONS } from '../../api/rules.gen'
 import type { IdlePolicy, Slurm, Spec, UsePolicy } from '../../api/types.gen'
+import { askedOf } from './slurm'
 
 export type TimeoutUnit = 's' | 'm' | 'h' | 'd' | 'w'
 export const TIMEOUT_UNITS: readonly TimeoutUnit[] = ['s', 'm', 'h', 'd', 'w']
@@ -105,7 +106,8 @@ export function addQueue(spec: Spec, draft: QueueDraft): void {
   if (draft.cluster !== null && draft.cluster > 1) spec.cluster = draft.cluster
   if (draft.commitOnEnd?.keep) spec.commitOnEnd = draft.commitOnEnd.keep
   if (draft.keepHome) spec.keepHome = writeSpan(draft.keepHome.span)
-  if (draft.slurm) spec.slurm = draft.slurm
+  const slurm = draft.slurm && askedOf(draft.slurm)
+  if (slurm) spec.slurm = slurm
   if (draft.idle) {
     const idle: IdlePolicy = {}
     if (draft.idle.lifetime) idle.lifetime = writeSpan(draft.idle.lifetime)

@@ -12,7 +12,7 @@ import { type Amount, amountToBytes } from './amount'
 import type { Draft } from './draft'
 import { error, type Issue, missing } from './issues'
 import { portFault } from './ports'
-import type { Span } from './queueDraft'
+import { parseSpan, type Span } from './queueDraft'
 
 /**
  * What cannot be asked at all: what is missing, is no number, or is outside of what its field counts. A spec has no
@@ -90,9 +90,10 @@ function countFaults(draft: Draft): Issue[] {
   return counts.flatMap(([field, value, low, max]) => (isWhole(value, low, max) ? [] : error(field, field, { max })))
 }
 
-function idleFaults({ idle, pendingTimeout }: Draft): Issue[] {
+function idleFaults({ idle, pendingTimeout, slurm }: Draft): Issue[] {
   return [
     ...spanFault('pendingTimeout', pendingTimeout),
+    ...spanFault('slurm.time', parseSpan(slurm?.time)),
     ...spanFault('idle.lifetime', idle?.lifetime ?? null),
     ...spanFault('idle.network', idle?.network ?? null),
     ...spanFault('idle.use.window', idle?.use?.window ?? null),

@@ -29,7 +29,7 @@ export function advise(draft: Draft, { machines, boards, environment, folders = 
     machines.filter((m) => m.cpus > 0),
   )
   return [
-    ...(machine ? adviseResources(draft, machine) : []),
+    ...(machine && !machine.slurm ? adviseResources(draft, machine) : []),
     ...(environment ? adviseNeeds(draft, environment) : []),
     ...adviseAccelerator(draft, boards),
     ...adviseData(draft, folders),

@@ -3,6 +3,7 @@ import { TriangleAlert, X } from 'lucide-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useIsMine, useSessionBook } from '@/api/hooks'
+import { useLacks } from '@/api/useLacks'
 import type { Session } from '@/api/types.gen'
 import { useSessionActions } from '@/lib/actions'
 import { type AnnouncedEnd, announcedEnd } from '@/lib/idle'
@@ -58,6 +59,7 @@ function Card({ sessions, end, onDismiss }: Omit<Ending, 'key'> & { onDismiss: (
   const actions = useSessionActions()
   const reason = useEndReason()(end)
   const [first] = sessions
+  const noImage = useLacks()(first?.agent ?? '', 'commit') !== ''
   const count = sessions.length
   const name = count > 1 ? t('notifications:several', { name: nameOf(sessions), count }) : nameOf(sessions)
   return (
@@ -71,7 +73,7 @@ function Card({ sessions, end, onDismiss }: Omit<Ending, 'key'> & { onDismiss: (
           {reason} {t('common:reclaim.loss')}
         </span>
       </div>
-      <ReclaimButtons sessions={sessions} />
+      <ReclaimButtons sessions={sessions} noImage={noImage} />
       <Button
         type="text"
         size="small"

@@ -15,7 +15,7 @@ import { Dialog } from '@/ui/Dialog'
 import { ErrorState } from '@/ui/ErrorState'
 import css from './recipes.module.css'
 
-const forms = ['yaml', 'command', 'docker'] as const
+const forms = ['yaml', 'command', 'docker', 'sbatch'] as const
 type Form = (typeof forms)[number]
 
 /** What a person should know of this form: what it leaves out. */
@@ -45,7 +45,7 @@ export interface RecipeModalProps {
   onCompare: (source: RecipeSource) => void
 }
 
-/** A session or a launch as a recipe, to be copied in three forms, kept as a file, or compared. */
+/** A session or a launch as a recipe, to be copied in several forms, kept as a file, or compared. */
 export function RecipeModal({ source, onClose, onCompare }: RecipeModalProps) {
   const { t } = useTranslation('recipes')
   const [form, setForm] = useState<Form>('yaml')
@@ -55,6 +55,7 @@ export function RecipeModal({ source, onClose, onCompare }: RecipeModalProps) {
     gcTime: 0,
   })
   const recipe = query.data
+  const text = recipe?.[form] ?? ''
   const foot = recipe ? (
     <div className={css.foot}>
       <Button icon={<GitCompareArrows size={14} />} onClick={() => onCompare(source)}>
@@ -86,12 +87,14 @@ export function RecipeModal({ source, onClose, onCompare }: RecipeModalProps) {
               aria-label={t('form.label')}
               value={form}
               onChange={setForm}
-              options={forms.map((value) => ({ value, label: t(`form.${value}`) }))}
+              options={forms
+                .filter((value) => recipe[value] !== undefined)
+                .map((value) => ({ value, label: t(`form.${value}`) }))}
             />
-            <CopyButton text={recipe[form]} label={t('copy', { form: t(`form.${form}`) })} />
+            <CopyButton text={text} label={t('copy', { form: t(`form.${form}`) })} />
           </div>
           <pre className={css.code} tabIndex={0} aria-label={t(`form.${form}`)}>
-            {recipe[form]}
+            {text}
           </pre>
           <Notes recipe={recipe} form={form} />
         </>

@@ -2,6 +2,7 @@ import { Button } from 'antd'
 import { CirclePower, Clock, Download, FileCode, GitCompareArrows, TriangleAlert, Unplug } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
 import type { Session } from '@/api/types.gen'
+import { useLacks } from '@/api/useLacks'
 import { useSessionActions } from '@/lib/actions'
 import { type AnnouncedEnd, announcedEnd } from '@/lib/idle'
 import { isLive } from '@/lib/status'
@@ -30,6 +31,7 @@ import css from './SessionDrawer.module.css'
 function Ending({ session, end }: { session: Session; end: AnnouncedEnd }) {
   const { t } = useTranslation()
   const reason = useEndReason()(end)
+  const noImage = useLacks()(session.agent, 'commit') !== ''
   return (
     <div className={`${css.notice} ${css.noticeWarn}`} role="status">
       <TriangleAlert size={16} aria-hidden />
@@ -41,7 +43,7 @@ function Ending({ session, end }: { session: Session; end: AnnouncedEnd }) {
           {reason} {t('reclaim.loss')}
         </div>
         <div className={css.noticeButtons}>
-          <ReclaimButtons sessions={[session]} />
+          <ReclaimButtons sessions={[session]} noImage={noImage} />
         </div>
       </div>
     </div>
