@@ -96,8 +96,8 @@ func do(c *slurmtest.Cluster, t *testing.T, dir string, words ...string) (said s
 		}
 	case choreRun:
 		var err error
-		if said, err = c.Try(slurmtest.Other, slurmtest.Login, "srun", "-Q", "--mem=100", "-w", words[1], "python3", "-c",
-			words[2]); err != nil {
+		if said, err = c.Try(slurmtest.Other, slurmtest.Login, "srun", "-Q", "--mem=100", "-w", words[1],
+			"python3", "-c", words[2]); err != nil {
 			said += err.Error()
 		}
 	case choreDown:

@@ -63,7 +63,8 @@ func TestTheNodeThatFailedIsNamed(t *testing.T) {
 	s := newStage(t, 1)
 	id := s.start(wanted(first, ""))
 	s.endAs("NODE_FAIL", "")
-	if state := s.ended(id); state.Taken == nil || state.Taken.Cause.Message != "Node n1 failed, and the session ended with it." {
+	const want = "Node n1 failed, and the session ended with it."
+	if state := s.ended(id); state.Taken == nil || state.Taken.Cause.Message != want {
 		t.Errorf("it is %+v, taken %+v", state, state.Taken)
 	}
 }

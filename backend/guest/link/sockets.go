@@ -32,8 +32,8 @@ func (c *Client) Dial(ctx context.Context, port int) (net.Conn, error) {
 	return c.open(ctx, Request{Op: OpDial, Port: port}, nil)
 }
 
-// socket takes a socket of the container's network, or returns nil if there is none. It waits for those that the guest is
-// asked for.
+// socket takes a socket of the container's network, and waits for those that the guest is asked for. It returns nil if
+// there is none.
 func (c *Client) socket(ctx context.Context) *net.TCPConn {
 	for c.sockets != nil {
 		socket, left := c.sockets.take()

@@ -155,7 +155,8 @@ func connect(ctx context.Context, socket *net.TCPConn, port int) error {
 func settled(fd uintptr, to unix.RawSockaddrInet4, failure *error) bool {
 	var at unix.RawSockaddrInet4
 	length := uint32(unsafe.Sizeof(at))
-	_, _, no := unix.RawSyscall(unix.SYS_GETPEERNAME, fd, uintptr(unsafe.Pointer(&at)), uintptr(unsafe.Pointer(&length)))
+	_, _, no := unix.RawSyscall(unix.SYS_GETPEERNAME, fd, uintptr(unsafe.Pointer(&at)),
+		uintptr(unsafe.Pointer(&length)))
 	switch {
 	case no == 0 && (at.Family != to.Family || at.Port != to.Port || at.Addr != to.Addr):
 		*failure = errors.New("the socket leads elsewhere") // it was connected before

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 )
 
@@ -21,7 +20,11 @@ var programs = []struct{ goos, tags, path string }{
 
 // goModules returns the modules of which a package is in one of the programs, and Go's own library.
 func goModules(root string) ([]work, error) {
-	text, err := passedOn(runtime.GOROOT())
+	goroot, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		return nil, err
+	}
+	text, err := passedOn(strings.TrimSpace(string(goroot)))
 	if err != nil {
 		return nil, err
 	}
