@@ -17,7 +17,11 @@ func TestATimeLimitIsSeenAndExtended(t *testing.T) {
 	one, two := wanted(first, ""), wanted(second, "")
 	p.plan("a place", []engine.Wanted{one, two}, nil, func(d []scheduler.Decision) bool { return isPlaced(d[0]) })
 	s := placed(one)
-	until := p.planner.Until(s)
+	var until time.Time
+	p.await("what Slurm says of the job", func() bool {
+		until = p.planner.Until(s)
+		return !until.IsZero()
+	})
 	if left := time.Until(until); left < 59*time.Minute || left > time.Hour {
 		t.Fatalf("Slurm ends it in %s", left)
 	}
