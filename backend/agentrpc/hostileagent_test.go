@@ -306,7 +306,7 @@ func mustJSON(t testing.TB, v any) []byte {
 // bytesOf are those that are handed on as they are: a command, a value of a
 // variable, the content of a file.
 var (
-	lines   = []string{"Message", "Hint", "Text", "Why", "Remedy", "Problem", "Certificate"}
+	lines   = []string{"Sbatch", "Message", "Hint", "Text", "Why", "Remedy", "Problem", "Certificate"}
 	bytesOf = []string{"Command", "Value", "Body"}
 )
 

@@ -150,7 +150,7 @@ func (c *cluster) slipway(args ...string) {
 	command := exec.CommandContext(c.ctx, c.binary, args...)
 	command.Env = c.env
 	if out, err := command.CombinedOutput(); err != nil {
-		measure.Fail("slipway %s: %w\n%s", strings.Join(args, " "), err, bytes.TrimSpace(out))
+		measure.Fail("the program with %q: %w\n%s", args, err, bytes.TrimSpace(out))
 	}
 }
 

@@ -5,8 +5,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 if [ "${1:-}" = with-images ]; then
-    # A person's computer, which has Docker, and the cluster behind its login node.
-    build/ci/slurm.sh npm --prefix frontend run --silent e2e -- --project cluster
     build/ci/images.sh llama
     export SLIPWAY_TEST_MODEL=slipway-test/llama:1
     exec build/ci/modern.sh build/ci/test-go.sh -race

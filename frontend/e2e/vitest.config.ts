@@ -19,7 +19,7 @@ const containers = [
 
 /** What goes through every dialog or a long list and takes longest: build/ci/verify.sh. It needs no Docker either. */
 const thorough = ['axe', 'demo', 'dialogs', 'folders', 'history', 'list'].map((name) => `${name}.e2e.ts`)
-/** What needs a Slurm cluster: make verify. */
+/** What needs a Slurm cluster and Docker: build/ci/slurm.sh build/ci/docker.sh npm … --project cluster. */
 const cluster = 'cluster.e2e.ts'
 
 // Drives the real program in a real browser. Each file has a program and a browser of its own. Those without Docker

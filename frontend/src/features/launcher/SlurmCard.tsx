@@ -199,7 +199,7 @@ function OptionsField({ draft, issues, change }: StepProps) {
           {...control}
           className={css.mono}
           value={options.join('\n')}
-          placeholder={'--exclude=n[1-2]\n--mail-type=END'}
+          placeholder={t('slurm.optionsExample')}
           autoSize={{ minRows: 2, maxRows: 8 }}
           spellCheck={false}
           onChange={({ target }) =>
