@@ -30,7 +30,7 @@ type container struct {
 	env      environment
 	helper   fileHelper
 	held     *places
-	sockets  string // folder of the sockets of services; empty: nobody else has the network
+	sockets  string // folder of the sockets of services; empty: the network is the container's own
 }
 
 var _ Processes = (*container)(nil)

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// makeSockets makes the folder for the sockets of services, which nobody else may enter.
+// makeSockets makes the folder for the sockets of services, which no other user may enter.
 func (c *container) makeSockets() error {
 	dir, err := os.MkdirTemp("/tmp", "slipway-apps-")
 	if err == nil {

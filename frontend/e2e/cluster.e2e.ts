@@ -4,7 +4,7 @@ import { Browser, picture } from './browser'
 import { Cluster } from './cluster'
 import { stage } from './hooks'
 import { choose, enter, launch, row } from './launcherPage'
-import { execute, newNotebook, printed } from './notebookPage'
+import { execute, newNotebook, openNotebooks, printed } from './notebookPage'
 import { eventually, notebookImage, Program } from './program'
 import { ShellPage, Wire } from './shellPage'
 
@@ -75,14 +75,7 @@ describe('a cluster with Slurm', () => {
 
   it('opens Jupyter on its node, where a cell finds what Slurm gave the job', async () => {
     const page = await browser.page(program, `/sessions?apps=${session.id}`)
-    const [tree] = await Promise.all([
-      browser.context.waitForEvent('page'),
-      page
-        .locator('[data-app="notebook"]')
-        .getByRole('button', { name: /^Jupyter Notebook/ })
-        .click(),
-    ])
-    await tree.locator('#notebook_list').waitFor()
+    const tree = await openNotebooks(browser.context, page)
     const sheet = await newNotebook(browser.context, tree)
     await execute(sheet, notebook)
     await eventually('the cell prints', async () => (await printed(sheet)) !== '')

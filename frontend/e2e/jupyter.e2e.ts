@@ -5,7 +5,7 @@ import { Browser, picture } from './browser'
 import { stage } from './hooks'
 import { eventually, notebookImage, Program } from './program'
 import { enter, launch, row } from './launcherPage'
-import { execute, newNotebook, printed } from './notebookPage'
+import { execute, newNotebook, openNotebooks, printed } from './notebookPage'
 import { ShellPage, Wire } from './shellPage'
 
 const program = new Program('docker')
@@ -147,14 +147,7 @@ describe('Jupyter', () => {
       resources: { cpu: 1, memory: MEMORY },
     })
     const page = await browser.page(program, `/sessions?apps=${session.id}`)
-    const [tree] = await Promise.all([
-      browser.context.waitForEvent('page'),
-      page
-        .locator('[data-app="notebook"]')
-        .getByRole('button', { name: /^Jupyter Notebook/ })
-        .click(),
-    ])
-    await tree.locator('#notebook_list').waitFor()
+    const tree = await openNotebooks(browser.context, page)
     await program.kill()
     await program.start()
     await eventually('the notebook page answers again', async () => {

@@ -10,7 +10,7 @@ import { Browser, picture } from './browser'
 import { stage } from './hooks'
 import { Lab, passphrase } from './lab'
 import { row } from './launcherPage'
-import { execute, newNotebook, printed } from './notebookPage'
+import { execute, newNotebook, openNotebooks, printed } from './notebookPage'
 import { binary, eventually, notebookImage, Program } from './program'
 import { ShellPage, Wire } from './shellPage'
 
@@ -110,14 +110,7 @@ describe('a machine with nothing but a login', () => {
       resources: { cpu: 1, memory: 700 * 1024 ** 2 },
     })
     const page = await browser.page(program, `/sessions?apps=${session.id}`)
-    const [tree] = await Promise.all([
-      browser.context.waitForEvent('page'),
-      page
-        .locator('[data-app="notebook"]')
-        .getByRole('button', { name: /^Jupyter Notebook/ })
-        .click(),
-    ])
-    await tree.locator('#notebook_list').waitFor()
+    const tree = await openNotebooks(browser.context, page)
     const sheet = await newNotebook(browser.context, tree)
     await execute(sheet, cell)
     await eventually('the cell is at work', async () => (await printed(sheet)) === 'begun')

@@ -1,5 +1,18 @@
 import type { BrowserContext, Page } from 'playwright-core'
 
+/** Opens Jupyter Notebook from the apps of a session: the page that lists the session's files. */
+export async function openNotebooks(context: BrowserContext, page: Page): Promise<Page> {
+  const [tree] = await Promise.all([
+    context.waitForEvent('page'),
+    page
+      .locator('[data-app="notebook"]')
+      .getByRole('button', { name: /^Jupyter Notebook/ })
+      .click(),
+  ])
+  await tree.locator('#notebook_list').waitFor()
+  return tree
+}
+
 /** Opens a new notebook from the page that lists a session's files. */
 export async function newNotebook(context: BrowserContext, tree: Page): Promise<Page> {
   await tree.locator('#new-dropdown-button').click()

@@ -89,7 +89,7 @@ func TestABatchCommandThatSlurmQueuedAgainEnds(t *testing.T) {
 	})
 }
 
-// An answer from before the start says that the job waits, and is no sign that it was queued again.
+// An answer from before the start says that the job waits, and does not mean that it was queued again.
 func TestAnOldAnswerTakesNothing(t *testing.T) {
 	p := newPlanned(t, 0)
 	one := wanted(first, "")

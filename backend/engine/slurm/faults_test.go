@@ -135,7 +135,7 @@ func (s *siege) start() {
 
 // ended waits for the agent after something has killed it.
 func (s *siege) ended() {
-	s.orders.Close() //nolint:errcheck // nobody reads it
+	s.orders.Close() //nolint:errcheck // its reader was killed
 	s.program.Wait() //nolint:errcheck // it was killed
 	s.program = nil
 }
@@ -182,14 +182,7 @@ func (s *siege) must(o order) answer {
 // launch launches a session, of batch type if it has a command.
 func (s *siege) launch(name, command string, change ...func(*session.Spec)) session.ID {
 	s.Helper()
-	spec := session.Spec{Type: session.Interactive, Name: name, Image: loginImage,
-		Resources: session.Resources{CPU: 1, Memory: 128 * gpu.MiB}}
-	if command != "" {
-		spec.Type, spec.Command = session.Batch, command
-	}
-	for _, how := range change {
-		how(&spec)
-	}
+	spec := specOf(name, command, 128*gpu.MiB, change)
 	id := s.must(order{Launch: &session.LaunchRequest{Owner: "ada", Spec: spec}}).Session.ID
 	s.launched = append(s.launched, id)
 	return id

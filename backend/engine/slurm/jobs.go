@@ -33,7 +33,7 @@ type ending struct {
 	state slurm.State
 	exit  int
 	at    time.Time // of the end; zero: unknown
-	by    string    // who cancelled it; empty: nobody, or unknown
+	by    string    // who cancelled it; empty: it was not cancelled, or that is unknown
 	nodes []string  // of the job; nil: unknown
 }
 

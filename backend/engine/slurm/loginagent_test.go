@@ -60,17 +60,23 @@ func (l login) manage(t *testing.T) *manager {
 	return m
 }
 
-// launch launches a session.
-func (m *manager) launch(name, command string, change ...func(*session.Spec)) session.ID {
-	m.Helper()
+// specOf is that of a session, of batch type if it has a command.
+func specOf(name, command string, memory gpu.Bytes, change []func(*session.Spec)) session.Spec {
 	spec := session.Spec{Type: session.Interactive, Name: name, Image: loginImage,
-		Resources: session.Resources{CPU: 1, Memory: 256 * gpu.MiB}}
+		Resources: session.Resources{CPU: 1, Memory: memory}}
 	if command != "" {
 		spec.Type, spec.Command = session.Batch, command
 	}
 	for _, how := range change {
 		how(&spec)
 	}
+	return spec
+}
+
+// launch launches a session.
+func (m *manager) launch(name, command string, change ...func(*session.Spec)) session.ID {
+	m.Helper()
+	spec := specOf(name, command, 256*gpu.MiB, change)
 	s, err := m.Launch(m.Context(), session.LaunchRequest{Owner: "ada", Spec: spec})
 	if err != nil {
 		m.Fatal(err)

@@ -12,7 +12,6 @@ import (
 	"slipway/backend/engine"
 	engineslurm "slipway/backend/engine/slurm"
 	"slipway/backend/engine/slurm/slurmtest"
-	"slipway/backend/guest/link"
 	"slipway/backend/guest/node"
 	"slipway/backend/session"
 )
@@ -103,17 +102,7 @@ func (l login) contains(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := e.Guest(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := link.Connect(t.Context(), conn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if hello := client.Hello(); hello.Version != link.Version {
-		t.Errorf("its guest says %+v", hello)
-	}
+	greeted(t, e, id)
 	samples, err := e.Stats(t.Context(), []string{id})
 	if err != nil || samples[id].Memory == 0 {
 		t.Errorf("its use is %+v, %v", samples, err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"slipway/backend/engine"
+	engineslurm "slipway/backend/engine/slurm"
 	"slipway/backend/guest/link"
 	"slipway/backend/session"
 )
@@ -41,17 +42,7 @@ func TestTheRealRunnerMakesTheContainer(t *testing.T) {
 	s := newStageWith(t, 1, program)
 	w := wanted(first, "", func(w *engine.Wanted) { w.Kernels[0].Image = session.EmptyImage })
 	id := s.start(w)
-	conn, err := s.engine.Guest(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := link.Connect(t.Context(), conn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if hello := client.Hello(); hello.Version != link.Version {
-		t.Errorf("its guest says %+v", hello)
-	}
+	client := greeted(t, s.engine, id)
 	if !s.inspect(id).Running {
 		t.Error("it does not run")
 	}
@@ -110,4 +101,21 @@ func asNobody(t *testing.T, guest string) {
 	if out, err := run.CombinedOutput(); err != nil {
 		t.Errorf("as a user who is not root: %v\n%s", err, out)
 	}
+}
+
+// greeted connects to the guest of a container, which must be of this version.
+func greeted(t *testing.T, e *engineslurm.Engine, id string) *link.Client {
+	t.Helper()
+	conn, err := e.Guest(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := link.Connect(t.Context(), conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if hello := client.Hello(); hello.Version != link.Version {
+		t.Errorf("its guest says %+v", hello)
+	}
+	return client
 }

@@ -102,7 +102,7 @@ func apptainer() string {
 	return path
 }
 
-// named is a user with a name, which Apptainer needs. Nobody else runs programs as it.
+// named is a user with a name, which Apptainer needs. Only this job runs programs as it.
 const named = "games"
 
 // newJob prepares a job that starts no command. Its image has the programs of this machine.

@@ -36,7 +36,7 @@ func TestAKernelIsAContainer(t *testing.T) {
 		host, err := os.Hostname()
 		must(t, err)
 		bits, shm := "00000000000001eb", "df --output=size -k /dev/shm | tail -1 | tr -d ' '"
-		if by == node.Apptainer { // which gives nobody capabilities, and memory without a limit of its own
+		if by == node.Apptainer { // which gives no capabilities, and shared memory without a limit of its own
 			bits, shm = "0000000000000000", "echo 3072"
 		}
 		for script, want := range map[string]string{
