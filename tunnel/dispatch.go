@@ -15,6 +15,9 @@ var (
 	errTooMuch  = fmt.Errorf("%w: more bytes than granted", ErrProtocol)
 )
 
+// acceptTries is how often a stream is looked for after a loss: all miss one that is there once in 2^64 times.
+const acceptTries = 64
+
 // read handles what the peer sends until the carrier ends. It returns ErrClosedByPeer after a goodbye.
 func (c *carrier) read() error {
 	signals, err := c.accept()
@@ -32,6 +35,10 @@ func (c *carrier) read() error {
 // accept returns the next stream of the peer. It removes the finalizer with which the library would close the stream.
 func (c *carrier) accept() (*smux.Stream, error) {
 	s, err := c.session.AcceptStream()
+	// The library chooses by chance between a loss and a stream that came before it.
+	for tries := 0; err != nil && tries < acceptTries; tries++ {
+		s, err = c.session.AcceptStream()
+	}
 	if err != nil {
 		return nil, err
 	}

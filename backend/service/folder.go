@@ -91,7 +91,7 @@ func inFolder(ctx context.Context, home place.Home, path string, log *slog.Logge
 		if err := file.Open(); err != nil {
 			return errors.Join(err, lock.Close())
 		}
-		log = slog.New(slog.NewTextHandler(file, nil))
+		log = logTo(file)
 	}
 	shortenSlices()
 	if err = work(log); err != nil {

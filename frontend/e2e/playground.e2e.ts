@@ -119,6 +119,7 @@ describe('the playground', () => {
     const settings = await program.call<Settings>('GET', '/settings')
     await program.call('PUT', '/settings', { ...settings, theme: 'system' })
     const page = await browser.page(program, '/playground?service=assistant&beside=assistant')
+    await field(page).waitFor()
     const found: string[] = []
     for (const full of [false, true]) {
       if (full) {
