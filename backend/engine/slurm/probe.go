@@ -48,9 +48,10 @@ type nodes struct {
 
 // tried is what a job has found out.
 type tried struct {
-	At     time.Time  `json:"at"`
-	Probe  node.Probe `json:"probe"`
-	Direct bool       `json:"direct"` // the login node connects to it
+	At     time.Time   `json:"at"`
+	Job    slurm.JobID `json:"job"`
+	Probe  node.Probe  `json:"probe"`
+	Direct bool        `json:"direct"` // the login node connects to it
 }
 
 func (n *nodes) get() (*tried, error) {
@@ -93,16 +94,20 @@ func (n *nodes) path(name string) string {
 	return filepath.Join(n.engine.config.Dir, probeFolder, name)
 }
 
-// try runs the job and returns what it has found. One that an earlier engine has submitted is used.
+// try runs the job and returns what it has found. One that an earlier engine has submitted is used, unless it is the
+// one of the last result, which may take a while to end.
 func (n *nodes) try(ctx context.Context) (*tried, error) {
 	e := n.engine
 	said, err := e.jobs.poller.Fresh(ctx)
 	if err != nil {
 		return nil, failure(ctx, err)
 	}
-	comment, job := "slipway-probe:"+e.config.Instance, slurm.JobID(0)
+	comment, job, last := "slipway-probe:"+e.config.Instance, slurm.JobID(0), slurm.JobID(0)
+	if known, _ := n.get(); known != nil {
+		last = known.Job
+	}
 	for _, other := range said.Jobs {
-		if other.Comment == comment && !other.State.Ended() {
+		if other.Comment == comment && !other.State.Ended() && other.ID != last {
 			job = other.ID
 		}
 	}
@@ -116,7 +121,7 @@ func (n *nodes) try(ctx context.Context) (*tried, error) {
 	for {
 		probe, err := node.ReadProbe(n.path(foundFile))
 		if err == nil {
-			found := &tried{At: e.config.Clock.Now().UTC(), Probe: probe, Direct: reachable(ctx, probe)}
+			found := &tried{At: e.config.Clock.Now().UTC(), Job: job, Probe: probe, Direct: reachable(ctx, probe)}
 			if err := e.config.Commands.Cancel(ctx, job); err != nil {
 				return nil, failure(ctx, err)
 			}
