@@ -85,11 +85,13 @@ describe('the dialog of apps', () => {
     await page.keyboard.press('Enter')
     await tile(page, 'terminal').waitFor()
     const inTile = () => page.evaluate(() => document.activeElement?.closest('[data-app]')?.getAttribute('data-app'))
-    await eventually('the terminal is reached', async () => {
-      if ((await inTile()) === 'terminal') return true
-      await page.keyboard.press('Tab')
-      return false
-    })
+    const reached = () =>
+      eventually('the terminal is reached', async () => {
+        if ((await inTile()) === 'terminal') return true
+        await page.keyboard.press('Tab')
+        return false
+      })
+    await reached()
     await page.keyboard.press('Tab')
     expect(await inTile()).toBe('ssh')
     await escape(page)
@@ -98,7 +100,9 @@ describe('the dialog of apps', () => {
       opener(page).evaluate((button) => button === document.activeElement),
     )
     await page.keyboard.press('Enter')
-    await tile(page, 'terminal').getByRole('button').press('Enter')
+    await tile(page, 'terminal').waitFor()
+    await reached()
+    await page.keyboard.press('Enter')
     await page.waitForURL(`**/sessions/${session.id}/terminal`)
   })
 

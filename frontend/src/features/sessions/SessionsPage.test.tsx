@@ -113,7 +113,7 @@ describe('SessionsPage', () => {
     const { where } = renderView(<SessionsPage openId={undefined} />, { known })
     await userEvent.type(screen.getByRole('combobox', { name: 'Filter sessions' }), 'status:error')
     await screen.findByText('No sessions match')
-    expect(where()).toBe('/?q=status%3Aerror')
+    await waitFor(() => expect(where()).toBe('/?q=status%3Aerror'))
     await userEvent.click(screen.getByRole('button', { name: 'Clear filter' }))
     await screen.findByText('train-a')
   })
