@@ -69,9 +69,17 @@ frontend/node_modules/.package-lock.json: frontend/package-lock.json
 	@cd frontend && npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
-UI_SOURCES := $(shell find frontend/src frontend/public frontend/index.html frontend/vite.config.ts frontend/packed.ts frontend/tsconfig.json \
+UI_SOURCES := $(shell find frontend/src frontend/public/*.* frontend/index.html frontend/vite.config.ts frontend/packed.ts frontend/tsconfig.json \
   frontend/notebook/src frontend/notebook/index.html frontend/notebook/vite.config.ts frontend/notebook/tsconfig.json -type f 2>/dev/null)
-frontend/dist/index.html: frontend/node_modules/.package-lock.json $(UI_SOURCES)
+# The documentation is part of the interface, so that it is there without a network.
+DOCS := frontend/public/docs/index.html
+$(DOCS): SECURITY.md $(shell find build/docs -type f)
+	@go run ./build/docs/site $(@D)
+
+.PHONY: docs
+docs: $(DOCS) ## build the documentation as static pages, frontend/public/docs
+
+frontend/dist/index.html: frontend/node_modules/.package-lock.json $(UI_SOURCES) $(DOCS)
 	@cd frontend && npm run --silent build
 	@touch $@
 

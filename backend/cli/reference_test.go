@@ -28,9 +28,15 @@ func TestDocumentsNameCommandsThatAreThere(t *testing.T) {
 		}
 	}
 	tried := 0
-	for _, name := range []string{"README.md", "build/docs/guide.md", "build/docs/presenting.md",
-		"build/docs/README.md", "build/docs/troubleshooting.md"} {
-		text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(name)))
+	chapters, err := filepath.Glob(filepath.Join("..", "..", "build", "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append(chapters, filepath.Join("..", "..", "README.md")) {
+		if filepath.Base(name) == "cli.md" {
+			continue // it is made of the commands, and its usage lines have placeholders
+		}
+		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -89,6 +89,9 @@ func (s *site) serveFile(w http.ResponseWriter, r *http.Request, name string) bo
 			return false
 		}
 	}
+	if path.Ext(name) == ".html" {
+		w.Header().Set("Content-Security-Policy", s.policy)
+	}
 	if strings.HasPrefix(name, "assets/") { // named by a digest of the content
 		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 	}

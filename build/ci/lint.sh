@@ -8,6 +8,7 @@ go run ./build/figures
 go run ./build/tsgen -check
 go run ./build/docgen -check
 go run ./build/notices/gen -check
+build/ci/spell.sh
 linter=$PWD/build/.cache/bin/golangci-lint
 version=v2.15.0
 if ! "$linter" version 2>/dev/null | grep -q "${version#v}"; then

@@ -1,5 +1,6 @@
 import {
   Bell,
+  BookOpen,
   CirclePower,
   Compass,
   FolderOpen,
@@ -28,6 +29,7 @@ import type { Session, Settings } from '@/api/types.gen'
 import type { Command } from '@/features/commands/command'
 import { useSessionActions, type SessionActions } from '@/lib/actions'
 import { isLive } from '@/lib/status'
+import { docsAddress } from '@/lib/docs'
 import { recentAddress } from './addresses'
 import { sections } from './sections'
 
@@ -158,6 +160,7 @@ export function useCommands(onShow: (over: Over) => void, mac: boolean): Command
       action('notices', t('commands:notices'), Bell, () => onShow('notices')),
       action('recents', t('commands:recents'), History, () => onShow('recents')),
       action('log', t('commands:log'), ScrollText, go('/log')),
+      action('docs', t('commands:docs'), BookOpen, () => window.open(docsAddress, '_blank', 'noopener')),
       action('keys', t('commands:help'), Keyboard, () => onShow('keys'), '?'),
       action('tour', t('commands:tour'), Compass, () => onShow('tour')),
       ...(settings ? settingCommands(settings, save, t) : []),

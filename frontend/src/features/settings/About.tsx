@@ -2,11 +2,12 @@ import { useTranslation } from 'react-i18next'
 import { Link } from 'react-router'
 import { useMachines, useVersion } from '@/api/hooks'
 import { formatBytes } from '@/lib/bytes'
+import { docsAddress } from '@/lib/docs'
 import { CopyDiagnostics } from './CopyDiagnostics'
 import css from './settings.module.css'
 
 export function About() {
-  const { t } = useTranslation(['settings', 'common'])
+  const { t } = useTranslation(['settings', 'common', 'commands'])
   const version = useVersion().data
   const machine = useMachines().data?.[0]
   const engine = machine ? [t(`common:engine.${machine.engine}`), machine.engineVersion].filter(Boolean).join(' ') : '–'
@@ -32,6 +33,9 @@ export function About() {
       <div className={css.sectionHead}>
         <h2>{t('settings:section.about')}</h2>
         <div className={css.aboutTools}>
+          <a href={docsAddress} target="_blank" rel="noopener">
+            {t('commands:docs')}
+          </a>
           <Link to="/licenses">{t('settings:licenses.title')}</Link>
           <Link to="/log">{t('settings:log.open')}</Link>
           <CopyDiagnostics />
