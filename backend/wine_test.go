@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
 	"net/http"
 	"os"
 	"os/exec"
@@ -49,7 +50,7 @@ func newWindows(t *testing.T) *windows {
 		t.Fatalf("it does not build: %v\n%s", err, out)
 	}
 	t.Cleanup(func() {
-		if _, err := w.try("shutdown"); err != nil {
+		if _, _, err := w.try("shutdown"); err != nil {
 			t.Error(err)
 		}
 		if log, err := os.ReadFile(w.home.LogFile()); err == nil && t.Failed() {
@@ -59,24 +60,28 @@ func newWindows(t *testing.T) *windows {
 	return w
 }
 
-// try runs a command. It waits for the end of its output, which nothing that it started may hold.
-func (w *windows) try(args ...string) (string, error) {
+// try runs a command and returns what it says and its messages. It waits for the end of its output, which nothing that
+// it started may hold. The services of Wine hold the messages of whichever program is the first.
+func (w *windows) try(args ...string) (out, messages string, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.t.Context()), patience)
 	defer cancel()
+	file, err := os.CreateTemp(w.home.Dir, "messages-*")
+	if err != nil {
+		return "", "", err
+	}
+	defer file.Close()
 	cmd := exec.CommandContext(ctx, w.wine, append([]string{w.program}, args...)...)
 	cmd.Env = append(os.Environ(), "SLIPWAY_HOME="+windowsPath(w.home.Dir), "SLIPWAY_ENGINE=sim")
-	out, err := cmd.Output()
-	return strings.ReplaceAll(string(out), "\r\n", "\n"), err
+	cmd.Stderr = file
+	said, err := cmd.Output()
+	told, unread := os.ReadFile(file.Name())
+	return strings.ReplaceAll(string(said), "\r\n", "\n"), string(told), errors.Join(err, unread)
 }
 
 func (w *windows) run(args ...string) string {
 	w.t.Helper()
-	out, err := w.try(args...)
+	out, messages, err := w.try(args...)
 	if err != nil {
-		var messages []byte
-		if failed, ok := err.(*exec.ExitError); ok { //nolint:errorlint // Output returns it so
-			messages = failed.Stderr
-		}
 		w.t.Fatalf("slipway %s: %v\n%s%s", strings.Join(args, " "), err, out, messages)
 	}
 	return out
@@ -94,7 +99,8 @@ func (w *windows) works(t *testing.T, name string, on ...string) {
 	if said := w.run("exec", name, "--", "echo", "said in", name); said != "said in "+name+"\n" {
 		t.Errorf("it says %q", said)
 	}
-	if _, err := w.try("exec", name, "--", "sh", "-c", "exit 7"); err == nil || !strings.Contains(err.Error(), "7") {
+	if _, _, err := w.try("exec", name, "--", "sh", "-c", "exit 7"); err == nil ||
+		!strings.Contains(err.Error(), "7") {
 		t.Errorf("a command that fails: %v", err)
 	}
 }
@@ -105,7 +111,7 @@ func TestTheProgramForWindowsIsAClient(t *testing.T) {
 		t.Errorf("version: %q", said)
 	}
 	w.run("serve", "--detach")
-	if said, _ := w.try("doctor"); !strings.Contains(said, "Slipway's own files") || strings.Contains(said, "sudo") {
+	if said, _, _ := w.try("doctor"); !strings.Contains(said, "Slipway's own files") || strings.Contains(said, "sudo") {
 		t.Errorf("doctor: %s", said)
 	}
 	t.Run("sessions", func(t *testing.T) { w.works(t, "here") })
@@ -160,8 +166,8 @@ func (w *windows) pair(t *testing.T, c *client.Client, control *daemon.Client, a
 	for deadline := time.Now().Add(patience); err == nil && adding.State != hub.OperationDone &&
 		adding.State != hub.OperationFailed; {
 		if adding.Prompt != nil {
-			_, err = route.OperationAnswer.At(adding.ID).Body(api.PromptAnswer{Prompt: adding.Prompt.ID, Text: offer.Code}).
-				Ask(t.Context(), c)
+			answer := api.PromptAnswer{Prompt: adding.Prompt.ID, Text: offer.Code}
+			_, err = route.OperationAnswer.At(adding.ID).Body(answer).Ask(t.Context(), c)
 		}
 		if err == nil {
 			adding, err = route.Operation.At(adding.ID).Ask(t.Context(), c)

@@ -297,9 +297,9 @@ var fences = []fence{
 		"build/bench"}},
 	{module: "golang.org/x/sys", pkgs: []string{"backend/guest", "backend/guest/link", "backend/guest/node",
 		"backend/engine/docker", "backend/engine/sim", "backend/agent/doctor", "backend/cli", "backend/client",
-		"backend/peer", "backend/offlimits", "backend/daemon", "backend/hostlock", "backend/service", "backend", "app",
-		"tunnel",
-		"tunnel/netwatch", "tunnel/pipe", "tunnel/sshstdio", "build/bench/link", "gpu/clock"}},
+		"backend/peer", "backend/offlimits", "backend/autostart", "backend/daemon", "backend/hostlock",
+		"backend/service", "backend", "app", "tunnel", "tunnel/netwatch", "tunnel/pipe", "tunnel/sshstdio",
+		"build/bench/link", "gpu/clock"}},
 }
 
 // paced are the packages whose work goes by the clock of their machine, which may
