@@ -39,8 +39,13 @@ func windowsPath(path string) string { return "Z:" + strings.ReplaceAll(path, "/
 func newWindows(t *testing.T) *windows {
 	t.Helper()
 	wine := os.Getenv("SLIPWAY_TEST_WINE")
-	if wine == "" {
-		t.Skip("SLIPWAY_TEST_WINE names no program that runs those of Windows")
+	switch {
+	case testing.Short():
+		t.Skip("needs Wine; left out under -short")
+	case wine == "verify":
+		t.Skip("needs Wine, which make verify has")
+	case wine == "":
+		t.Fatal("SLIPWAY_TEST_WINE is not set: this test needs Wine; run make verify, or use -short to leave it out")
 	}
 	w := &windows{t: t, wine: wine, program: filepath.Join(t.TempDir(), "slipway.exe"),
 		home: place.Home{Dir: t.TempDir()}}

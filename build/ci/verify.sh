@@ -15,4 +15,4 @@ for system in windows darwin; do GOOS=$system CGO_ENABLED=0 go vet ./...; done
 build/ci/wine.sh build/ci/windows.sh
 # One package at a time has the cluster. What it finds there is no input that is cached.
 build/ci/slurm.sh go test -race -count 1 -p 1 -ldflags=-w -vet off -timeout 20m ./backend/engine/slurm/...
-SLIPWAY_TEST_SLURM=verify exec build/ci/docker.sh build/ci/verify.sh with-images
+SLIPWAY_TEST_SLURM=verify SLIPWAY_TEST_WINE=verify exec build/ci/docker.sh build/ci/verify.sh with-images
