@@ -1,10 +1,11 @@
-// Package autostart starts Slipway in the background when its user logs in to a Linux desktop, by an entry in a folder
-// of the XDG specification. On other systems an [Entry] cannot be written.
+// Package autostart starts Slipway in the background when its user logs in: by an entry in a folder of the XDG
+// specification on a Linux desktop, by a launch agent on macOS, and by a value of the Run key on Windows.
 package autostart
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/xml"
 	"errors"
 	"io/fs"
 	"os"
@@ -17,10 +18,11 @@ import (
 	"slipway/backend/session"
 )
 
-// Entry is a file that a desktop reads when its user logs in.
+// Entry is what a desktop reads when its user logs in: a file, or a value of the registry of Windows.
 type Entry struct {
-	path    string // "": not on this system
+	path    string // of the file
 	content string
+	run     string // the value; if path and run are "", it cannot be written
 }
 
 // Config configures what is started. Env is os.Getenv if nil.
@@ -37,24 +39,47 @@ func New(config Config) *Entry {
 	if env == nil {
 		env = os.Getenv
 	}
-	dir := env("XDG_CONFIG_HOME")
-	if !filepath.IsAbs(dir) { // as the specification says
-		if env("HOME") == "" {
-			return &Entry{}
-		}
-		dir = filepath.Join(env("HOME"), ".config")
-	}
-	if config.System != "linux" {
-		return &Entry{}
-	}
 	name, command := "slipway", []string{config.Program, "serve", "--quiet"}
-	if !config.Home.IsUsual(env) {
+	usual := config.Home.IsUsual(env)
+	if !usual {
 		// Each folder has its own entry, so that none removes another's.
 		sum := sha256.Sum256([]byte(config.Home.Dir))
 		name += "-" + hex.EncodeToString(sum[:4])
-		command = append([]string{"env", "SLIPWAY_HOME=" + config.Home.Dir}, command...)
+		command = append([]string{"/usr/bin/env", "SLIPWAY_HOME=" + config.Home.Dir}, command...)
+	}
+	person := env("HOME")
+	switch {
+	case config.System == "windows" && usual: // a value has no variables
+		// Detached, it leaves no console open.
+		return &Entry{run: `"` + config.Program + `" serve --quiet --detach`}
+	case config.System == "darwin" && person != "":
+		return &Entry{path: filepath.Join(person, "Library", "LaunchAgents", name+".plist"),
+			content: agent(name, command)}
+	case config.System != "linux":
+		return &Entry{}
+	}
+	dir := env("XDG_CONFIG_HOME")
+	if !filepath.IsAbs(dir) { // as the specification says
+		if person == "" {
+			return &Entry{}
+		}
+		dir = filepath.Join(person, ".config")
 	}
 	return &Entry{path: filepath.Join(dir, "autostart", name+".desktop"), content: content(command)}
+}
+
+// agent is the property list of a launch agent of macOS.
+func agent(name string, command []string) string {
+	var arguments strings.Builder
+	for _, arg := range command {
+		arguments.WriteString("<string>")
+		_ = xml.EscapeText(&arguments, []byte(arg)) // a Builder takes all
+		arguments.WriteString("</string>")
+	}
+	return xml.Header + `<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" ` +
+		`"http://www.apple.com/DTDs/PropertyList-1.0.dtd">` + "\n<plist version=\"1.0\"><dict>\n<key>Label</key>" +
+		"<string>" + name + "</string>\n<key>ProgramArguments</key><array>" + arguments.String() +
+		"</array>\n<key>RunAtLoad</key><true/>\n</dict></plist>\n"
 }
 
 func content(command []string) string {
@@ -78,6 +103,8 @@ func quote(arg string) string {
 // fails with settings_update_failed, also if on is set and the system has no entries.
 func (e *Entry) Set(on bool) error {
 	switch {
+	case e.run != "":
+		return e.failed(setRun(e.run, on))
 	case e.path == "" && on:
 		return session.NewError(session.CodeSettingsFailed, "Slipway cannot start itself at login on this system.",
 			"Add “slipway serve --quiet” to the programs that your system starts at login.")
@@ -112,6 +139,10 @@ func (e *Entry) failed(err error) error {
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+	hint := "Check the permissions of " + filepath.Dir(e.path) + "."
+	if e.run != "" {
+		hint = "Look at “Startup apps” in the settings of Windows."
+	}
 	return session.WrapError(err, session.CodeSettingsFailed, "What starts Slipway at login could not be changed.",
-		"Check the permissions of "+filepath.Dir(e.path)+".")
+		hint)
 }

@@ -1,6 +1,7 @@
 package autostart
 
 import (
+	"encoding/xml"
 	"os"
 	"path/filepath"
 	"slices"
@@ -72,7 +73,7 @@ func TestAnotherFolderHasAnEntryOfItsOwn(t *testing.T) {
 	set(t, usual, true)
 	set(t, other, true)
 	if got := read(t, other.path); !contains(got,
-		`Exec="env" "SLIPWAY_HOME=/srv/try out" "/usr/bin/slipway" "serve" "--quiet"`) {
+		`Exec="/usr/bin/env" "SLIPWAY_HOME=/srv/try out" "/usr/bin/slipway" "serve" "--quiet"`) {
 		t.Errorf("the entry is\n%s", got)
 	}
 	set(t, other, false)
@@ -98,13 +99,37 @@ func TestWhatTheDesktopTurnedOffStaysOff(t *testing.T) {
 }
 
 func TestWhereThereIsNoEntryThatIsSaid(t *testing.T) {
-	for _, system := range []string{"darwin", "windows"} {
+	for _, system := range []string{"plan9", "windows"} {
 		e := New(Config{System: system, Home: place.Home{Dir: t.TempDir()},
 			Env: func(string) string { return "/somewhere" }})
 		if err := e.Set(true); session.CodeOf(err) != "settings_update_failed" {
 			t.Errorf("%s: %v", system, err)
 		}
 		set(t, e, false)
+	}
+}
+
+func TestALaunchAgentStartsItOnMacOS(t *testing.T) {
+	dir := t.TempDir()
+	home := place.Home{Dir: filepath.Join(dir, "a & b")}
+	e := New(Config{System: "darwin", Program: "/opt/slipway", Home: home, Env: func(name string) string {
+		return map[string]string{"HOME": dir}[name]
+	}})
+	set(t, e, true)
+	found, err := filepath.Glob(filepath.Join(dir, "Library", "LaunchAgents", "slipway-*.plist"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%v, %v", found, err)
+	}
+	var list struct {
+		Arguments []string `xml:"dict>array>string"`
+	}
+	want := []string{"/usr/bin/env", "SLIPWAY_HOME=" + home.Dir, "/opt/slipway", "serve", "--quiet"}
+	if err := xml.Unmarshal([]byte(read(t, found[0])), &list); err != nil || !slices.Equal(list.Arguments, want) {
+		t.Errorf("it starts %q, %v", list.Arguments, err)
+	}
+	set(t, e, false)
+	if _, err := os.Stat(found[0]); err == nil {
+		t.Error("it is still there")
 	}
 }
 

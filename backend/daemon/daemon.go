@@ -276,7 +276,7 @@ func Connect(ctx context.Context, home place.Home) (*Client, error) {
 	c := &Client{home: home}
 	c.web.Transport = &http.Transport{DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return dialUnix(ctx, home, controlSocket)
+			return dial(ctx, home, controlSocket)
 		}}
 	_, err := c.Status(ctx)
 	if err != nil && session.CodeOf(err) == "" {

@@ -348,3 +348,15 @@ func isThere(path string) bool {
 	_, err := os.Stat(path)
 	return !errors.Is(err, fs.ErrNotExist)
 }
+
+// point atomically replaces link with a symbolic link to target.
+func point(link, target string) error {
+	temporary := link + ".new"
+	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Symlink(target, temporary); err != nil {
+		return err
+	}
+	return os.Rename(temporary, link)
+}

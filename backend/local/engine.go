@@ -47,10 +47,15 @@ func (c choice) dir(home place.Home) string {
 }
 
 // chooseEngine chooses the kind of engine. auto is Docker if it responds or has live sessions of ours, else Slurm where
-// its commands are, else the simulated one. Without a kind it is Docker instead of the simulated one.
+// its commands are, else the simulated one. Without a kind it is Docker instead of the simulated one. Where the system
+// does not support Docker, the simulated one takes its place.
 func chooseEngine(ctx context.Context, home place.Home, kind string) (choice, error) {
 	switch kind {
-	case EngineDocker, EngineSim, EngineSlurm:
+	case EngineDocker:
+		if docker.Supported() == nil {
+			return choice{kind: kind}, nil
+		}
+	case EngineSim, EngineSlurm:
 		return choice{kind: kind}, nil
 	case EngineAuto, "":
 	default:
@@ -68,7 +73,7 @@ func chooseEngine(ctx context.Context, home place.Home, kind string) (choice, er
 	if _, err := exec.LookPath("sbatch"); err == nil {
 		return choice{kind: EngineSlurm}, nil // also where its controller does not answer: sessions wait for it
 	}
-	if kind == "" {
+	if kind == "" && docker.Supported() == nil {
 		return choice{kind: EngineDocker}, nil // sessions wait for it
 	}
 	return choice{EngineSim, "Docker cannot be used on this machine, so nothing really runs: " + reason}, nil
@@ -76,6 +81,9 @@ func chooseEngine(ctx context.Context, home place.Home, kind string) (choice, er
 
 // probeDocker returns why Docker cannot run sessions, or "".
 func probeDocker(ctx context.Context, home place.Home) string {
+	if err := docker.Supported(); err != nil {
+		return session.AsError(err, session.CodeEngineUnsupported).Message
+	}
 	e, err := docker.Open(docker.Config{Dir: home.Dir, Guest: payload.Binary})
 	if err != nil {
 		return session.AsError(err, session.CodeServerInvalid).Message

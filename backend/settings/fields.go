@@ -75,7 +75,7 @@ func Fields() []Field {
 		integer("zoom", "SLIPWAY_ZOOM", 80, 200, 100,
 			"Size of everything in the window on a Linux desktop, in percent. Browsers have their own zoom."),
 		on("autostart", "SLIPWAY_AUTOSTART", false,
-			"Start Slipway in the background when you log in to a Linux desktop."),
+			"Start Slipway in the background when you log in to your desktop."),
 		integer("terminalFont", "SLIPWAY_TERMINAL_FONT", 8, 32, 14, "Font size of all terminals, in pixels."),
 		{Name: "terminalFamily", Env: "SLIPWAY_TERMINAL_FAMILY", Kind: Text, Rule: familyRule, Example: "Fira Code",
 			Default: "", Text: "A font of this computer for terminals. Empty: the font of Slipway."},

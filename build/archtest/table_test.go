@@ -29,7 +29,8 @@ var table = []row{
 	{pkg: "tunnel/nonblock"},
 	{pkg: "tunnel/cpace"},
 	{pkg: "tunnel/secure", imports: []string{"tunnel", "tunnel/cpace"}},
-	{pkg: "tunnel/sshstdio", imports: []string{"tunnel"}},
+	{pkg: "tunnel/pipe"},
+	{pkg: "tunnel/sshstdio", imports: []string{"tunnel", "tunnel/pipe"}},
 	{pkg: "backend/place"},
 	{pkg: "backend/pace"},
 	{pkg: "backend/session", imports: []string{"gpu"}},
@@ -45,7 +46,8 @@ var table = []row{
 			"backend/session/agenttest"}},
 	{pkg: "backend/peer"},
 	{pkg: "backend/mountinfo"},
-	{pkg: "backend/daemon", imports: []string{"backend/place", "backend/session", "backend/peer"}},
+	{pkg: "backend/daemon", imports: []string{"backend/place", "backend/session", "backend/peer",
+		"tunnel/pipe"}},
 	{pkg: "backend/hostlock"},
 	{pkg: "backend/recipe", imports: []string{"backend/session", "gpu"}},
 	{pkg: "backend/runtimes", imports: []string{"backend/recipe", "backend/session"},
@@ -297,9 +299,9 @@ var fences = []fence{
 		"build/bench"}},
 	{module: "golang.org/x/sys", pkgs: []string{"backend/guest", "backend/guest/link", "backend/guest/node",
 		"backend/engine/docker", "backend/engine/sim", "backend/agent/doctor", "backend/cli", "backend/client",
-		"backend/peer", "backend/offlimits", "backend/daemon", "backend/hostlock", "backend/service", "backend", "app",
-		"tunnel",
-		"tunnel/netwatch", "build/bench/link", "gpu/clock"}},
+		"backend/peer", "backend/offlimits", "backend/autostart", "backend/daemon", "backend/hostlock",
+		"backend/service", "backend", "app", "tunnel", "tunnel/netwatch", "tunnel/pipe", "tunnel/sshstdio",
+		"build/bench/link", "gpu/clock"}},
 }
 
 // paced are the packages whose work goes by the clock of their machine, which may

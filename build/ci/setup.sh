@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that building ("build"), testing ("test"), measuring ("bench") and packaging
-# ("package") need and that are not there yet. Needs root or sudo only if something is missing.
+# Installs the Debian packages that building ("build"), testing ("test"), measuring ("bench"), packaging ("package")
+# and running programs of Windows ("wine") need and that are not there yet. Needs root or sudo only if something is missing.
 set -euo pipefail
 
 build_packages=(gcc libc6-dev pkg-config libgtk-3-dev libwebkit2gtk-4.1-dev)
@@ -9,6 +9,8 @@ test_packages=(chromium g++ dbus-daemon gnome-keyring docker-registry python3 xv
   webkit2gtk-driver fonts-dejavu-core procps util-linux hunspell hunspell-en-us openssh-client openssh-server libpam-google-authenticator rsync iproute2)
 # The proxy beside which services are measured.
 bench_packages=(nginx-light)
+# Wine, and what the library is made with that it lacks.
+wine_packages=(wine64 binutils-mingw-w64-x86-64)
 # The reader of NVIDIA devices is for the other architecture, too.
 case "$(dpkg --print-architecture)" in
   arm64) package_packages=(gcc-x86-64-linux-gnu libc6-dev-amd64-cross) ;;
@@ -26,7 +28,8 @@ for group in "$@"; do
     test) wanted+=("${test_packages[@]}") ;;
     bench) wanted+=("${bench_packages[@]}") ;;
     package) wanted+=("${package_packages[@]}") ;;
-    *) echo "usage: setup.sh [build] [test] [bench] [package]" >&2; exit 2 ;;
+    wine) wanted+=("${wine_packages[@]}") ;;
+    *) echo "usage: setup.sh [build] [test] [bench] [package] [wine]" >&2; exit 2 ;;
   esac
 done
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What takes too long for every change: the longest browser tests, the tests that need a
-# Slurm cluster, then all Go tests under the race detector, those among them that need a
+# What takes too long for every change: the longest browser tests, the program for Windows
+# under Wine, the tests that need a Slurm cluster, then all Go tests under the race detector, those among them that need a
 # Docker Engine of today or a model server, which are built from source.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -10,6 +10,9 @@ if [ "${1:-}" = with-images ]; then
     exec build/ci/modern.sh build/ci/test-go.sh -race
 fi
 build/ci/offline.sh npm --prefix frontend run --silent e2e -- --project thorough
+# The tests must compile where they do not run.
+for system in windows darwin; do GOOS=$system CGO_ENABLED=0 go vet ./...; done
+build/ci/wine.sh build/ci/windows.sh
 # One package at a time has the cluster. What it finds there is no input that is cached.
 build/ci/slurm.sh go test -race -count 1 -p 1 -ldflags=-w -vet off -timeout 20m ./backend/engine/slurm/...
-SLIPWAY_TEST_SLURM=verify exec build/ci/docker.sh build/ci/verify.sh with-images
+SLIPWAY_TEST_SLURM=verify SLIPWAY_TEST_WINE=verify exec build/ci/docker.sh build/ci/verify.sh with-images

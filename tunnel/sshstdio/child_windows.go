@@ -6,6 +6,9 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"syscall"
+
+	"golang.org/x/sys/windows"
 )
 
 // ends are the child's ends of two pipes.
@@ -40,6 +43,9 @@ func socketPair() (net.Conn, ends, error) {
 	return near, ends{theirIn, theirOut}, nil
 }
 
-func detach(*exec.Cmd) {}
+// detach gives ssh no console: none opens for it, Ctrl-C does not end it, and it asks nobody but our askpass program.
+func detach(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_NO_WINDOW | windows.CREATE_NEW_PROCESS_GROUP}
+}
 
 func terminate(cmd *exec.Cmd, _ bool) { _ = cmd.Process.Kill() }

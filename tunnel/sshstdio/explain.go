@@ -219,6 +219,7 @@ func (r *Remote) Forget(ctx context.Context, changed *HostKeyError) error {
 	cmd := exec.CommandContext(ctx, "ssh-keygen", "-R", changed.Host, "-f", file)
 	cmd.Env = environment("", "")
 	cmd.WaitDelay = checkTimeout
+	detach(cmd)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return forgetFault(changed, fmt.Errorf("%w: %s", err, lastMessage(string(out))))
 	}

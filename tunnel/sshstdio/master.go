@@ -217,6 +217,7 @@ func (r *Remote) ask(ctx context.Context, args ...string) (stdout, stderr string
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	cmd.Env = environment("", "")
 	cmd.WaitDelay = checkTimeout
+	detach(cmd)
 	err = cmd.Run()
 	return out.String(), errOut.String(), err
 }

@@ -9,12 +9,13 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
 	"time"
+
+	"slipway/tunnel/pipe"
 )
 
 // The askpass program and this process exchange one line of JSON each way over a socket that only this account can
@@ -61,12 +62,9 @@ func (r *Remote) listenForQuestions(ctx context.Context) (*questions, error) {
 		return nil, nil
 	}
 	path := filepath.Join(r.folder, "q"+rand.Text()[:12])
-	listener, err := net.Listen("unix", path)
+	listener, err := pipe.Listen(path)
 	if err != nil {
 		return nil, err
-	}
-	if err := os.Chmod(path, 0o600); err != nil { // the folder is 0700 already
-		return nil, errors.Join(err, listener.Close())
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	q := &questions{
@@ -259,7 +257,9 @@ func AskpassMain(args []string, env func(string) string, stdout, stderr io.Write
 }
 
 func askOverSocket(socket string, line askLine) (answerLine, error) {
-	conn, err := net.DialTimeout("unix", socket, lineTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), lineTimeout)
+	defer cancel()
+	conn, err := pipe.Dial(ctx, socket)
 	if err != nil {
 		return answerLine{}, err
 	}

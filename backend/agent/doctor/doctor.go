@@ -21,6 +21,7 @@ import (
 type Config struct {
 	Note    string // why the engine is simulated, if that was not requested
 	LogFile string // of the agent
+	System  string // runtime.GOOS if empty
 	// Guest returns the program that runs inside containers of an architecture. nil: that is not probed.
 	Guest func(arch string) ([]byte, error)
 }
@@ -56,6 +57,7 @@ const (
 	leastDisk   = 5 * gpu.GiB            // free space below which pulls and homes soon fail
 	usualSocket = "/var/run/docker.sock" // of Docker, unless configured otherwise
 	simulated   = "sim"                  // name of a simulated engine
+	linux       = "linux"                // the only system whose engine is used
 )
 
 // Check runs the probes until asked is cancelled.
@@ -66,10 +68,11 @@ func (d Doctor) Check(asked context.Context) ([]session.Check, error) {
 	if asked.Err() != nil {
 		return nil, asked.Err()
 	}
+	system := cmp.Or(d.System, runtime.GOOS)
 	real := err != nil || info.Name != simulated
-	checks := []session.Check{d.engineCheck(info, err)}
+	checks := []session.Check{d.engineCheck(system, info, err)}
 	docker := !info.Elsewhere // else it is Slurm, which says itself what its nodes lack
-	if path, local := dockerSocket(os.Getenv("DOCKER_HOST")); local && docker {
+	if path, local := dockerSocket(os.Getenv("DOCKER_HOST")); local && docker && system == linux {
 		if access, known := accessCheck(path, socketState(path)); known {
 			checks = append(checks, access)
 		}
@@ -101,11 +104,11 @@ func (d Doctor) Check(asked context.Context) ([]session.Check, error) {
 	if d.Guest != nil {
 		checks = append(checks, d.guestCheck(info.Arch))
 	}
-	checks = append(checks, d.diskCheck(ctx, docker), d.filesCheck())
+	checks = append(checks, d.diskCheck(ctx, real && docker), d.filesCheck(system))
 	if real {
 		checks = append(checks, noexecCheck(d.Dir, noexec(d.Dir)))
 	}
-	if clock, known := clockCheck(clockState()); known {
+	if clock, known := clockCheck(clockState()); known && system == linux {
 		checks = append(checks, clock)
 	}
 	return checks, asked.Err()
@@ -131,16 +134,17 @@ func warningRemedy(code session.Code) string {
 	return ""
 }
 
-func (d Doctor) engineCheck(info engine.Info, err error) session.Check {
+func (d Doctor) engineCheck(system string, info engine.Info, err error) session.Check {
 	c := session.Check{ID: "engine", Title: "Container engine"}
 	path, _ := dockerSocket(os.Getenv("DOCKER_HOST"))
 	switch {
 	case err != nil && info.Elsewhere:
 		return fails(c, session.AsError(err, session.CodeEngineUnavailable).Message, "scontrol ping")
 	case err != nil:
-		return fails(c, session.AsError(err, session.CodeEngineUnavailable).Message, dockerRemedy(socketState(path)))
+		return fails(c, session.AsError(err, session.CodeEngineUnavailable).Message,
+			dockerRemedy(system, socketState(path)))
 	case info.Name == simulated && d.Note != "":
-		return warns(c, d.Note, dockerRemedy(socketState(path)))
+		return warns(c, d.Note, dockerRemedy(system, socketState(path)))
 	case info.Name == simulated:
 		return warns(c, "Sessions are simulated.", "")
 	case info.Elsewhere:
@@ -167,7 +171,8 @@ func accessCheck(path string, err error) (session.Check, bool) {
 	c := session.Check{ID: "access", Title: "Access to Docker", Result: session.CheckOK,
 		Text: "This user may use " + path + "."}
 	if errors.Is(err, fs.ErrPermission) {
-		c = fails(c, "This user is not in the group docker, so "+path+" is closed to it.", dockerRemedy(err))
+		c = fails(c, "This user is not in the group docker, so "+path+" is closed to it.",
+			dockerRemedy(linux, err))
 	}
 	return c, !errors.Is(err, fs.ErrNotExist)
 }
@@ -181,8 +186,10 @@ func socketState(path string) error {
 }
 
 // dockerRemedy is the command that most likely helps, by the error of opening the socket, which always fails.
-func dockerRemedy(err error) string {
+func dockerRemedy(system string, err error) string {
 	switch {
+	case system != linux:
+		return "slipway agent add HOST"
 	case errors.Is(err, fs.ErrPermission):
 		return "sudo usermod -aG docker \"$USER\" && newgrp docker"
 	case os.Getenv("DOCKER_HOST") != "":
@@ -259,7 +266,7 @@ func (d Doctor) diskCheck(ctx context.Context, docker bool) session.Check {
 	return c
 }
 
-func (d Doctor) filesCheck() session.Check {
+func (d Doctor) filesCheck(system string) session.Check {
 	dir := d.Dir
 	c := session.Check{ID: "files", Title: "Slipway's own files", Result: session.CheckOK, Text: "In " + dir + "."}
 	if log := d.LogFile; log != "" {
@@ -271,6 +278,9 @@ func (d Doctor) filesCheck() session.Check {
 	}
 	if err != nil {
 		c = fails(c, "The folder "+dir+" cannot be written to.", "df -h "+dir)
+	}
+	if err != nil && system == "windows" {
+		c.Remedy = "dir " + dir
 	}
 	return c
 }

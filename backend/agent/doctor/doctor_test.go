@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,6 +13,7 @@ import (
 	"slipway/backend/engine"
 	"slipway/backend/engine/sim/simtest"
 	"slipway/backend/session"
+	"slipway/gpu"
 )
 
 func TestRemedyFollowsTheCause(t *testing.T) {
@@ -20,7 +23,7 @@ func TestRemedyFollowsTheCause(t *testing.T) {
 		err  error
 		want string
 	}{{fs.ErrPermission, "usermod"}, {errors.New("no such device or address"), "systemctl start docker"}} {
-		if got := dockerRemedy(c.err); !strings.Contains(got, c.want) {
+		if got := dockerRemedy(linux, c.err); !strings.Contains(got, c.want) {
 			t.Errorf("%v: %q", c.err, got)
 		}
 	}
@@ -38,6 +41,57 @@ func TestRemedyFollowsTheCause(t *testing.T) {
 		t.Errorf("a clock of its own: %+v", c)
 	}
 }
+
+func TestEveryRemedyIsForItsSystem(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	foreign := map[string]*regexp.Regexp{
+		"linux":   regexp.MustCompile(`\bdir |brew|Docker Desktop`),
+		"windows": regexp.MustCompile(`sudo|apt|systemctl|usermod|docker |unset|export|\bdf\b`),
+		"darwin":  regexp.MustCompile(`sudo|apt|systemctl|usermod|docker |\bdir `),
+	}
+	for system, words := range foreign {
+		for name, info := range map[string]engine.Info{
+			"simulated": {Name: simulated},
+			"another":   {Name: "docker", Cgroup: 2, LiveRestore: true},
+		} {
+			if system != linux && info.Name != simulated {
+				continue // it is never used there
+			}
+			d := Doctor{Config: Config{Note: "Docker does not answer.", System: system},
+				Dir: filepath.Join(t.TempDir(), "gone"), Engine: infoHost{info: info}, Devices: bare{},
+				Disk: func(context.Context) (gpu.Bytes, gpu.Bytes, error) { return 1, 2, nil }}
+			checks, err := d.Check(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			failed := 0
+			for _, check := range checks {
+				if check.Remedy != "" {
+					failed++
+				}
+				if words.MatchString(check.Remedy) {
+					t.Errorf("%s, %s engine: %s: %q", system, name, check.ID, check.Remedy)
+				}
+			}
+			if failed < 2 {
+				t.Errorf("%s, %s engine: %d remedies: %+v", system, name, failed, checks)
+			}
+		}
+	}
+}
+
+// infoHost is an engine that says something else of itself.
+type infoHost struct {
+	engine.Host
+	info engine.Info
+}
+
+func (h infoHost) Info(context.Context) (engine.Info, error) { return h.info, nil }
+
+// bare is a machine without devices.
+type bare struct{}
+
+func (bare) Inventory(context.Context) ([]gpu.Device, error) { return nil, nil }
 
 func TestDockerIsLookedForWhereItListens(t *testing.T) {
 	for host, want := range map[string]string{"": usualSocket,

@@ -4,16 +4,18 @@ package docker
 
 import (
 	"net"
-	"path/filepath"
 
 	"slipway/backend/session"
 )
 
-// bindLink always fails: Linux containers run in a virtual machine here, which a socket does not reach.
-func bindLink(dir string) (*net.UnixListener, error) {
-	return nil, session.NewError(session.CodeEngineUnsupported,
-		"Docker on this system runs in a virtual machine, which "+filepath.Join(dir, linkSocket)+" does "+
-			"not reach.", "Run a Slipway agent on a Linux machine.")
+// Supported fails: Linux containers run in a virtual machine here. Their guests answer on sockets that do not lead out
+// of it, and its driver accounts for the devices.
+func Supported() error {
+	return session.NewError(session.CodeEngineUnsupported,
+		"On this system, containers run in a virtual machine, where Slipway can neither run sessions nor account "+
+			"for GPUs.", "Add a Linux machine: slipway agent add HOST")
 }
+
+func bindLink(string) (*net.UnixListener, error) { return nil, Supported() }
 
 func trusted(*net.UnixConn) bool { return false }
