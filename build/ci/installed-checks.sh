@@ -29,16 +29,17 @@ eventually() {
 
 # answers succeeds if an address on the loopback answers with a page. A clean system has no curl.
 answers() {
-  local rest=${1#http://127.0.0.1:}
-  exec 3<>"/dev/tcp/127.0.0.1/${rest%%/*}"
-  printf 'GET /%s HTTP/1.0\r\nHost: 127.0.0.1:%s\r\n\r\n' "${rest#*/}" "${rest%%/*}" >&3
+  local rest=${1#http://}
+  local host=${rest%%/*}
+  exec 3<>"/dev/tcp/127.0.0.1/${host##*:}"
+  printf 'GET /%s HTTP/1.0\r\nHost: %s\r\n\r\n' "${rest#*/}" "$host" >&3
   timeout 10 head -n 1 <&3 | grep -E '^HTTP/1.[01] (200|30[2378]) '
 }
 
-# address prints the first address on the loopback that a file has.
-address() { grep -oEm 1 'http://127\.0\.0\.1:[0-9]+/[^ ]*' "$1"; }
+# address prints the first address in a file.
+address() { grep -oEm 1 'http://[^ ]+:[0-9]+/[^ ]*' "$1"; }
 
-install_file() { apt-get install -y -qq --no-install-recommends "$1"; }
+install_file() { apt-get install -y -qq --no-install-recommends -o Dpkg::Use-Pty=0 "$1"; }
 recommends_an_engine() { apt-get install -s /packages/slipway.deb | grep '^Inst docker.io '; }
 version_is() { [ "$(dpkg-query -W -f='${Version}' slipway)" = "$1" ] && slipway version; }
 
@@ -77,12 +78,12 @@ serves() {
 
 notebook() {
   slipway run --name first --cpu 1 --mem 512m --wait "$image" && slipway open first >/tmp/notebook &&
-    eventually answers "$(address /tmp/notebook)"
+    answers "$(address /tmp/notebook)"
 }
 first_notebook() { install_file /packages/earlier.deb && notebook; }
 
 window_shows() {
-  apt-get install -y -qq --no-install-recommends xvfb xdotool
+  apt-get install -y -qq --no-install-recommends -o Dpkg::Use-Pty=0 xvfb xdotool
   Xvfb :77 -screen 0 1280x900x24 -nolisten tcp >/tmp/screen 2>&1 &
   local screen=$! window result=0
   DISPLAY=:77 slipway-desktop >/tmp/window 2>&1 &
@@ -110,6 +111,7 @@ leaves_only_data() {
   [ -d "$HOME/.local/share/slipway" ]
 }
 
+trap 'slipway shutdown >/dev/null 2>&1 || true' EXIT
 apt-get update -qq
 check "an engine is recommended" recommends_an_engine
 check "from the package to a notebook that answers" first_notebook

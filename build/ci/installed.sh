@@ -3,8 +3,9 @@
 # a line for each check. Without arguments: Debian 12 and 13. Needs root, and the private
 # test engine: build/ci/docker.sh build/ci/installed.sh [bookworm] [trixie]
 #
-# Each system is a directory made by mmdebstrap, in namespaces of its own and without
-# systemd. The engine reads its folders, so the home directory there has the same path here.
+# Each system is a directory made by mmdebstrap, with mounts of its own and without systemd.
+# The engine reads its folders, so the home directory there has the same path here, and
+# Slipway asks who its guests are, so it sees the processes of this computer.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 repo=$PWD
@@ -27,6 +28,7 @@ rm -f "$work/old/DEBIAN/conffiles" # it has none, which dpkg-deb does not take f
 dpkg-deb --root-owner-group -Znone --build "$work/old" "$work/earlier.deb" >/dev/null
 rm -r "$work/old"
 
+failed=0
 [ $# -gt 0 ] || set -- bookworm trixie
 for code in "$@"; do
   base=$cache/$code-$arch.tar
@@ -45,9 +47,9 @@ for code in "$@"; do
   cp build/ci/installed-checks.sh "$root/packages/checks.sh"
   cp /etc/resolv.conf "$root/etc/resolv.conf"
   code=$code home=$home root=$root archives=$cache/archives-$code socket=${DOCKER_HOST#unix://} \
-    unshare --mount --pid --fork --kill-child --uts --ipc --mount-proc bash -euo pipefail -c '
+    unshare --mount --uts --ipc bash -euo pipefail -c '
       mount --bind "$root" "$root"
-      mount -t proc proc "$root/proc"
+      mount --rbind /proc "$root/proc"
       mount --rbind /dev "$root/dev"
       mount --rbind /sys "$root/sys"
       mount -t tmpfs tmpfs "$root/run"
@@ -58,5 +60,6 @@ for code in "$@"; do
       touch "$root/run/docker/docker.sock"
       mount --bind "$socket" "$root/run/docker/docker.sock"
       exec chroot "$root" /usr/bin/env -i HOME="$home" PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 CODE="$code" \
-        DOCKER_HOST=unix:///run/docker/docker.sock DEBIAN_FRONTEND=noninteractive VERSION="$VERSION" bash /packages/checks.sh'
+        DOCKER_HOST=unix:///run/docker/docker.sock DEBIAN_FRONTEND=noninteractive VERSION="$VERSION" bash /packages/checks.sh' || failed=1
 done
+exit "$failed"

@@ -86,11 +86,12 @@ for arch in amd64 arm64; do
   cp -r "$share" "$stage/share"
   cp "$work/slipway-$arch" "$stage/bin/slipway"
   window "$arch" "$stage/bin/slipway-desktop"
-  case $arch in amd64) cp "$work/slipway-linux-arm64" "$stage/lib/slipway" ;; *) cp "$work/slipway-linux-amd64" "$stage/lib/slipway" ;; esac
+  case $arch in amd64) other=arm64 ;; *) other=amd64 ;; esac
+  cp "$work/slipway-linux-$other" "$stage/lib/slipway"
   dated "$stage"
   tarball "$name"
   for packager in deb rpm; do
-    ARCH=$arch STAGE=$stage go run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0 package \
+    ARCH=$arch OTHER=$other STAGE=$stage go run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0 package \
       --config build/packages/nfpm.yaml --packager $packager --target "$out/" >/dev/null
   done
 done
@@ -125,10 +126,13 @@ dated "$stage"
 makensis -V2 "-DOUTPUT=$out/${name}_setup.exe" "-DSTAGE=$stage" "-DICON=$work/slipway.ico" "-DVERSION=$VERSION" \
   build/packages/windows.nsi
 
-# The bills of materials: of the programs, for each system, and of the page.
-for system in linux windows darwin; do
-  GOOS=$system CGO_ENABLED=0 GOFLAGS= go run github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0 app \
-    -json -noserial -notimestamp -std -output "$out/slipway_${VERSION}_$system.cdx.json" . 2>/dev/null
+# The bills of materials: of the programs for each system, and of the page.
+for program in "slipway_${VERSION}_linux_amd64/bin" "slipway_${VERSION}_macos_arm64" "slipway_${VERSION}_windows_amd64"; do
+  file=$work/$program/slipway
+  [ -e "$file" ] || file=$file.exe
+  name=${program%/bin}
+  go run github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0 bin -json -noserial -notimestamp -std \
+    -version "v$VERSION" -output "$out/${name%_*}.cdx.json" "$file" 2>"$work/bill.log" || { cat "$work/bill.log" >&2; exit 1; }
 done
 npm --prefix frontend sbom --sbom-format cyclonedx --sbom-type application --omit dev |
   node -e 'const bill = JSON.parse(require("fs").readFileSync(0)); delete bill.serialNumber; delete bill.metadata.timestamp
