@@ -11,7 +11,7 @@ export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 export GOFLAGS := -trimpath
 
 VERSION := $(shell cat build/VERSION)
-COMMIT  := $(shell git rev-parse --short HEAD 2>/dev/null || echo unknown)
+COMMIT  := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X slipway/backend/place.Version=$(VERSION) -X slipway/backend/place.Commit=$(COMMIT)
 TAGS    := desktop,production,webkit2_41
 BIN     := build/bin
@@ -129,11 +129,10 @@ bench: ## measure against Docker, nginx and ssh, and (as root) the tunnel agains
 	@nice -n -19 build/.cache/tunnel-bench
 
 .PHONY: package
-package: ## install what is missing, make a .deb and a tarball under build/bin
+package: ## install what is missing, make the packages for all platforms under build/bin/packages
 	@build/ci/setup.sh build package
-	@$(MAKE) build gpu/nvml/payload/bin/slipway-gpu-linux-$(OTHER)
-	@CGO_ENABLED=0 GOOS=linux GOARCH=$(OTHER) go build -tags lean -ldflags '$(LDFLAGS)' -o $(BIN)/slipway-linux-$(OTHER) .
-	@build/ci/package.sh $(VERSION) $(OTHER)
+	@$(MAKE) guest ui gpu/nvml/payload/bin/slipway-gpu-linux-$(ARCH) gpu/nvml/payload/bin/slipway-gpu-linux-$(OTHER)
+	@VERSION='$(VERSION)' LDFLAGS='$(LDFLAGS)' TAGS='$(TAGS)' LATE='$(LATE)' build/ci/package.sh
 
 .PHONY: clean
 clean: ## remove what was built and the test engine's data

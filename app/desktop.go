@@ -20,14 +20,20 @@ import (
 	"slipway/backend/api/route"
 )
 
-// runWindowed opens the main window if the program is started without a command, and an app window for the command
-// "window". It does not handle other commands.
+// runWindowed opens the main window if the program is started without a command, or with a link or a recipe, and an app
+// window for the command "window". It does not handle other commands.
 func runWindowed(args []string) (code int, handled bool) {
 	switch {
 	case len(args) > 0 && args[0] == "window":
 		return report(runChild(args[1:])), true
 	case len(args) == 1 && strings.HasPrefix(args[0], "slipway:"):
 		return report(runMain(nil, args[0])), true
+	case len(args) == 1 && isRecipe(args[0]):
+		link, err := recipeLink(args[0])
+		if err == nil {
+			err = runMain(nil, link)
+		}
+		return report(err), true
 	case len(args) == 0 || strings.HasPrefix(args[0], "--engine"):
 		return report(runMain(args, "")), true
 	}

@@ -85,6 +85,13 @@ func TestWindowAsksAboutALink(t *testing.T) {
 	slipway("slipway://run?image=python:3.12&name=second-link")
 	d.waitScript("the window to show the link that was handed to it",
 		`location.pathname === '/link' && document.body.innerText.includes('second-link')`)
+	file := filepath.Join(t.TempDir(), "third.slipway.yaml")
+	if err := os.WriteFile(file, []byte("image: python:3.12\nname: third-link\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	slipway("file://" + file)
+	d.waitScript("the window to show the recipe in a file",
+		`location.pathname === '/link' && document.body.innerText.includes('third-link')`)
 	d.press(byText("Cancel"), `//a[@aria-current="page"][contains(., "Sessions")]`)
 	d.waitScript("the window to leave the link", `location.pathname === '/sessions'`)
 	if out := slipway("ps", "--all"); strings.Contains(out, "-link") {

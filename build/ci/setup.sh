@@ -11,10 +11,11 @@ test_packages=(chromium g++ dbus-daemon gnome-keyring docker-registry python3 xv
 bench_packages=(nginx-light)
 # Wine, and what the library is made with that it lacks.
 wine_packages=(wine64 binutils-mingw-w64-x86-64)
-# The reader of NVIDIA devices is for the other architecture, too.
+package_packages=(appstream desktop-file-utils icoutils librsvg2-bin mmdebstrap nsis zip)
+# The reader of NVIDIA devices and the window are for the other architecture, too.
 case "$(dpkg --print-architecture)" in
-  arm64) package_packages=(gcc-x86-64-linux-gnu libc6-dev-amd64-cross) ;;
-  *) package_packages=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross) ;;
+  arm64) package_packages+=(gcc-x86-64-linux-gnu libc6-dev-amd64-cross) ;;
+  *) package_packages+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross) ;;
 esac
 
 for need in go node npm git make; do
