@@ -90,7 +90,9 @@ type SlurmSite struct {
 	Partitions []SlurmPartition `json:"partitions"`
 	Accounts   []SlurmAccount   `json:"accounts"` // empty: the site has none to choose
 	QOS        []SlurmQOS       `json:"qos"`      // empty: the site has none to choose
-	Calls      int              `json:"calls"`    // commands of Slurm that the agent called during the last hour
+	// The site refuses a session without a time limit
+	TimeRequired bool `json:"timeRequired,omitempty"`
+	Calls        int  `json:"calls"` // commands of Slurm that the agent called during the last hour
 }
 
 // SlurmPartition is one partition of a site. CPUs, Memory and GPUs are the most that one of its nodes has.

@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 )
@@ -13,6 +14,7 @@ type Site struct {
 	KillWait     time.Duration // between TERM and KILL when a job ends
 	MinJobAge    time.Duration // how long squeue remembers a job that ended
 	Proctrack    string        // how the site finds the processes of a job, for example proctrack/cgroup
+	TimeRequired bool          // a job without a time limit is refused
 	Partitions   []Partition
 	Accounting   bool          // false: there are no accounts, or they cannot be asked
 	Associations []Association // of this user
@@ -57,6 +59,8 @@ func (s *Site) readConfig(out []byte) {
 			s.MinJobAge = seconds(text)
 		case "ProctrackType":
 			s.Proctrack = text
+		case "JobSubmitPlugins":
+			s.TimeRequired = slices.Contains(words(text), "require_timelimit")
 		case "AccountingStorageType":
 			s.Accounting = text != "" && text != "accounting_storage/none"
 		}

@@ -13,13 +13,14 @@ func TestASiteIsRead(t *testing.T) {
 	site.readConfig([]byte(`Configuration data as of 2026-11-26T23:26:57
 AccountingStorageType   = accounting_storage/slurmdbd
 ClusterName             = hill
+JobSubmitPlugins        = lua,require_timelimit
 KillWait                = 30 sec
 MinJobAge               = 300 sec
 ProctrackType           = proctrack/cgroup
 SLURM_VERSION           = 22.05.8
 `))
 	if want := (Site{Version: "22.05.8", Cluster: "hill", KillWait: 30 * time.Second, MinJobAge: 5 * time.Minute,
-		Proctrack: "proctrack/cgroup", Accounting: true}); !reflect.DeepEqual(site, want) {
+		Proctrack: "proctrack/cgroup", TimeRequired: true, Accounting: true}); !reflect.DeepEqual(site, want) {
 		t.Errorf("read %+v", site)
 	}
 	partitions := parsePartitions([]byte(

@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Session } from '@/api/types.gen'
 import { Browser, picture } from './browser'
@@ -14,6 +15,7 @@ const cluster = new Cluster()
 const program = new Program('docker', cluster.env)
 const browser = new Browser()
 let session: Session
+let limited: Session // whose time limit is short
 
 beforeAll(() => cluster.open())
 afterAll(() => cluster.close())
@@ -41,6 +43,21 @@ memory = min(int(limit) for limit in limits() if limit != 'max')
 print(f"node={os.environ['SLIPWAY_NODE']} seen={len(os.sched_getaffinity(0))} memory={memory}")
 `
 
+/** What a page looks like on a small and a large screen, in light and dark. */
+async function pictures(page: Page, name: string): Promise<void> {
+  for (const [width, height] of [
+    [1280, 800],
+    [1920, 1080],
+  ] as const) {
+    await page.setViewportSize({ width, height })
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme })
+      await page.locator(`html[data-theme="${colorScheme}"]`).waitFor({ state: 'attached' })
+      await picture(page, `cluster-${name}-${width}-${colorScheme}`)
+    }
+  }
+}
+
 describe('a cluster with Slurm', () => {
   it('is added by its login node, and gets an image', async () => {
     const page = await browser.page(program, '/agents?add=1')
@@ -58,7 +75,8 @@ describe('a cluster with Slurm', () => {
     const page = await browser.page(program, '/launcher')
     await choose(page, 'Machine', 'cluster')
     await enter(page, { name: 'in-a-job', image: notebookImage, cpu: 1, memory: MEMORY })
-    await picture(page, 'cluster-confirm')
+    await page.getByRole('heading', { name: 'Job script' }).scrollIntoViewIfNeeded()
+    await pictures(page, 'script')
     await launch(page)
     await row(page, 'in-a-job').getByText('Running').waitFor()
     await picture(page, 'cluster-list')
@@ -70,7 +88,8 @@ describe('a cluster with Slurm', () => {
     )
     await row(page, 'in-a-job').getByRole('link', { name: 'in-a-job' }).click()
     await page.getByRole('dialog').getByText('Running').first().waitFor()
-    await picture(page, 'cluster-drawer')
+    await pictures(page, 'drawer')
+    limited = await program.launch({ name: 'limited', agent: 'cluster', image: notebookImage, slurm: { time: '2m' } })
   })
 
   it('opens Jupyter on its node, where a cell finds what Slurm gave the job', async () => {
@@ -95,6 +114,19 @@ describe('a cluster with Slurm', () => {
     await picture(page, 'cluster-terminal')
   })
 
+  it('counts down to its time limit, by which Slurm ends it', async () => {
+    const page = await browser.page(program, `/sessions/${limited.id}`)
+    await page.getByRole('button', { name: 'Show recipe' }).click()
+    const recipe = page.getByRole('dialog').filter({ hasText: 'slurm:' })
+    await recipe.waitFor()
+    await pictures(page, 'recipe')
+    await page.keyboard.press('Escape')
+    await recipe.waitFor({ state: 'hidden' })
+    await page.getByRole('timer').first().waitFor()
+    await pictures(page, 'limit')
+    expect((await program.status(limited.id, 'TERMINATED')).reason).toBe('task-timeout')
+  })
+
   it('leaves nothing when it is terminated', async () => {
     const page = await browser.page(program)
     await row(page, 'in-a-job').getByRole('button', { name: 'Terminate' }).click()
@@ -104,11 +136,8 @@ describe('a cluster with Slurm', () => {
     expect(reason).toBe('user-requested')
     const node = session.kernels[0]?.node as 'n1' | 'n2'
     await eventually('the job has ended', async () => (await cluster.on('login', 'squeue --noheader')) === '')
-    await eventually(
-      'its processes have',
-      async () => (await cluster.on(node, 'pgrep -u ada -c -v -f pgrep || true')) === '0',
-    )
-    expect(await cluster.on('login', 'ls ~/.local/share/slipway/runs')).toBe('')
+    await eventually('its processes have', async () => (await cluster.processes(node)).length === 0)
+    expect(await cluster.on('login', 'ls ~/.local/share/slipway/slurm/runs')).toBe('')
     expect(await cluster.on(node, 'ls /tmp/slipway-*/runs')).toBe('')
   })
 

@@ -34,6 +34,12 @@ export class Cluster {
   /** Runs a script as the person on a node, and returns what it printed. */
   on = (node: 'login' | 'n1' | 'n2', script: string): Promise<string> => this.#rig('exec', node, 'sh', '-c', script)
 
+  /** The processes of the person on a node, but for those that list them. */
+  async processes(node: 'login' | 'n1' | 'n2'): Promise<string[]> {
+    const all = await this.on(node, 'ps --no-headers -o args -u ada')
+    return all.split('\n').filter((line) => !line.includes('ps --no-headers'))
+  }
+
   async #rig(...args: string[]): Promise<string> {
     const rig = process.env.SLIPWAY_TEST_SLURM
     if (!rig) throw new Error('SLIPWAY_TEST_SLURM is not set: run through build/ci/slurm.sh')

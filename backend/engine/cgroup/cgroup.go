@@ -79,7 +79,8 @@ func (g Groups) dir(controller string) string {
 // shown are the controllers of version 1 whose groups a container is shown.
 var shown = []string{"memory", "cpu", "cpuacct", "cpuset", "pids", "blkio"}
 
-// Folders returns the folders of the groups that this process can read, by where they are mounted.
+// Folders returns the folders of the groups that this process can read, by where they are mounted. That of memory is
+// the one with the limit, because Slurm limits a group above that of the task.
 func (g Groups) Folders() map[string]string {
 	folders := map[string]string{}
 	for _, controller := range shown {
@@ -88,7 +89,43 @@ func (g Groups) Folders() map[string]string {
 			folders[g.top(controller)] = dir
 		}
 	}
+	if at := g.top("memory"); folders[at] != "" {
+		folders[at] = g.limiting(folders[at])
+	}
 	return folders
+}
+
+// limiting returns the group with the least limit of memory: the closest to a group, or that group if none has a limit.
+func (g Groups) limiting(dir string) string {
+	least, found := int64(unlimited), dir
+	for _, at := range g.upward(dir) {
+		file, err := os.Open(filepath.Join(at, g.limit()))
+		if err != nil {
+			continue
+		}
+		p := &Page{}
+		if limit := p.number(file); p.err == nil && limit < least {
+			least, found = limit, at
+		}
+		file.Close() //nolint:errcheck // it was only read
+	}
+	return found
+}
+
+// limit is the name of the file with the limit of memory.
+func (g Groups) limit() string {
+	if g.version() == 1 {
+		return "memory.limit_in_bytes"
+	}
+	return "memory.max"
+}
+
+// upward returns a group of memory and those above it.
+func (g Groups) upward(dir string) (all []string) {
+	for at := dir; len(at) >= len(g.top("memory")); at = filepath.Dir(at) {
+		all = append(all, at)
+	}
+	return all
 }
 
 // Has reports whether a controller has a group that this process can read.

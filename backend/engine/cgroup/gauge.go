@@ -51,11 +51,10 @@ func (o *opener) may(dir string, names ...string) *os.File {
 // Open opens the counters of the groups. Of the network it has those of a process.
 func (g Groups) Open(pid int) (*Gauge, error) {
 	var o opener
-	dir, limit := g.dir("memory"), "memory.max"
+	dir := g.dir("memory")
 	to := &Gauge{version: g.version(), memory: o.must(dir, "memory.stat"), pids: o.may(g.dir("pids"), "pids.current"),
 		network: o.must(filepath.Join(g.tree.Proc, strconv.Itoa(pid)), "net/dev")}
 	if to.version == 1 {
-		limit = "memory.limit_in_bytes"
 		to.cpu = o.may(g.dir("cpuacct"), "cpuacct.usage")
 		to.used = o.must(dir, "memory.usage_in_bytes")
 		to.events = o.must(dir, "memory.oom_control")
@@ -72,8 +71,8 @@ func (g Groups) Open(pid int) (*Gauge, error) {
 	if to.pids == nil { // Slurm makes no groups of version 1 that count them
 		to.processes = o.may(dir, "cgroup.procs")
 	}
-	for at := dir; len(at) >= len(g.top("memory")); at = filepath.Dir(at) {
-		if file := o.may(at, limit); file != nil {
+	for _, at := range g.upward(dir) {
+		if file := o.may(at, g.limit()); file != nil {
 			to.limits = append(to.limits, file)
 		}
 	}

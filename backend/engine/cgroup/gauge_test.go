@@ -142,10 +142,11 @@ func TestTheTaskOfAJob(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		at, folder := tree.Root, filepath.Join(tree.Root, task)
+		at := tree.Root
 		if name == "version 1" {
-			at, folder = filepath.Join(tree.Root, "memory"), filepath.Join(tree.Root, "memory", task)
+			at = filepath.Join(tree.Root, "memory")
 		}
+		folder := filepath.Join(at, "slurm/uid_1500/job_41") // which has the limit
 		if found := groups.Folders(); len(found) != 1 || found[at] != folder || !groups.Has("memory") {
 			t.Errorf("%s: its folders are %q", name, found)
 		}

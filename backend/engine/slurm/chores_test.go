@@ -24,8 +24,11 @@ const (
 	choreLogin = "login" // nodes no longer connect to the login node, except to Slurm
 	choreNodes = "nodes" // the login node no longer connects to nodes, except to Slurm
 	choreMend  = "mend"
-	choreRun   = "run"  // NODE SCRIPT: what a script in Python prints for another user of the node
-	choreDown  = "down" // NODE: it loses its power
+	// Jobs can no longer make user namespaces the way that the runner does, and choreAllow: they can again.
+	choreRefuse = "refuse"
+	choreAllow  = "allow"
+	choreRun    = "run"  // NODE SCRIPT: what a script in Python prints for another user of the node
+	choreDown   = "down" // NODE: it loses its power
 )
 
 // chore has something done, and returns what it printed.
@@ -102,6 +105,16 @@ func do(c *slurmtest.Cluster, t *testing.T, dir string, words ...string) (said s
 			"python3", "-c", words[2]); err != nil {
 			said += err.Error()
 		}
+	case choreRefuse, choreAllow:
+		for _, node := range []string{slurmtest.Node1, slurmtest.Node2} {
+			c.Kill(node, "slurmd")
+			if words[0] == choreAllow {
+				c.Start(node, "slurmd")
+				continue
+			}
+			c.Root(node, "env", refusingVariable+"=/usr/sbin/slurmd", dir+"/engine.test", "-test.run=^TestRefusing$")
+		}
+		c.Mend()
 	case choreDown:
 		c.Down(words[1])
 	default:

@@ -27,13 +27,18 @@ type manager struct {
 	stop func()
 }
 
-func (l login) manage(t *testing.T) *manager {
+func (l login) manage(t *testing.T, change ...func(*engineslurm.Config)) *manager {
 	t.Helper()
 	books, err := store.Open(store.Config{Path: filepath.Join(l.dir, "agent.db")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := l.openAs(t, books.Instance())
+	e := l.openWith(t, func(c *engineslurm.Config) {
+		c.Instance = books.Instance()
+		for _, how := range change {
+			how(c)
+		}
+	})
 	a, err := agent.Open(agent.Config{Name: "cluster", Version: "1.0.0", Dir: l.dir, Engine: engine.Of(e), Store: books,
 		Owner: "ada", UID: os.Getuid(), GID: os.Getgid(),
 		Sessions: agent.SessionConfig{Planner: engineslurm.NewPlanner(e), Limits: host.Limits{

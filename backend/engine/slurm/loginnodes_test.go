@@ -3,7 +3,7 @@
 package slurm_test
 
 import (
-	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,10 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"slipway/backend/engine"
 	engineslurm "slipway/backend/engine/slurm"
 	"slipway/backend/engine/slurm/slurmtest"
-	"slipway/backend/guest/node"
 	"slipway/backend/session"
 )
 
@@ -76,46 +74,45 @@ func (l login) known(t *testing.T) map[string]session.Check {
 	}
 }
 
-// contains runs a container where user namespaces are said to be refused.
+// contains runs sessions where a job has found that user namespaces are refused to all but Apptainer.
 func (l login) contains(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(l.dir, "apptainer")); err != nil {
 		t.Log("not tried with Apptainer, which build/slurm/apptainer.sh builds")
 		return
 	}
-	found := map[string]any{"at": time.Now(), "direct": true, "probe": node.Probe{Host: "n1", Port: 1,
-		OwnReason: "user namespaces are refused"}}
-	data, err := json.Marshal(found)
-	if err == nil {
-		err = os.WriteFile(filepath.Join(l.dir, "probe", "nodes.json"), data, 0o600)
+	forget := func() {
+		if err := os.RemoveAll(filepath.Join(l.dir, "probe")); err != nil {
+			t.Error(err)
+		}
 	}
-	if err != nil {
+	forget()
+	l.chore(choreRefuse)
+	t.Cleanup(func() {
+		l.chore(choreAllow)
+		forget()
+	})
+	if c := l.known(t)["node-containers"]; c.Result != session.CheckOK ||
+		!strings.Contains(c.Text, "Apptainer makes them") || !strings.Contains(c.Text, "operation not permitted") {
+		t.Fatalf("the job has found %+v", c)
+	}
+	m := l.manage(t, func(c *engineslurm.Config) { c.Explore = true })
+	lasting, command := m.launch("lasting", ""), m.launch("command", "echo begins; exit 4")
+	m.becomes(lasting, "RUNNING", running)
+	out, err := m.in(lasting, "main1", "sh", "-c", "echo $APPTAINER_CONTAINER; id -u; touch mine; ls")
+	if err != nil || !strings.Contains(out, fmt.Sprint(os.Getuid())) || !strings.Contains(out, "mine") {
+		t.Errorf("in the session: %q, %v", out, err)
+	}
+	if s := m.becomes(command, "its end", over); s.ExitCode == nil || *s.ExitCode != 4 {
+		t.Errorf("the command ended as %s, %+v, %+v", s.Reason, s.ExitCode, s.Error)
+	}
+	if log := m.log(command); strings.Count(log, "begins") != 1 {
+		t.Errorf("its log is %q", log)
+	}
+	if _, err := m.Terminate(t.Context(), lasting, false); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(filepath.Join(l.dir, "probe")) }) //nolint:errcheck // in a folder of the test
-	if c := l.known(t)["node-containers"]; !strings.Contains(c.Text, "Apptainer") {
-		t.Fatalf("it is remembered as %+v", c)
+	if s := m.becomes(lasting, "its end", over); s.Reason != session.ReasonUser {
+		t.Errorf("it ended as %s, %+v", s.Reason, s.Error)
 	}
-	e := l.openWith(t, func(c *engineslurm.Config) { c.Explore = true })
-	w := wanted(second, "", func(w *engine.Wanted) { w.Kernels[0].Image = loginImage })
-	id, err := e.Create(t.Context(), w.Kernels[0])
-	if err == nil {
-		err = e.Start(t.Context(), id)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	greeted(t, e, id)
-	samples, err := e.Stats(t.Context(), []string{id})
-	if err != nil || samples[id].Memory == 0 {
-		t.Errorf("its use is %+v, %v", samples, err)
-	}
-	if err := e.Stop(t.Context(), id, 10*time.Second); err != nil {
-		t.Fatal(err)
-	}
-	if state, err := e.Inspect(t.Context(), id); err != nil || state.Running || state.Taken != nil {
-		t.Errorf("it is %+v, %v", state, err)
-	}
-	if err := e.Remove(t.Context(), id); err != nil {
-		t.Error(err)
-	}
+	l.nothingLeft(t)
 }

@@ -167,8 +167,8 @@ func (n *nodes) submit(ctx context.Context, comment string) (slurm.JobID, error)
 	if err != nil {
 		return 0, fileFailure("its folder", err)
 	}
-	minute := int(e.config.Clock.Now().Unix() / 60) // Slurm remembers earlier ones by their names
-	job, err := e.config.Commands.Submit(ctx, slurm.Request{Name: slurm.NameOf(probeID, minute), Comment: comment,
+	second := int(e.config.Clock.Now().Unix()) // Slurm remembers earlier ones by their names
+	job, err := e.config.Commands.Submit(ctx, slurm.Request{Name: slurm.NameOf(probeID, second), Comment: comment,
 		Time: probeTime, Nodes: 1, Each: slurm.Each{CPUs: 1, Memory: probeMemory}, Dir: dir,
 		Script: n.path(scriptFile), Log: n.path(jobLog)})
 	e.jobs.poller.Wake()

@@ -66,8 +66,8 @@ func (e *Engine) Site(ctx context.Context) (slurm.Site, error) {
 
 // siteOf is what people choose from.
 func siteOf(site slurm.Site) *session.SlurmSite {
-	to := &session.SlurmSite{Version: site.Version, Partitions: []session.SlurmPartition{},
-		Accounts: []session.SlurmAccount{}, QOS: []session.SlurmQOS{}}
+	to := &session.SlurmSite{Version: site.Version, TimeRequired: site.TimeRequired,
+		Partitions: []session.SlurmPartition{}, Accounts: []session.SlurmAccount{}, QOS: []session.SlurmQOS{}}
 	for _, p := range site.Partitions {
 		to.Partitions = append(to.Partitions, partitionOf(p, site))
 	}

@@ -2740,6 +2740,8 @@ export interface SlurmSite {
   accounts: SlurmAccount[];
   /** Empty: the site has none to choose. */
   qos: SlurmQOS[];
+  /** The site refuses a session without a time limit. */
+  timeRequired?: boolean;
   /** Commands of Slurm that the agent called during the last hour. */
   calls: number;
 }

@@ -4,6 +4,7 @@ import type { Slurm, SlurmSite } from '@/api/types.gen'
 import { formatBytes } from '@/lib/bytes'
 import { formatLength } from '@/lib/time'
 import { CopyButton } from '@/ui/CopyButton'
+import { SlurmWords } from '@/ui/SlurmWords'
 import css from './launcher.module.css'
 import { Card } from './Card'
 import { Field, IssueLine } from './Field'
@@ -156,22 +157,26 @@ function ChoiceInput({ control, value, choices, placeholder, onChange }: ChoiceI
 function TimeField({ draft, issues, change, site }: SiteProps) {
   const { t } = useTranslation('launcher')
   const partition = partitionOf(site, draft.slurm)
-  const span = parseSpan(draft.slurm?.time)
+  const required = site.timeRequired ?? false
+  const span = parseSpan(draft.slurm?.time) ?? (required ? { value: null, unit: 'h' } : null)
   const set = (time: string) => change((old) => ({ ...old, slurm: { ...old.slurm, time } }))
   const usual = partition?.defaultTime ?? partition?.maxTime
   const limits = [
-    usual ? t('slurm.usualTime', { time: formatLength(usual) }) : '',
+    usual && !required ? t('slurm.usualTime', { time: formatLength(usual) }) : '',
     partition?.maxTime ? t('slurm.maxTime', { time: formatLength(partition.maxTime) }) : t('slurm.noMaxTime'),
   ]
   return (
     <Field
       label={t('slurm.time')}
+      note={required ? t('slurm.timeRequired') : undefined}
       hint={partition ? limits.filter(Boolean).join(' ') : undefined}
       issue={issues.at('slurm.time')}
       aside={
-        <Checkbox checked={span !== null} onChange={(event) => set(event.target.checked ? '4h' : '')}>
-          {t('slurm.timeUse')}
-        </Checkbox>
+        required ? null : (
+          <Checkbox checked={span !== null} onChange={(event) => set(event.target.checked ? '4h' : '')}>
+            {t('slurm.timeUse')}
+          </Checkbox>
+        )
       }
     >
       {(control) =>
@@ -223,13 +228,4 @@ export function JobScript({ text }: { text: string | undefined }) {
       <pre className={css.command}>{text}</pre>
     </Card>
   )
-}
-
-/** What is asked of Slurm, in one line. */
-export function SlurmWords({ slurm }: { slurm: Slurm }) {
-  const { t } = useTranslation('launcher')
-  const names = ['partition', 'account', 'qos', 'constraint', 'reservation', 'gpuType'] as const
-  const words = names.map((name) => (slurm[name] ? `${t(`slurm.${name}`)} ${slurm[name]}` : ''))
-  if (slurm.time) words.push(`${t('slurm.time')} ${formatLength(slurm.time)}`)
-  return <>{[...words, ...(slurm.options ?? [])].filter(Boolean).join(' · ')}</>
 }

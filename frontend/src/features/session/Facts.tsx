@@ -10,6 +10,7 @@ import { isLive } from '@/lib/status'
 import { formatExact } from '@/lib/time'
 import { CopyButton } from '@/ui/CopyButton'
 import { LevelText } from '@/ui/LevelBadge'
+import { SlurmWords } from '@/ui/SlurmWords'
 import { Elapsed, RelativeTime } from '@/ui/Times'
 import { useAcceleratorText } from '@/ui/useAcceleratorText'
 import { cpuRanges } from './cpuRanges'
@@ -86,7 +87,7 @@ function Chips({ items }: { items: (string | number)[] }) {
 
 /** Everything that is known of a session, in two columns; what was not asked for takes no room. */
 export function Facts({ session }: { session: Session }) {
-  const { t } = useTranslation(['session', 'common'])
+  const { t } = useTranslation(['session', 'common', 'launcher'])
   const usage = useLatestUsage(session.id)
   const acceleratorText = useAcceleratorText()
   const { spec } = session
@@ -140,6 +141,11 @@ export function Facts({ session }: { session: Session }) {
               />
             ) : null}
           </div>
+        </Fact>
+      ) : null}
+      {spec.slurm ? (
+        <Fact name={t('launcher:slurm.title')} wide>
+          <SlurmWords slurm={spec.slurm} />
         </Fact>
       ) : null}
       {spec.command ? (

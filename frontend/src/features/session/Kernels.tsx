@@ -132,7 +132,7 @@ export function Kernels({ session }: { session: Session }) {
               ) : null}
               <td>
                 <span className={css.copyable}>
-                  <span className={css.mono}>{kernel.container.slice(0, 8) || '–'}</span>
+                  <span className={css.mono}>{kernel.container.replace(/^slipway-/, '').slice(0, 8) || '–'}</span>
                   {kernel.container ? <CopyButton text={kernel.container} /> : null}
                 </span>
               </td>
