@@ -301,7 +301,7 @@ var fences = []fence{
 		"backend/engine/docker", "backend/engine/sim", "backend/agent/doctor", "backend/cli", "backend/client",
 		"backend/peer", "backend/offlimits", "backend/autostart", "backend/daemon", "backend/hostlock",
 		"backend/service", "backend", "app", "tunnel", "tunnel/netwatch", "tunnel/pipe", "tunnel/sshstdio",
-		"build/bench/link", "gpu/clock"}},
+		"build/bench/link", "gpu/clock"}, tests: []string{"backend/engine/slurm"}},
 }
 
 // paced are the packages whose work goes by the clock of their machine, which may

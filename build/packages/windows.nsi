@@ -41,4 +41,5 @@ Section Uninstall
   Delete "$SMPROGRAMS\Slipway.lnk"
   DeleteRegKey HKCU "Software\Classes\slipway"
   DeleteRegKey HKCU "${UNINSTALL}"
+  DeleteRegValue HKCU "Software\Microsoft\Windows\CurrentVersion\Run" "Slipway"
 SectionEnd
