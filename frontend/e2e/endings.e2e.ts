@@ -42,12 +42,12 @@ describe('ending sessions', () => {
     await picture(page, 'terminate-undo')
     await row(page, 'has-files').getByRole('button', { name: 'Undo', exact: true }).click()
     await page.getByRole('region', { name: 'About to be terminated' }).waitFor({ state: 'detached' })
+    // Another page shows it, too; then nobody looks.
+    const other = await browser.page(program, '/usage')
+    await other.getByText('Connected').waitFor()
     await row(page, 'has-files').getByRole('button', { name: 'Terminate' }).click()
     await terminate(page, 'Terminate has-files?')
-
-    // Another page shows it, too; then nobody looks.
     await shut(page)
-    const other = await browser.page(program, '/usage')
     await other.getByText(/^has-files is terminated in \d+ s$/).waitFor()
     expect(await status(session.id)).toBe('RUNNING')
     await shut(other)

@@ -38,7 +38,7 @@ describe('an end by idle checks', () => {
     expect(await program.cli('ps')).toMatch(/nearly-lost .* ends in \S+ unless kept: slipway keep nearly-lost 4h/)
     await picture(list, 'reclaim-list')
     await picture(launcher, 'reclaim-launcher')
-    await warning(launcher, 'nearly-lost').getByRole('button', { name: 'Keep for 1 hour' }).click()
+    await warning(launcher, 'nearly-lost').getByRole('button', { name: 'Keep for 1 h' }).click()
     for (const page of open) await warning(page, 'nearly-lost').waitFor({ state: 'detached' })
     const until = Date.parse((await program.session(kept.id)).keepUntil ?? '')
     expect((until - Date.now()) / 60_000).toBeGreaterThan(58)

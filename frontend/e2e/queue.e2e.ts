@@ -229,7 +229,7 @@ describe('idle checks', () => {
       .getByText(/It has run for .* of its maximum lifetime of 2h/)
       .waitFor()
     await picture(page, 'idle-popover')
-    await popover.getByRole('button', { name: 'Keep for 4 hours' }).click()
+    await popover.getByRole('button', { name: 'Keep for 4 h' }).click()
     await idle(page, 'may-idle').locator('[data-tone=kept]').waitFor()
     const kept = Date.parse((await program.session(session.id)).keepUntil ?? '') - Date.now()
     expect(kept / 3_600_000).toBeGreaterThan(3.9)

@@ -71,9 +71,14 @@ describe('the simulated engine', () => {
     await page.keyboard.type('python:3.12')
     await tabTo(page, page.getByRole('spinbutton', { name: 'CPU' }))
     await press('ArrowUp')
-    for (const forward of ['Next', 'Next', 'Review']) {
+    for (const [forward, to] of [
+      ['Next', 'storage'],
+      ['Next', 'network'],
+      ['Review', 'confirm'],
+    ] as const) {
       await tabTo(page, button(forward))
       await press('Enter')
+      await page.locator(`button[data-step="${to}"][aria-current="step"]`).waitFor()
     }
     await page.getByRole('heading', { name: 'Command line' }).waitFor()
     await tabTo(page, button('Launch'))

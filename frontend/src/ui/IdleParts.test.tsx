@@ -67,7 +67,7 @@ describe('the idle popover', () => {
     expect(await screen.findByText('1.5 % of at least 5 %')).toHaveAttribute('class', expect.stringContaining('bad'))
     expect(screen.getByText('What the colours mean')).toBeInTheDocument()
     expect(screen.getByText('Below its threshold')).toBeInTheDocument()
-    await userEvent.click(screen.getByRole('button', { name: 'Keep for 4 hours' }))
+    await userEvent.click(screen.getByRole('button', { name: 'Keep for 4 h' }))
     expect(keep).toHaveBeenCalledWith(4)
   })
   it('says of the unknown that it keeps running', async () => {

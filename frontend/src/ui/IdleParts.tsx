@@ -171,7 +171,7 @@ export function KeepButtons({ onKeep }: { onKeep: (hours: number) => void }) {
         <Button
           key={hours}
           size="small"
-          aria-label={`${t('idle.keep')} ${t('idle.keepHours', { count: hours })}`}
+          aria-label={`${t('idle.keep')} ${t('idle.keepShort', { count: hours })}`}
           onClick={() => onKeep(hours)}
         >
           {t('idle.keepShort', { count: hours })}

@@ -54,7 +54,7 @@ export function ReclaimButtons({ sessions, noImage }: ReclaimButtonsProps) {
           key={hours}
           size="small"
           type={hours === 1 ? 'primary' : 'default'}
-          aria-label={`${t('idle.keep')} ${t('idle.keepHours', { count: hours })}`}
+          aria-label={`${t('idle.keep')} ${t('idle.keepShort', { count: hours })}`}
           onClick={() => keep(hours)}
         >
           {t('idle.keepShort', { count: hours })}

@@ -161,8 +161,8 @@ describe('a session that is about to be reclaimed', () => {
     expect(card.getByText(/^forgotten ends in 1m \d+s$/)).toBeInTheDocument()
     expect(card.getByText(/^It has had no activity\./)).toBeInTheDocument()
     for (const [name, hours] of [
-      ['Keep for 1 hour', 1],
-      ['Keep for 4 hours', 4],
+      ['Keep for 1 h', 1],
+      ['Keep for 4 h', 4],
     ] as const) {
       await userEvent.click(card.getByRole('button', { name }))
       expect(actions.keep).toHaveBeenLastCalledWith(['n'], hours)
@@ -184,7 +184,7 @@ describe('a session that is about to be reclaimed', () => {
     const card = within(screen.getByRole('alert'))
     expect(card.getByText(/^swarm \(2 sessions\) ends in 1m \d+s$/)).toBeInTheDocument()
     expect(card.queryByRole('button', { name: 'Make an image first' })).not.toBeInTheDocument()
-    await userEvent.click(card.getByRole('button', { name: 'Keep for 1 hour' }))
+    await userEvent.click(card.getByRole('button', { name: 'Keep for 1 h' }))
     expect(actions.keep).toHaveBeenCalledWith(['s1', 's2'], 1)
   })
   it('is warned of again in its last minute after the warning was dismissed', async () => {
