@@ -40,10 +40,12 @@ func (e *Engine) cutLog(ctx context.Context, cancel context.CancelFunc, id strin
 		if err != nil {
 			break
 		}
+		state, failed := e.stateOf(ctx, r, k, e.jobs.view())
+		// Asked afterwards: a record that was written meanwhile may be why the container has ended.
 		if _, err := node.ReadExit(r.dir, k.Kernel); err == nil {
 			return // it ends by itself, when all was read
 		}
-		if state, err := e.stateOf(ctx, r, k, e.jobs.view()); err != nil || !state.Running && !state.Created {
+		if failed != nil || !state.Running && !state.Created {
 			break
 		}
 	}

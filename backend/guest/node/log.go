@@ -3,6 +3,7 @@ package node
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -138,7 +139,7 @@ type logReader struct {
 	raw     []byte   // read and not parsed
 	out     []byte   // parsed and not returned
 	midLine bool     // the last piece did not end its line
-	last    bool     // the kernel has ended
+	over    error    // how it ends once everything was read; nil: it is followed
 }
 
 // begin opens the first file.
@@ -160,23 +161,23 @@ func (r *logReader) begin() error {
 func (r *logReader) Read(p []byte) (int, error) {
 	for len(r.out) == 0 {
 		more, err := r.fill()
-		if err != nil {
-			return 0, err
-		}
-		if more {
+		switch {
+		case err != nil:
+			return 0, cmp.Or(r.over, err)
+		case more:
 			continue
-		}
-		if r.ended == nil || r.last {
+		case r.ended == nil:
 			return 0, io.EOF
-		}
-		r.last = r.ended() // then what it wrote last is read once more
-		if r.last {
+		case r.over != nil:
+			return 0, r.over
+		case r.ended():
+			r.over = io.EOF // and what it wrote last is read once more
 			continue
 		}
 		select {
 		case <-time.After(logPause):
 		case <-r.done:
-			return 0, context.Canceled
+			r.over = context.Canceled // the same: its folder may be gone since it ended
 		}
 	}
 	n := copy(p, r.out)
