@@ -92,7 +92,7 @@ func (w *windows) run(args ...string) string {
 	return out
 }
 
-// works launches a session, and takes a file that is no text out of it.
+// works launches a session, and copies a file of random bytes out of it.
 func (w *windows) works(t *testing.T, name string, on ...string) {
 	t.Helper()
 	w.run(append(append([]string{"run", "--detach", "--name", name}, on...), "python:3.12-slim")...)

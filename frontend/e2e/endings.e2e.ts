@@ -42,7 +42,7 @@ describe('ending sessions', () => {
     await picture(page, 'terminate-undo')
     await row(page, 'has-files').getByRole('button', { name: 'Undo', exact: true }).click()
     await page.getByRole('region', { name: 'About to be terminated' }).waitFor({ state: 'detached' })
-    // Another page shows it, too; then nobody looks.
+    // Another page shows it, too; then no page is open.
     const other = await browser.page(program, '/usage')
     await other.getByText('Connected').waitFor()
     await row(page, 'has-files').getByRole('button', { name: 'Terminate' }).click()

@@ -43,7 +43,7 @@ func socketPair() (net.Conn, ends, error) {
 	return near, ends{theirIn, theirOut}, nil
 }
 
-// detach gives ssh no console: none opens for it, Ctrl-C does not end it, and it asks nobody but our askpass program.
+// detach gives ssh no console: none opens for it, Ctrl-C does not end it, and it asks our askpass program only.
 func detach(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_NO_WINDOW | windows.CREATE_NEW_PROCESS_GROUP}
 }

@@ -30,7 +30,8 @@ func (e *Engine) Logs(ctx context.Context, id string, opts session.LogOptions) (
 	return logReader{log, ctx, cancel}, nil
 }
 
-// cutLog ends a log that is followed when its container has ended without an exit record, with its node.
+// cutLog ends a log that is followed when its container has ended, also without an exit record, with its node, or when
+// its folder is gone. What is left of it is read all the same.
 func (e *Engine) cutLog(ctx context.Context, cancel context.CancelFunc, id string) {
 	for {
 		if err := e.pause(ctx); err != nil {
@@ -40,12 +41,7 @@ func (e *Engine) cutLog(ctx context.Context, cancel context.CancelFunc, id strin
 		if err != nil {
 			break
 		}
-		state, failed := e.stateOf(ctx, r, k, e.jobs.view())
-		// Asked afterwards: a record that was written meanwhile may be why the container has ended.
-		if _, err := node.ReadExit(r.dir, k.Kernel); err == nil {
-			return // it ends by itself, when all was read
-		}
-		if failed != nil || !state.Running && !state.Created {
+		if state, err := e.stateOf(ctx, r, k, e.jobs.view()); err != nil || !state.Running && !state.Created {
 			break
 		}
 	}

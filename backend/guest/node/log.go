@@ -3,7 +3,6 @@ package node
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -163,7 +162,7 @@ func (r *logReader) Read(p []byte) (int, error) {
 		more, err := r.fill()
 		switch {
 		case err != nil:
-			return 0, cmp.Or(r.over, err)
+			return 0, err
 		case more:
 			continue
 		case r.ended == nil:
