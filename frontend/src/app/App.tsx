@@ -1,6 +1,6 @@
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { useState } from 'react'
-import { RouterProvider } from 'react-router'
+import { RouterProvider } from 'react-router/dom'
 import { ApiProblem } from '@/api/client'
 import { Appearance } from './Appearance'
 import { LiveData } from './LiveData'
