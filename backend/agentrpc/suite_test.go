@@ -102,6 +102,7 @@ func TestAgentKeepsItsPromisesThroughATunnel(t *testing.T) {
 	quick := agenttest.Options{Image: "python:3.12", Server: "httpd -p 8123"}
 	run := func(name string, opts agenttest.Options, open func(t *testing.T) Opener) {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			agenttest.Run(t, func(t *testing.T) session.Agent {
 				return NewClient(ClientConfig{Name: func() string { return "lab" }, Opener: open(t)}).Agent()
 			}, opts)
