@@ -1,13 +1,20 @@
+import { useEffect, useRef } from 'react'
 import { useTranslation } from 'react-i18next'
-import { Link } from 'react-router'
+import { Link, useLocation } from 'react-router'
 import { useMachines, useVersion } from '@/api/hooks'
 import { formatBytes } from '@/lib/bytes'
 import { docsAddress } from '@/lib/docs'
 import { CopyDiagnostics } from './CopyDiagnostics'
+import { Updates } from './Updates'
 import css from './settings.module.css'
 
 export function About() {
   const { t } = useTranslation(['settings', 'common', 'commands'])
+  const section = useRef<HTMLElement>(null)
+  const { hash } = useLocation()
+  useEffect(() => {
+    if (hash === '#about') section.current?.scrollIntoView()
+  }, [hash])
   const version = useVersion().data
   const machine = useMachines().data?.[0]
   const engine = machine ? [t(`common:engine.${machine.engine}`), machine.engineVersion].filter(Boolean).join(' ') : '–'
@@ -29,7 +36,7 @@ export function About() {
     ],
   ] as const
   return (
-    <section className={css.section}>
+    <section ref={section} className={css.section}>
       <div className={css.sectionHead}>
         <h2>{t('settings:section.about')}</h2>
         <div className={css.aboutTools}>
@@ -49,6 +56,7 @@ export function About() {
           </div>
         ))}
       </dl>
+      <Updates />
     </section>
   )
 }
