@@ -2,10 +2,14 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -254,6 +258,32 @@ func TestASiteServesApt(t *testing.T) {
 			t.Errorf("an old signature stays: %v", err)
 		}
 	})
+}
+
+// The package in testdata has no files. nfpm made it.
+func TestASiteServesDNF(t *testing.T) {
+	root, site := newTree(t), t.TempDir()
+	const name = "slipway-1.0.0-1.x86_64.rpm"
+	write(t, filepath.Join(root, "build/bin/packages", name), read(t, "testdata", name))
+	if err := makeSite(root, site, ""); err != nil {
+		t.Fatal(err)
+	}
+	index := read(t, site, "rpm/repodata/repomd.xml")
+	list := regexp.MustCompile(`repodata/[0-9a-f]{64}-primary.xml.gz`).FindString(index)
+	packed, err := gzip.NewReader(strings.NewReader(read(t, site, "rpm", list)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(packed)
+	sum := fmt.Sprintf("%x</checksum>", sha256.Sum256([]byte(read(t, "testdata", name))))
+	for _, want := range []string{`<name>slipway</name>`, `ver="1.0.0"`, `<location href="` + name + `"/>`, sum} {
+		if err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s is missing in %s (%v)", want, text, err)
+		}
+	}
+	if err := makeSite(root, site, ""); err != nil || read(t, site, "rpm/repodata/repomd.xml") != index {
+		t.Errorf("a second time it is another: %v", err)
+	}
 }
 
 func TestNotes(t *testing.T) {

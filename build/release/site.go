@@ -104,8 +104,8 @@ func makeRPM(dir string, at time.Time, key string) error {
 	if found, err := filepath.Glob(filepath.Join(dir, "*.rpm")); err != nil || len(found) == 0 {
 		return err
 	}
-	if _, err := output(dir, "", "createrepo_c", "--quiet", "--revision", strconv.FormatInt(at.Unix(), 10),
-		"--set-timestamp-to-revision", "."); err != nil {
+	if _, err := output(dir, "", "createrepo_c", "--quiet", "--no-database", "--revision",
+		strconv.FormatInt(at.Unix(), 10), "--set-timestamp-to-revision", "."); err != nil {
 		return fmt.Errorf("%w (createrepo_c is in createrepo-c)", err)
 	}
 	return sign(filepath.Join(dir, "repodata"), key, "repomd.xml", signature{"repomd.xml.asc", "--detach-sign"})
