@@ -44,6 +44,7 @@ dev: build ## serve with the interface reloading from source
 
 .PHONY: build
 build: guest $(READER) ui ## build build/bin/slipway (headless) and build/bin/slipway-desktop (window)
+	@echo "slipway: building the programs"
 	@CGO_ENABLED=0 go build -ldflags '$(LDFLAGS)' -o $(BIN)/slipway .
 	@go build -tags $(TAGS) -ldflags '$(LDFLAGS) $(if $(READER),$(LATE))' -o $(BIN)/slipway-desktop .
 	@ls -l $(BIN)/slipway $(BIN)/slipway-desktop | awk '{printf "  %s  %.1f MB\n", $$NF, $$5/1e6}'
@@ -66,6 +67,7 @@ gpu/nvml/payload/bin/slipway-gpu-linux-%: FORCE
 ui: frontend/dist/index.html ## build the user interface
 
 frontend/node_modules/.package-lock.json: frontend/package-lock.json
+	@echo "slipway: fetching the libraries of the interface"
 	@cd frontend && npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
@@ -80,6 +82,7 @@ $(DOCS): SECURITY.md $(shell find build/docs -type f)
 docs: $(DOCS) ## build the documentation as static pages, frontend/public/docs
 
 frontend/dist/index.html: frontend/node_modules/.package-lock.json $(UI_SOURCES) $(DOCS)
+	@echo "slipway: building the interface"
 	@cd frontend && npm run --silent build
 	@touch $@
 

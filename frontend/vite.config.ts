@@ -1,7 +1,7 @@
 import react from '@vitejs/plugin-react'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
-import { packed } from './packed'
+import { packed } from './packed.ts'
 
 // `npm run dev` shows the page with live reload against a running `slipway serve`:
 //   SLIPWAY_URL=http://127.0.0.1:7421 SLIPWAY_TOKEN=$(cat "$SLIPWAY_HOME/token") npm run dev

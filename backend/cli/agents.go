@@ -36,8 +36,7 @@ func (p agentCommands) nearCommands() []*cobra.Command {
 			route.AgentUpdate, func(group string) api.AgentUpdate { return api.AgentUpdate{Group: &group} }, moved),
 		p.agentOperation("probe", "Check an agent's machine and show what is missing", "%s is checked.",
 			route.AgentProbe),
-		p.agentOperation("upgrade", "Upgrade an agent to this version; its sessions keep running",
-			"%s runs this version.", route.AgentUpgrade),
+		p.agentUpgradeCommand(),
 		p.agentOperation("reconnect", "Reconnect to an agent now; it may ask for a password", "%s is connected.",
 			route.AgentReconnect),
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,33 +43,40 @@ func begin[In any](ctx context.Context, c *caller, at route.Route[In, api.Operat
 func (p *program) operates(begin func(context.Context, *caller, []string) (api.Operation, error),
 	done func(io.Writer, api.Operation)) runE {
 	return p.command(func(ctx context.Context, c *caller, args []string) error {
-		begun, err := begin(ctx, c, args)
-		if err != nil {
-			return err
+		ended, err := c.operate(ctx, func() (api.Operation, error) { return begin(ctx, c, args) })
+		if ended.ID != "" && p.output != outputTable {
+			err = cmp.Or(p.printObject(ended), err)
 		}
-		show := &operationView{statusLine: p.newStatusLine(), shown: map[string]hub.StepState{}}
-		ended, err := p.watchOperation(ctx, c, begun, show)
-		if ctx.Err() != nil {
-			ended, err = p.cancelled(ctx, c, begun, show)
-		}
-		if err == nil && p.output != outputTable {
-			err = p.printObject(ended)
-		}
-		switch {
-		case err != nil:
-			return err
-		case ended.State == "cancelled":
-			return failAs(ExitInterrupted, session.CodeOperationCancelled, "It was cancelled.", "")
-		case ended.State == "failed" && ended.Error != nil:
-			return &client.Refused{Problem: *ended.Error}
-		case ended.State == "failed":
-			return &exitError{ExitFailure}
-		}
-		if p.output == outputTable {
+		if err == nil && p.output == outputTable {
 			done(p.Stdout, ended)
 		}
-		return nil
+		return err
 	})
+}
+
+// operate starts an operation and returns it after its end, with an error unless it succeeded. If that is unknown, it
+// returns no operation.
+func (c *caller) operate(ctx context.Context, begin func() (api.Operation, error)) (api.Operation, error) {
+	begun, err := begin()
+	if err != nil {
+		return api.Operation{}, err
+	}
+	show := &operationView{statusLine: c.program.newStatusLine(), shown: map[string]hub.StepState{}}
+	ended, err := c.program.watchOperation(ctx, c, begun, show)
+	if ctx.Err() != nil {
+		ended, err = c.program.cancelled(ctx, c, begun, show)
+	}
+	switch {
+	case err != nil:
+		return api.Operation{}, err
+	case ended.State == "cancelled":
+		err = failAs(ExitInterrupted, session.CodeOperationCancelled, "It was cancelled.", "")
+	case ended.State == "failed" && ended.Error != nil:
+		err = &client.Refused{Problem: *ended.Error}
+	case ended.State == "failed":
+		err = &exitError{ExitFailure}
+	}
+	return ended, err
 }
 
 // cancelPatience is how long to wait for the end of a cancelled operation.

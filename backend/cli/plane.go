@@ -18,7 +18,6 @@ import (
 	"slipway/backend/client"
 	"slipway/backend/place"
 	"slipway/backend/session"
-	"slipway/build/notices"
 )
 
 func (p planeCommands) serveCommand() *cobra.Command {
@@ -190,41 +189,6 @@ func checkTable(w io.Writer, checks []session.Check) {
 		}
 	}
 	columns(w, rows)
-}
-
-func (p planeCommands) versionCommand() *cobra.Command {
-	var licenses bool
-	cmd := &cobra.Command{Use: "version", Short: "Print the version of this program and of the running Slipway",
-		RunE: p.here(func(ctx context.Context, home place.Home) error {
-			if licenses {
-				_, err := io.WriteString(p.Stdout, notices.Text)
-				return err
-			}
-			answer := struct {
-				api.Version
-				Server *api.Version `json:"server"` // null: none is running
-			}{Version: p.Version}
-			if connection, err := client.Connect(ctx, home); err == nil {
-				version, err := route.Version.Ask(ctx, connection)
-				if err != nil {
-					return err
-				}
-				answer.Server = &version
-			}
-			return p.print(answer, func(w io.Writer) {
-				rows := []string{"Slipway", versionText(p.Version)}
-				if answer.Server != nil {
-					rows = append(rows, "Control plane", versionText(*answer.Server))
-				}
-				fields(w, rows...)
-			})
-		})}
-	cmd.Flags().BoolVar(&licenses, "licenses", false, "print the works of others in this program, and their licences")
-	return cmd
-}
-
-func versionText(v api.Version) string {
-	return fmt.Sprintf("%s (%s, %s, %s/%s)", v.Version, v.Commit, v.Go, v.OS, v.Arch)
 }
 
 func (p planeCommands) settingsCommand() *cobra.Command {

@@ -17,6 +17,7 @@ import (
 	"slipway/backend/hub"
 	"slipway/backend/session"
 	"slipway/backend/settings"
+	"slipway/backend/updates"
 )
 
 // planeRoutes are the routes of the control plane: its settings, events, log and demo.
@@ -27,8 +28,9 @@ type planeRoutes struct {
 	logFile     string
 	redactor    diagnose.Redactor
 	sockets     *sockets
-	demo        Demo        // nil: none
-	demoStarter DemoStarter // nil: unavailable
+	demo        Demo             // nil: none
+	demoStarter DemoStarter      // nil: unavailable
+	updates     *updates.Checker // nil: unavailable
 }
 
 func (s planeRoutes) mount(m *mounts) {
@@ -50,6 +52,10 @@ func (s planeRoutes) mount(m *mounts) {
 	answer(m, route.NotifierTry, func(r *http.Request) (none, error) {
 		return none{}, s.hub.TryNotice(r.Context())
 	})
+	answer(m, route.Updates, s.offer(func(_ context.Context, c *updates.Checker) updates.Offer { return c.Offer() }))
+	answer(m, route.UpdatesCheck, s.offer(func(ctx context.Context, c *updates.Checker) updates.Offer {
+		return c.Check(ctx)
+	}))
 	answer(m, route.SettingsFile, s.settingsFile)
 	take(m, route.SettingUpdate, s.updateSetting)
 	answer(m, route.Secrets, always(s.hub.Secrets))
@@ -82,6 +88,18 @@ func (s planeRoutes) stop(*http.Request) (none, error) {
 	}
 	s.shutdown()
 	return none{}, nil
+}
+
+// offer returns a handler that asks what checks for newer versions.
+func (s planeRoutes) offer(ask func(context.Context, *updates.Checker) updates.Offer) func(*http.Request) (
+	updates.Offer, error) {
+	return func(r *http.Request) (updates.Offer, error) {
+		if s.updates == nil {
+			return updates.Offer{}, session.NewError(session.CodeServerUnavailable,
+				"This Slipway does not check for newer versions.", "Use the slipway program.")
+		}
+		return ask(r.Context(), s.updates), nil
+	}
 }
 
 func (s planeRoutes) settingsFile(*http.Request) (api.SettingsFile, error) {

@@ -43,7 +43,7 @@ func (s *Server) routes(config Config) []routes {
 		recipeRoutes{hub: s.hub},
 		serviceRecipes{hub: s.hub},
 		planeRoutes{hub: s.hub, shutdown: config.Shutdown, log: s.log, logFile: config.LogFile, redactor: redactor,
-			sockets: &s.sockets, demo: config.Demo, demoStarter: config.DemoStarter},
+			sockets: &s.sockets, demo: config.Demo, demoStarter: config.DemoStarter, updates: config.Updates},
 	}
 }
 

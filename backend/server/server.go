@@ -21,6 +21,7 @@ import (
 	"slipway/backend/hub"
 	"slipway/backend/pace"
 	"slipway/backend/sshclient"
+	"slipway/backend/updates"
 )
 
 // Config configures a server. Shelf, Assets, Shutdown and Log may be nil.
@@ -34,9 +35,10 @@ type Config struct {
 	SSH         *sshclient.Client // the configuration of ssh for sessions; nil: unavailable
 	LogFile     string            // where Log is written
 	Log         *slog.Logger
-	Clock       *pace.Clock // nil: the wall clock
-	Demo        Demo        // the demo that is served; nil: none
-	DemoStarter DemoStarter // starts a demo next to this server; nil: unavailable
+	Clock       *pace.Clock      // nil: the wall clock
+	Demo        Demo             // the demo that is served; nil: none
+	DemoStarter DemoStarter      // starts a demo next to this server; nil: unavailable
+	Updates     *updates.Checker // nil: unavailable
 }
 
 // Server answers requests. It is an [http.Handler].

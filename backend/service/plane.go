@@ -36,6 +36,7 @@ import (
 	"slipway/backend/settings"
 	"slipway/backend/sshclient"
 	"slipway/backend/store"
+	"slipway/backend/updates"
 	"slipway/backend/vault"
 	"slipway/tunnel"
 )
@@ -132,14 +133,16 @@ func run(ctx context.Context, config Config) (err error) {
 	if err != nil {
 		log.Warn("sessions are not reached by ssh", "error", err)
 	}
+	checker := updates.New(updates.Config{Address: releaseHost(h), Version: place.Version, Shelf: shelf,
+		Log: log.With("part", "updates")})
 	s := server.New(server.Config{Hub: h, Shelf: shelf, SSH: ssh, Token: token, Users: local.AllowedUsers(),
 		Clock: machine.Clock, Assets: config.Assets, Demo: config.Demo.Shown(connector.Nudge),
-		DemoStarter: config.DemoStarter, Shutdown: cancel, LogFile: config.Home.LogFile(),
+		DemoStarter: config.DemoStarter, Updates: checker, Shutdown: cancel, LogFile: config.Home.LogFile(),
 		Log: log.With("part", "server")})
 	log.Info("serving", "port", port, "engine", machine.Engine, "note", machine.Note, "version", place.Version, "pid",
 		os.Getpid())
 	p := plane{config: config, machine: machine, connector: connector, hub: h, server: s, listener: listener,
-		port: port, agentServer: planeAgentServer(config, machine), ssh: ssh}
+		port: port, agentServer: planeAgentServer(config, machine), ssh: ssh, updates: checker}
 	err = p.run(ctx, cancel)
 	log.Info("stopped")
 	return err
@@ -155,6 +158,7 @@ type plane struct {
 	port        int
 	agentServer *agentserver.Server // nil: it could not be opened
 	ssh         *sshclient.Client   // nil: as agentServer
+	updates     *updates.Checker
 }
 
 // planeAgentServer lets other computers connect to this agent. If that fails, the control plane runs without it.
@@ -194,6 +198,7 @@ func (p *plane) run(ctx context.Context, cancel context.CancelFunc) error {
 	})
 	hubDone.Go(func() { p.hub.Run(hubCtx) })
 	hubDone.Go(func() { p.connector.Run(hubCtx) })
+	hubDone.Go(func() { p.updates.Run(hubCtx) })
 	if p.ssh != nil {
 		hubDone.Go(func() { followSessions(hubCtx, p.hub, p.ssh, p.config.Log.With("part", "ssh")) })
 	}
@@ -282,6 +287,15 @@ func openHub(home place.Home, machine *local.Machine, connector hub.Connector, s
 		Autostart: autostartEntry(home, machine), Owner: machine.Owner, Version: BuildVersion(),
 		Log: log.With("part", "hub"),
 	})
+}
+
+// releaseHost returns the setting that is in force when it is called.
+func releaseHost(h *hub.Hub) func() string {
+	return func() string {
+		_, state, _ := h.SettingsState() // without a file that can be read there is no host
+		address, _ := state.Values["updates"].(string)
+		return address
+	}
 }
 
 // keyringFor returns the name under which the keyring of this computer lists secrets. It is empty without a keyring,

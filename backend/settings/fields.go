@@ -42,6 +42,8 @@ const (
 	lengthRule = `^(0|[1-9][0-9]*[smhdw])$`
 	portRule   = `^(\S*:[0-9]{1,5})?$`
 	amountRule = `^[0-9]+(\.[0-9]+)?[kmgt]?$`
+	// hostRule is an address without a login or a query. Without TLS, it is on this computer.
+	hostRule = `^((https://|http://(127\.0\.0\.1|localhost)[:/])[^\s@?#]+)?$`
 	// familyRule is a font's name without characters that would end it in a list of fonts.
 	familyRule = `^[^"'\\,;:{}()<>/\x00-\x1f]{0,64}$`
 )
@@ -93,6 +95,9 @@ func Fields() []Field {
 			Text: "Keep home directories as folders until unused for this long. 0: delete them with their sessions."},
 		on("openApps", "SLIPWAY_OPEN_APPS", true,
 			"Open JupyterLab by itself when a session of a quick start is ready."),
+		{Name: "updates", Env: "SLIPWAY_UPDATES", Kind: Text, Rule: hostRule, Default: "",
+			Example: "https://downloads.example.org/latest.json", Text: "Address of the release host that is asked " +
+				"once a day for a newer version. Empty: nobody is asked. Nothing is installed."},
 		{Name: "gpu.quantum", Env: "SLIPWAY_GPU_QUANTUM", Kind: Number, Least: 0.01, Most: 1, Default: 0.1,
 			Example: "0.25", Text: "The smallest share of a device that can be allocated."},
 		choice("gpu.strategy", "SLIPWAY_GPU_STRATEGY", "evenly", "How to place shares. evenly: the device with the "+

@@ -1,17 +1,20 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that building ("build"), testing ("test"), measuring ("bench"), packaging ("package")
-# and running programs of Windows ("wine") need and that are not there yet. Needs root or sudo only if something is missing.
+# Installs the Debian packages that building ("build"), testing ("test"), measuring ("bench"), packaging ("package"),
+# releasing ("release") and running programs of Windows ("wine") need and that are not there yet. Needs root or sudo
+# only if something is missing.
 set -euo pipefail
 
 build_packages=(gcc libc6-dev pkg-config libgtk-3-dev libwebkit2gtk-4.1-dev)
 # The engine and the images of the tests install what they need themselves.
 test_packages=(chromium g++ dbus-daemon gnome-keyring docker-registry python3 xvfb xauth xdotool wmctrl openbox
-  webkit2gtk-driver fonts-dejavu-core procps util-linux hunspell hunspell-en-us openssh-client openssh-server libpam-google-authenticator rsync iproute2)
+  webkit2gtk-driver fonts-dejavu-core procps util-linux hunspell hunspell-en-us gnupg createrepo-c openssh-client openssh-server libpam-google-authenticator rsync iproute2)
 # The proxy beside which services are measured.
 bench_packages=(nginx-light)
 # Wine, and what the library is made with that it lacks.
 wine_packages=(wine64 binutils-mingw-w64-x86-64)
 package_packages=(appstream desktop-file-utils icoutils librsvg2-bin mmdebstrap nsis zip)
+# What makes a site of packages.
+release_packages=(createrepo-c gnupg)
 # The reader of NVIDIA devices and the window are for the other architecture, too.
 case "$(dpkg --print-architecture)" in
   arm64) package_packages+=(gcc-x86-64-linux-gnu libc6-dev-amd64-cross) ;;
@@ -29,8 +32,9 @@ for group in "$@"; do
     test) wanted+=("${test_packages[@]}") ;;
     bench) wanted+=("${bench_packages[@]}") ;;
     package) wanted+=("${package_packages[@]}") ;;
+    release) wanted+=("${release_packages[@]}") ;;
     wine) wanted+=("${wine_packages[@]}") ;;
-    *) echo "usage: setup.sh [build] [test] [bench] [package] [wine]" >&2; exit 2 ;;
+    *) echo "usage: setup.sh [build] [test] [bench] [package] [release] [wine]" >&2; exit 2 ;;
   esac
 done
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { defineConfig, type Plugin } from 'vite'
-import { packed } from '../packed'
+import { packed } from '../packed.ts'
 
 const at = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const python = at('../node_modules/pyodide/')

@@ -6,6 +6,7 @@ import (
 	"slipway/backend/api"
 	"slipway/backend/hub"
 	"slipway/backend/session"
+	"slipway/backend/updates"
 )
 
 // Routes of the control plane and its settings.
@@ -41,6 +42,10 @@ var (
 		Param{"tail", "how many of the newest lines, 1 to 5000; 500 if empty"})
 	Diagnostics = at[None, api.Diagnostics]("diagnostics", "GET /diagnostics",
 		"Create a support report with secrets removed.")
+	Updates = at[None, updates.Offer]("updates", "GET /updates",
+		"Show what is known of a newer version, and how to upgrade this copy.")
+	UpdatesCheck = at[None, updates.Offer]("updates-check", "POST /updates",
+		"Ask the release host of the settings for a newer version now.")
 	Notifier = at[None, api.Notifier]("notifier", "GET /notifier",
 		"Show whether the desktop or the browser shows notifications.")
 	NotifierTry = at[None, None]("notifier-try", "POST /notifier", "Show a test notification on the desktop.")

@@ -210,7 +210,7 @@ func All() []Description {
 	}, FolderFiles().all(), []described{
 		Recents, RecentUpdate, RecentDelete, RecentRecipe, SessionRecipe, RecipeRead, RecipeCompare, LinkRead,
 		Settings, SettingsUpdate, SettingsFile, SettingUpdate, Secrets, SecretSet,
-		SecretDelete, Log, Diagnostics, Notifier, NotifierTry, WindowShow,
+		SecretDelete, Log, Diagnostics, Updates, UpdatesCheck, Notifier, NotifierTry, WindowShow,
 		Shutdown,
 	})
 	all := make([]Description, len(routes))

@@ -16,6 +16,7 @@ import type {
   DeviceBoard,
   Environment,
   Machine,
+  Offer,
   Operation,
   Preset,
   Recent,
@@ -171,6 +172,18 @@ export function useSettings(): UseQueryResult<Settings> {
 
 export function useVersion(): UseQueryResult<Version> {
   return useQuery({ queryKey: keys.version, queryFn: ({ signal }) => call('version', { signal }), ...always })
+}
+
+const hour = 3_600_000
+
+/** What the control plane knows of a newer version. */
+export function useUpdates(): UseQueryResult<Offer> {
+  return useQuery({
+    queryKey: keys.updates,
+    queryFn: ({ signal }) => call('updates', { signal }),
+    staleTime: hour,
+    refetchInterval: hour,
+  })
 }
 
 export function useConnection(): Connection {

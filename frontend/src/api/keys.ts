@@ -23,6 +23,7 @@ export const keys = {
   notifier: ['notifier'] as const,
   settingsFile: ['settings-file'] as const, // asked for again when a setting changes
   version: ['version'] as const, // live
+  updates: ['updates'] as const, // asked for again once an hour and when the settings file changes here
   demo: ['demo'] as const,
   connection: ['connection'] as const, // live: Connection
   probe: (lostAt: number) => ['probe', lostAt] as const, // why the channel cannot be opened

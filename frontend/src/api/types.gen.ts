@@ -1701,6 +1701,20 @@ export interface Notifier {
   desktop: boolean;
 }
 
+/** Offer is what is known of a newer version. */
+export interface Offer {
+  /** Of the release host; empty: it is never asked. */
+  address: string;
+  /** When the host was last asked; absent: never. */
+  asked?: Time;
+  /** A newer version; absent: none is known. */
+  newer?: Release;
+  /** How this copy was installed and how to upgrade it. */
+  advice: Phrase[];
+  /** Why the host did not answer. */
+  problem?: Problem;
+}
+
 /** Step is one step of an operation. A check is a step too, with a remedy if it found a problem. */
 export interface OpStep {
   /** Stable, for example docker or upload. */
@@ -2071,6 +2085,16 @@ export interface RecipePair {
 /** RecipeText is the text of a recipe file. */
 export interface RecipeText {
   yaml: string;
+}
+
+/** Release is a version that a release host offers. */
+export interface Release {
+  /** As of semver.org, without a v. */
+  version: string;
+  /** YYYY-MM-DD. */
+  date: string;
+  /** What changed, plain text in Markdown. */
+  notes: string;
 }
 
 /** Replica is one session that serves a service. */
@@ -3340,6 +3364,10 @@ export const routes = {
   "log": { method: "GET", path: "/api/v1/log", query: ["tail"] },
   /** Create a support report with secrets removed. */
   "diagnostics": { method: "GET", path: "/api/v1/diagnostics" },
+  /** Show what is known of a newer version, and how to upgrade this copy. */
+  "updates": { method: "GET", path: "/api/v1/updates" },
+  /** Ask the release host of the settings for a newer version now. */
+  "updates-check": { method: "POST", path: "/api/v1/updates" },
   /** Show whether the desktop or the browser shows notifications. */
   "notifier": { method: "GET", path: "/api/v1/notifier" },
   /** Show a test notification on the desktop. */
@@ -3502,6 +3530,8 @@ export interface RouteTypes {
   "secret-delete": { request: undefined; response: undefined };
   "log": { request: undefined; response: LogTail };
   "diagnostics": { request: undefined; response: Diagnostics };
+  "updates": { request: undefined; response: Offer };
+  "updates-check": { request: undefined; response: Offer };
   "notifier": { request: undefined; response: Notifier };
   "notifier-try": { request: undefined; response: undefined };
   "window-show": { request: WindowRequest; response: Shown };

@@ -1,6 +1,6 @@
 import { useTranslation } from 'react-i18next'
 import { Link, NavLink, useLocation } from 'react-router'
-import { useSessionBook, useVersion } from '@/api/hooks'
+import { useSessionBook, useUpdates, useVersion } from '@/api/hooks'
 import { isLive } from '@/lib/status'
 import { sections, type Section } from './sections'
 import css from './Shell.module.css'
@@ -21,6 +21,7 @@ function RailLink({ section: { name, to, icon: Icon, also }, count }: { section:
 export function Rail() {
   const { t } = useTranslation()
   const version = useVersion().data
+  const newer = useUpdates().data?.newer
   const sessions = useSessionBook().data
   const live = sessions ? Object.values(sessions).filter((s) => isLive(s.status)).length : 0
   return (
@@ -40,7 +41,15 @@ export function Rail() {
         {sections.map((section) =>
           section.name === 'settings' ? <RailLink key={section.name} section={section} /> : null,
         )}
-        <div className={css.version}>{version ? `${t('app.name')} ${version.version}` : ' '}</div>
+        <div className={css.version}>
+          {newer ? (
+            <Link to="/settings#about">{t('app.update', { version: newer.version })}</Link>
+          ) : version ? (
+            `${t('app.name')} ${version.version}`
+          ) : (
+            ' '
+          )}
+        </div>
       </div>
     </aside>
   )

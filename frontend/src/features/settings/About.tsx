@@ -1,13 +1,31 @@
+import { type RefObject, useEffect, useRef } from 'react'
 import { useTranslation } from 'react-i18next'
-import { Link } from 'react-router'
+import { Link, useLocation } from 'react-router'
 import { useMachines, useVersion } from '@/api/hooks'
 import { formatBytes } from '@/lib/bytes'
 import { docsAddress } from '@/lib/docs'
+import { useDoctor } from './Checks'
 import { CopyDiagnostics } from './CopyDiagnostics'
+import { Updates } from './Updates'
 import css from './settings.module.css'
+
+/** Scrolls an element into view when the address leads to it, once the checks above it are there: they take longest. */
+function useShown<E extends Element>(name: string): RefObject<E | null> {
+  const element = useRef<E>(null)
+  const shown = useRef('')
+  const { hash, key } = useLocation()
+  const settled = useDoctor().isFetched
+  useEffect(() => {
+    if (hash !== name || !settled || shown.current === key) return
+    shown.current = key
+    element.current?.scrollIntoView()
+  }, [name, hash, key, settled])
+  return element
+}
 
 export function About() {
   const { t } = useTranslation(['settings', 'common', 'commands'])
+  const section = useShown<HTMLElement>('#about')
   const version = useVersion().data
   const machine = useMachines().data?.[0]
   const engine = machine ? [t(`common:engine.${machine.engine}`), machine.engineVersion].filter(Boolean).join(' ') : '–'
@@ -29,7 +47,7 @@ export function About() {
     ],
   ] as const
   return (
-    <section className={css.section}>
+    <section ref={section} className={css.section}>
       <div className={css.sectionHead}>
         <h2>{t('settings:section.about')}</h2>
         <div className={css.aboutTools}>
@@ -49,6 +67,7 @@ export function About() {
           </div>
         ))}
       </dl>
+      <Updates />
     </section>
   )
 }

@@ -37,10 +37,15 @@ function CheckRow({ check }: { check: Check }) {
   )
 }
 
-/** What slipway doctor finds, with the remedy of each trouble. */
+/** What slipway doctor finds. */
+export function useDoctor() {
+  return useQuery({ queryKey: keys.doctor, queryFn: ({ signal }) => call('doctor', { signal }) })
+}
+
+/** The same, with the remedy of each trouble. */
 export function Checks() {
   const { t } = useTranslation('settings')
-  const doctor = useQuery({ queryKey: keys.doctor, queryFn: ({ signal }) => call('doctor', { signal }) })
+  const doctor = useDoctor()
   return (
     <section className={css.section}>
       <div className={css.sectionHead}>

@@ -15,7 +15,7 @@ import { Problems } from './Problems'
 import { matching, Row } from './Row'
 import { Secrets } from './Secrets'
 import css from './settings.module.css'
-import { useAgentSections, usePersonSections } from './useSections'
+import { useFileSections, usePersonSections } from './useSections'
 import { useSettingsFile } from './useSettingsFile'
 
 interface ChoicesProps {
@@ -32,8 +32,8 @@ function Choices({ settings, file, query, matched, onSave, onChange }: ChoicesPr
   const { t } = useTranslation('settings')
   const byName = new Map(file?.settings.map((s) => [s.name, s]))
   const person = usePersonSections(settings, onSave, (name) => Boolean(byName.get(name)?.override))
-  const agent = useAgentSections(file?.settings ?? [], onChange)
-  const sections = matching([...person, ...agent], query)
+  const others = useFileSections(file?.settings ?? [], onChange)
+  const sections = matching([...person, ...others], query)
   if (sections.length === 0 && !matched) return <EmptyState icon={SearchX} title={t('noMatch', { query })} />
   return sections.map((section) => (
     <section key={section.title} className={css.section} aria-label={section.title}>

@@ -242,8 +242,8 @@ function useTerminalRows(
   ]
 }
 
-/** How this computer's agent shares and reclaims: what stands in the file alone. */
-export function useAgentSections(all: Setting[], change: (name: string, value: string | null) => void): SectionSpec[] {
+/** What stands in the file alone: who is asked for newer versions, how this computer's agent shares and reclaims. */
+export function useFileSections(all: Setting[], change: (name: string, value: string | null) => void): SectionSpec[] {
   const { t, i18n } = useTranslation('settings')
   const rowOf = (setting: Setting): RowSpec => {
     const key = `field.${setting.name}`
@@ -257,9 +257,11 @@ export function useAgentSections(all: Setting[], change: (name: string, value: s
       control: <SettingControl setting={setting} label={label} onChange={(value) => change(setting.name, value)} />,
     }
   }
-  return (['gpu', 'idle'] as const).map((group) => ({
+  const updates = { title: t('section.updates'), rows: all.filter((s) => s.name === 'updates').map(rowOf) }
+  const groups = (['gpu', 'idle'] as const).map((group) => ({
     title: t(`section.${group}`),
     note: t('restart'),
     rows: all.filter((s) => s.name.startsWith(`${group}.`)).map(rowOf),
   }))
+  return [updates, ...groups]
 }

@@ -18,7 +18,10 @@ export function useSettingsFile(onError: (error: unknown) => void) {
   const { mutate } = useMutation({
     mutationFn: ({ name, value }: { name: string; value: string | null }) =>
       call('setting-update', { path: { name }, body: { value } }),
-    onSuccess: (file) => client.setQueryData(keys.settingsFile, file),
+    onSuccess: (file) => {
+      client.setQueryData(keys.settingsFile, file)
+      void client.invalidateQueries({ queryKey: keys.updates })
+    },
     onError: (error) => {
       void client.invalidateQueries({ queryKey: keys.settingsFile })
       onError(error)
