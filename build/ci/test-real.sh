@@ -3,7 +3,7 @@
 # the browser against real containers.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-build/ci/test-go.sh
+build/ci/test-go.sh -parallel 4
 # Chromium drops what it loads (ERR_NETWORK_CHANGED) when this machine gets or loses
 # an address, and the near end of each container's cable gets one of IPv6. So new
 # devices get none while the browser tests run.
