@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that building ("build"), testing ("test"), measuring ("bench"), packaging ("package")
-# and running programs of Windows ("wine") need and that are not there yet. Needs root or sudo only if something is missing.
+# running Podman ("podman") and running programs of Windows ("wine") need and that are not there yet. Needs root or sudo only if something is missing.
 set -euo pipefail
 
 build_packages=(gcc libc6-dev pkg-config libgtk-3-dev libwebkit2gtk-4.1-dev)
@@ -11,6 +11,8 @@ test_packages=(chromium g++ dbus-daemon gnome-keyring docker-registry python3 xv
 bench_packages=(nginx-light)
 # Wine, and what the library is made with that it lacks.
 wine_packages=(wine64 binutils-mingw-w64-x86-64)
+# Podman, with its networks, for the tests of this engine.
+podman_packages=(podman netavark aardvark-dns iptables iproute2 uidmap)
 package_packages=(appstream desktop-file-utils icoutils librsvg2-bin mmdebstrap nsis zip)
 # The reader of NVIDIA devices and the window are for the other architecture, too.
 case "$(dpkg --print-architecture)" in
@@ -29,8 +31,9 @@ for group in "$@"; do
     test) wanted+=("${test_packages[@]}") ;;
     bench) wanted+=("${bench_packages[@]}") ;;
     package) wanted+=("${package_packages[@]}") ;;
+    podman) wanted+=("${podman_packages[@]}") ;;
     wine) wanted+=("${wine_packages[@]}") ;;
-    *) echo "usage: setup.sh [build] [test] [bench] [package] [wine]" >&2; exit 2 ;;
+    *) echo "usage: setup.sh [build] [test] [bench] [package] [podman] [wine]" >&2; exit 2 ;;
   esac
 done
 

@@ -18,4 +18,4 @@ build/ci/wine.sh build/ci/windows.sh
 # it is not understood yet: a controller that is killed as jobs begin may leave processes on a node for over 30 s.
 build/ci/slurm.sh go test -race -count 1 -p 1 \
     -skip TestFaultsOfACluster/the_controller_dies_when_jobs_have_just_begun -ldflags=-w -vet off -timeout 20m ./backend/engine/slurm/...
-SLIPWAY_TEST_SLURM=verify SLIPWAY_TEST_WINE=verify exec build/ci/docker.sh build/ci/verify.sh with-images
+SLIPWAY_TEST_SLURM=verify SLIPWAY_TEST_WINE=verify SLIPWAY_TEST_PODMAN=verify exec build/ci/docker.sh build/ci/verify.sh with-images

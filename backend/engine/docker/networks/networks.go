@@ -68,6 +68,12 @@ func (ns *Networks) CreateNetwork(ctx context.Context, n engine.Network) error {
 
 // makeNetwork creates a network. If it cannot isolate its containers from each other, it still isolates the network.
 func (ns *Networks) makeNetwork(ctx context.Context, n engine.Network) error {
+	switch facts, err := ns.daemon.Facts(ctx); {
+	case err != nil:
+		return err
+	case facts.Podman:
+		return ns.daemon.MakePodmanNetwork(ctx, n.Name, n.Labels)
+	}
 	options := network.CreateOptions{Driver: "bridge", Labels: n.Labels}
 	if !n.Apart {
 		_, err := ns.daemon.API.NetworkCreate(ctx, n.Name, options)
@@ -109,11 +115,13 @@ func (ns *Networks) RemoveNetwork(ctx context.Context, name string) error {
 	if there == nil || there.Labels[engine.LabelInstance] != ns.instance {
 		return nil
 	}
-	err = ns.daemon.API.NetworkRemove(ctx, there.ID)
+	if len(there.Containers) == 0 { // Podman would remove them, too
+		err = ns.daemon.API.NetworkRemove(ctx, there.ID)
+	}
 	switch {
 	case errdefs.IsNotFound(err):
 		return nil
-	case errdefs.IsPermissionDenied(err), errdefs.IsConflict(err):
+	case len(there.Containers) > 0, errdefs.IsPermissionDenied(err), errdefs.IsConflict(err):
 		return session.WrapError(err, session.CodeEngineConflict, "Containers still use the network "+name+".",
 			"Remove them first.")
 	}
@@ -153,6 +161,11 @@ func (ns *Networks) NetworkWarnings(facts *daemon.Facts) []session.Warning {
 		return []session.Warning{{Code: session.CodeNoFilter, Title: "Sessions are not kept apart", At: time.Now(),
 			Text: "This Docker does not set up packet filter rules (iptables is off), so a server in one " +
 				"session can be reached from every other session on the machine, including those of other people."}}
+	case facts.Podman:
+		return []session.Warning{{Code: session.CodeNotApart,
+			Title: "Sessions of one person reach each other", At: time.Now(),
+			Text: "Podman connects the containers of a network, so a server in one session is reached from the " +
+				"others of the same person. Those of other people are kept out."}}
 	case ns.together.Load():
 		return []session.Warning{{Code: session.CodeNotApart,
 			Title: "Sessions of one person reach each other", At: time.Now(),

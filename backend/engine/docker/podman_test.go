@@ -1,0 +1,68 @@
+//go:build linux
+
+package docker_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"slipway/backend/engine"
+	"slipway/backend/engine/docker"
+	"slipway/backend/engine/enginetest"
+	"slipway/backend/session"
+)
+
+// withoutOnPodman are the cases that Podman cannot pass.
+func withoutOnPodman() map[string]string {
+	if os.Getenv(enginetest.PodmanVariable) == "" || os.Getenv(enginetest.PodmanVariable) == "verify" {
+		return nil
+	}
+	return map[string]string{
+		"a container is committed, running or not, and the image removed": "it changes what the image starts, " +
+			"so the engine lacks " + string(session.FeatureCommit),
+		"running out of memory is reported": "conmon 2.1.6 keeps its note where Podman does not look",
+	}
+}
+
+func TestPodmanSaysWhatItCannotDo(t *testing.T) {
+	host, instance := enginetest.RequirePodman(t), instanceOf(t)
+	e := open(t, docker.Config{Host: host, Instance: instance})
+	info, err := e.Info(t.Context())
+	if err != nil || info.Name != "podman" || !info.LiveRestore || !slices.Equal(info.Lacks,
+		[]session.Feature{session.FeatureNVIDIA, session.FeatureCommit}) {
+		t.Fatalf("it says %+v, %v", info, err)
+	}
+	if len(info.Warnings) != 1 || info.Warnings[0].Code != session.CodeNotApart {
+		t.Errorf("it warns of %+v", info.Warnings)
+	}
+	for _, way := range []engine.AttachWay{"", engine.AttachCDI, engine.AttachRequest} {
+		e := open(t, docker.Config{Host: host, Instance: instance, Attach: way})
+		_, err := e.Create(t.Context(), withDevices(newContainer(instance, ""), nvidia(firstGPU)))
+		refused(t, err, session.CodeAttachFailed)
+		if !strings.Contains(err.Error(), "Podman") {
+			t.Errorf("asked for %q it says %v", way, err)
+		}
+	}
+	id := runs(t, e, newContainer(instance, ""))
+	_, err = e.Commit(t.Context(), id, engine.Commit{Ref: "slipway-test/commit:podman"})
+	refused(t, err, session.CodeEngineUnsupported)
+}
+
+func TestPodmanKeepsTheNetworksOfSessionsApart(t *testing.T) {
+	enginetest.RequirePodman(t)
+	instance := instanceOf(t)
+	e := open(t, docker.Config{Instance: instance, Guest: real})
+	loadReach(t, enginetest.RequireDocker(t))
+	anns, bobs := privately(t, e, instance, true), privately(t, e, instance, false)
+	ann, annAt := serving(t, e, anns, "1")
+	other, _ := serving(t, e, anns, "2")
+	bob, bobAt := serving(t, e, bobs, "1")
+	if !reaches(t, ann, annAt, "30s") || !reaches(t, other, annAt, "30s") {
+		t.Error("a session does not reach its own network")
+	}
+	if reaches(t, ann, bobAt, "1s") || reaches(t, bob, annAt, "1s") {
+		t.Error("sessions of two people reach each other")
+	}
+}
