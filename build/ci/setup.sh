@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that building ("build"), testing ("test"), measuring ("bench"), packaging ("package")
-# running Podman ("podman") and running programs of Windows ("wine") need and that are not there yet. Needs root or sudo only if something is missing.
+# Installs the Debian packages that building ("build"), testing ("test"), measuring ("bench"), packaging ("package"),
+# running Podman ("podman") and running programs of Windows ("wine") need and that are not there yet. Needs root or sudo
+# only if something is missing.
 set -euo pipefail
 
 build_packages=(gcc libc6-dev pkg-config libgtk-3-dev libwebkit2gtk-4.1-dev)

@@ -118,7 +118,7 @@ func (d Doctor) Check(asked context.Context) ([]session.Check, error) {
 // warningRemedy is the command or sentence that helps against a warning of the engine, if there is one.
 func warningRemedy(name string, code session.Code) string {
 	switch {
-	case name == podman && code == session.CodeNotApart:
+	case name == podman && code == session.CodeNoFilter:
 		return installDocker
 	case name == podman && code == session.CodeTooOld:
 		return "sudo apt-get update && sudo apt-get install -y podman"

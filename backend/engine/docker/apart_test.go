@@ -61,24 +61,14 @@ func filteringDaemon(t *testing.T, env ...string) (host string) {
 	inside("ip", "link", "set", "lo", "up")
 	t.Cleanup(func() { inside("../../../build/ci/dockerd.sh", "stop") })
 	_, host, _ = strings.Cut(inside("../../../build/ci/dockerd.sh", "start"), "=")
-	loadReach(t, host)
-	return host
-}
-
-// loadReach makes the image of the program testdata/reach.
-func loadReach(t *testing.T, host string) {
-	t.Helper()
 	program := filepath.Join(t.TempDir(), "reach")
 	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", program,
 		"./testdata/reach")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	load := exec.Command("sh", "-c",
-		"tar -c -C "+filepath.Dir(program)+" reach | docker -H "+host+" import - "+imageReach)
-	for _, cmd := range []*exec.Cmd{build, load} {
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
-		}
-	}
+	output(build)
+	output(exec.Command("sh", "-c",
+		"tar -c -C "+filepath.Dir(program)+" reach | docker -H "+host+" import - "+imageReach))
+	return host
 }
 
 // serving starts a container in a network, with a server on all of its

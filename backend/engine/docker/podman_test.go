@@ -19,9 +19,10 @@ func withoutOnPodman() map[string]string {
 	if os.Getenv(enginetest.PodmanVariable) == "" || os.Getenv(enginetest.PodmanVariable) == "verify" {
 		return nil
 	}
+	const noCommit = "it changes what the image starts, so the engine lacks commit"
 	return map[string]string{
-		"a container is committed, running or not, and the image removed": "it changes what the image starts, " +
-			"so the engine lacks " + string(session.FeatureCommit),
+		"a container is committed, running or not, and the image removed": noCommit,
+		"a commit that is given up leaves no image":                       noCommit,
 		"running out of memory is reported": "conmon 2.1.6 keeps its note where Podman does not look",
 	}
 }
@@ -34,7 +35,7 @@ func TestPodmanSaysWhatItCannotDo(t *testing.T) {
 		[]session.Feature{session.FeatureNVIDIA, session.FeatureCommit}) {
 		t.Fatalf("it says %+v, %v", info, err)
 	}
-	if len(info.Warnings) != 1 || info.Warnings[0].Code != session.CodeNotApart {
+	if len(info.Warnings) != 1 || info.Warnings[0].Code != session.CodeNoFilter {
 		t.Errorf("it warns of %+v", info.Warnings)
 	}
 	for _, way := range []engine.AttachWay{"", engine.AttachCDI, engine.AttachRequest} {
@@ -48,21 +49,4 @@ func TestPodmanSaysWhatItCannotDo(t *testing.T) {
 	id := runs(t, e, newContainer(instance, ""))
 	_, err = e.Commit(t.Context(), id, engine.Commit{Ref: "slipway-test/commit:podman"})
 	refused(t, err, session.CodeEngineUnsupported)
-}
-
-func TestPodmanKeepsTheNetworksOfSessionsApart(t *testing.T) {
-	enginetest.RequirePodman(t)
-	instance := instanceOf(t)
-	e := open(t, docker.Config{Instance: instance, Guest: real})
-	loadReach(t, enginetest.RequireDocker(t))
-	anns, bobs := privately(t, e, instance, true), privately(t, e, instance, false)
-	ann, annAt := serving(t, e, anns, "1")
-	other, _ := serving(t, e, anns, "2")
-	bob, bobAt := serving(t, e, bobs, "1")
-	if !reaches(t, ann, annAt, "30s") || !reaches(t, other, annAt, "30s") {
-		t.Error("a session does not reach its own network")
-	}
-	if reaches(t, ann, bobAt, "1s") || reaches(t, bob, annAt, "1s") {
-		t.Error("sessions of two people reach each other")
-	}
 }

@@ -104,7 +104,12 @@ func readFacts(said system.Info, api, host string, local machine, now time.Time)
 	warn := func(code session.Code, title, text string) {
 		f.Info.Warnings = append(f.Info.Warnings, session.Warning{Code: code, Title: title, Text: text, At: now})
 	}
-	if !f.Here {
+	switch {
+	case !f.Here && said.OperatingSystem == "Docker Desktop":
+		warn(session.CodeRemoteEngine, "Docker Desktop runs containers in a virtual machine",
+			"It sees neither the sockets on which sessions answer nor this machine's GPUs. Install Docker Engine or "+
+				"Podman beside it, and choose that one: `docker context use default`.")
+	case !f.Here:
 		warn(session.CodeRemoteEngine, "Docker runs on another machine",
 			"Sessions need a Docker daemon that shares this machine's files, and the one at "+host+" does not. Run "+
 				"a Slipway agent on that machine, or set DOCKER_HOST to a daemon on this one.")

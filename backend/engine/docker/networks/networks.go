@@ -68,19 +68,17 @@ func (ns *Networks) CreateNetwork(ctx context.Context, n engine.Network) error {
 
 // makeNetwork creates a network. If it cannot isolate its containers from each other, it still isolates the network.
 func (ns *Networks) makeNetwork(ctx context.Context, n engine.Network) error {
-	switch facts, err := ns.daemon.Facts(ctx); {
-	case err != nil:
+	facts, err := ns.daemon.Facts(ctx)
+	if err != nil {
 		return err
-	case facts.Podman:
-		return ns.daemon.MakePodmanNetwork(ctx, n.Name, n.Labels)
 	}
 	options := network.CreateOptions{Driver: "bridge", Labels: n.Labels}
-	if !n.Apart {
-		_, err := ns.daemon.API.NetworkCreate(ctx, n.Name, options)
+	if !n.Apart || facts.Podman { // which cannot, see [Networks.NetworkWarnings]
+		_, err = ns.daemon.API.NetworkCreate(ctx, n.Name, options)
 		return err
 	}
 	options.Options = map[string]string{optionReach: "false"}
-	_, err := ns.daemon.API.NetworkCreate(ctx, n.Name, options)
+	_, err = ns.daemon.API.NetworkCreate(ctx, n.Name, options)
 	together := err != nil && daemon.ReasonOf(daemon.Text(err), err) == daemon.ReasonNoBridgeFilter
 	if together {
 		ns.daemon.Log.Warn("the containers of a network reach each other", "network", n.Name, "error", err)
@@ -162,10 +160,10 @@ func (ns *Networks) NetworkWarnings(facts *daemon.Facts) []session.Warning {
 			Text: "This Docker does not set up packet filter rules (iptables is off), so a server in one " +
 				"session can be reached from every other session on the machine, including those of other people."}}
 	case facts.Podman:
-		return []session.Warning{{Code: session.CodeNotApart,
-			Title: "Sessions of one person reach each other", At: time.Now(),
-			Text: "Podman connects the containers of a network, so a server in one session is reached from the " +
-				"others of the same person. Those of other people are kept out."}}
+		// Podman 4.3 takes no option for it by Docker's API, and forgets that of its own API at the next inspection.
+		return []session.Warning{{Code: session.CodeNoFilter, Title: "Sessions are not kept apart", At: time.Now(),
+			Text: "Podman connects its networks, so a server in one session can be reached from every other session " +
+				"on the machine, including those of other people."}}
 	case ns.together.Load():
 		return []session.Warning{{Code: session.CodeNotApart,
 			Title: "Sessions of one person reach each other", At: time.Now(),
