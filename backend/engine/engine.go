@@ -197,7 +197,7 @@ type Attempt struct {
 
 // Info describes an engine.
 type Info struct {
-	Name        string // "docker", "sim" or "slurm"
+	Name        string // "docker", "podman", "sim" or "slurm"
 	Version     string
 	CPUs        int
 	Memory      gpu.Bytes

@@ -10,6 +10,7 @@ const (
 	FeatureDevices Feature = "devices"        // its devices are listed and measured, and who holds what of them
 	FeatureGuard   Feature = "guard"          // who uses more of a device's memory than granted is warned or ended
 	FeatureMPS     Feature = "mps"            // a device is shared through MPS
+	FeatureNVIDIA  Feature = "nvidia"         // sessions get NVIDIA devices
 	FeatureCommit  Feature = "commit"         // an image is made of a session
 	FeatureRaise   Feature = "raise-priority" // a session goes before others, or a waiting one is moved up
 )
@@ -17,7 +18,7 @@ const (
 // missing are the phrases that say why something cannot be done.
 var missing = map[Feature]string{
 	FeatureDevices: "lacksDevices", FeatureGuard: "lacksGuard", FeatureMPS: "lacksMPS", FeatureCommit: "lacksCommit",
-	FeatureRaise: "lacksRaise",
+	FeatureNVIDIA: "lacksNVIDIA", FeatureRaise: "lacksRaise",
 }
 
 // Missing says that a machine lacks a feature.

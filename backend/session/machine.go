@@ -21,7 +21,7 @@ type Machine struct {
 
 // Platform is what sessions run on.
 type Platform struct {
-	Engine        string `json:"engine"` // docker, sim or slurm
+	Engine        string `json:"engine"` // docker, podman, sim or slurm
 	EngineVersion string `json:"engineVersion,omitempty"`
 	Version       string `json:"version"` // of the agent
 	Hostname      string `json:"hostname"`

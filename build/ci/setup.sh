@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that building ("build"), testing ("test"), measuring ("bench"), packaging ("package"),
-# releasing ("release") and running programs of Windows ("wine") need and that are not there yet. Needs root or sudo
-# only if something is missing.
+# releasing ("release"), running Podman ("podman") and running programs of Windows ("wine") need and that are not there
+# yet. Needs root or sudo only if something is missing.
 set -euo pipefail
 
 build_packages=(gcc libc6-dev pkg-config libgtk-3-dev libwebkit2gtk-4.1-dev)
@@ -12,6 +12,8 @@ test_packages=(chromium g++ dbus-daemon gnome-keyring docker-registry python3 xv
 bench_packages=(nginx-light)
 # Wine, and what the library is made with that it lacks.
 wine_packages=(wine64 binutils-mingw-w64-x86-64)
+# Podman, with its networks, for the tests of this engine.
+podman_packages=(podman netavark aardvark-dns iptables iproute2 uidmap)
 package_packages=(appstream desktop-file-utils icoutils librsvg2-bin mmdebstrap nsis zip)
 # What makes a site of packages.
 release_packages=(createrepo-c gnupg)
@@ -33,8 +35,9 @@ for group in "$@"; do
     bench) wanted+=("${bench_packages[@]}") ;;
     package) wanted+=("${package_packages[@]}") ;;
     release) wanted+=("${release_packages[@]}") ;;
+    podman) wanted+=("${podman_packages[@]}") ;;
     wine) wanted+=("${wine_packages[@]}") ;;
-    *) echo "usage: setup.sh [build] [test] [bench] [package] [release] [wine]" >&2; exit 2 ;;
+    *) echo "usage: setup.sh [build] [test] [bench] [package] [release] [podman] [wine]" >&2; exit 2 ;;
   esac
 done
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What takes too long for every change: the longest browser tests, the program for
-# Windows under Wine, the tests that need a Slurm cluster, then all
+# Windows under Wine, the engine's suite on Podman, the tests that need a Slurm cluster, then all
 # Go tests under the race detector, those among them that need a Docker Engine of today
 # or a model server, which are built from source.
 set -euo pipefail
@@ -14,8 +14,10 @@ build/ci/offline.sh npm --prefix frontend run --silent e2e -- --project thorough
 # The tests must compile where they do not run.
 for system in windows darwin; do GOOS=$system CGO_ENABLED=0 go vet ./...; done
 build/ci/wine.sh build/ci/windows.sh
+build/ci/podman.sh go test -race -count 1 -run 'TestPodman|TestEngineKeepsItsPromises/with_the_real_guest' -ldflags=-w \
+    -vet off -timeout 10m ./backend/engine/docker
 # One package at a time has the cluster. What it finds there is no input that is cached. One fault is left out, because
 # it is not understood yet: a controller that is killed as jobs begin may leave processes on a node for over 30 s.
 build/ci/slurm.sh go test -race -count 1 -p 1 \
     -skip TestFaultsOfACluster/the_controller_dies_when_jobs_have_just_begun -ldflags=-w -vet off -timeout 20m ./backend/engine/slurm/...
-SLIPWAY_TEST_SLURM=verify SLIPWAY_TEST_WINE=verify exec build/ci/docker.sh build/ci/verify.sh with-images
+SLIPWAY_TEST_SLURM=verify SLIPWAY_TEST_WINE=verify SLIPWAY_TEST_PODMAN=verify exec build/ci/docker.sh build/ci/verify.sh with-images

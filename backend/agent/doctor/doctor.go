@@ -57,6 +57,7 @@ const (
 	leastDisk   = 5 * gpu.GiB            // free space below which pulls and homes soon fail
 	usualSocket = "/var/run/docker.sock" // of Docker, unless configured otherwise
 	simulated   = "sim"                  // name of a simulated engine
+	podman      = "podman"               // name of Podman, which is used as Docker is
 	linux       = "linux"                // the only system whose engine is used
 )
 
@@ -72,7 +73,7 @@ func (d Doctor) Check(asked context.Context) ([]session.Check, error) {
 	real := err != nil || info.Name != simulated
 	checks := []session.Check{d.engineCheck(system, info, err)}
 	docker := !info.Elsewhere // else it is Slurm, which says itself what its nodes lack
-	if path, local := dockerSocket(os.Getenv("DOCKER_HOST")); local && docker && system == linux {
+	if path, local := engineSocket(info); local && docker && system == linux {
 		if access, known := accessCheck(path, socketState(path)); known {
 			checks = append(checks, access)
 		}
@@ -82,13 +83,13 @@ func (d Doctor) Check(asked context.Context) ([]session.Check, error) {
 		if docker {
 			checks = append(checks, cgroupCheck(info))
 		}
-		if real && docker {
+		if real && docker && info.Name != podman { // whose containers need no daemon
 			checks = append(checks, liveRestoreCheck(info))
 		}
 		for _, w := range info.Warnings {
 			if w.Code != session.CodeSimulated { // the first check reports it
 				checks = append(checks, session.Check{ID: string(w.Code), Title: w.Title, Result: session.CheckWarning,
-					Text: w.Text, Remedy: warningRemedy(w.Code)})
+					Text: w.Text, Remedy: warningRemedy(info.Name, w.Code)})
 			}
 		}
 	}
@@ -104,7 +105,7 @@ func (d Doctor) Check(asked context.Context) ([]session.Check, error) {
 	if d.Guest != nil {
 		checks = append(checks, d.guestCheck(info.Arch))
 	}
-	checks = append(checks, d.diskCheck(ctx, real && docker), d.filesCheck(system))
+	checks = append(checks, d.diskCheck(ctx, real && docker && info.Name != podman), d.filesCheck(system))
 	if real {
 		checks = append(checks, noexecCheck(d.Dir, noexec(d.Dir)))
 	}
@@ -115,7 +116,15 @@ func (d Doctor) Check(asked context.Context) ([]session.Check, error) {
 }
 
 // warningRemedy is the command or sentence that helps against a warning of the engine, if there is one.
-func warningRemedy(code session.Code) string {
+func warningRemedy(name string, code session.Code) string {
+	switch {
+	case name == podman && code == session.CodeNoFilter:
+		return installDocker
+	case name == podman && code == session.CodeTooOld:
+		return "sudo apt-get update && sudo apt-get install -y podman"
+	case name == podman && (code == session.CodeNoLimits || code == session.CodeNoProcessLimit):
+		return "podman info --format '{{.Host.CgroupsVersion}} {{.Host.CgroupControllers}}'"
+	}
 	switch code {
 	case session.CodeRemoteEngine:
 		return "unset DOCKER_HOST && docker context use default"
@@ -152,9 +161,27 @@ func (d Doctor) engineCheck(system string, info engine.Info, err error) session.
 			"%s of memory.", info.Version, info.CPUs, info.Memory)
 		return c
 	}
-	c.Result, c.Text = session.CheckOK, fmt.Sprintf("Docker %s answers; %d CPUs, %s of memory, linux/%s.",
-		info.Version, info.CPUs, info.Memory, info.Arch)
+	name := "Docker"
+	if info.Name == podman {
+		name = "Podman"
+	}
+	c.Result, c.Text = session.CheckOK, fmt.Sprintf("%s %s answers; %d CPUs, %s of memory, linux/%s.",
+		name, info.Version, info.CPUs, info.Memory, info.Arch)
+	for i, feature := range info.Lacks {
+		if i == 0 {
+			c = warns(c, c.Text+" It works in part.", installDocker)
+		}
+		c.Text += " " + feature.Missing().English()
+	}
 	return c
+}
+
+// engineSocket is dockerSocket of an engine that may have answered.
+func engineSocket(info engine.Info) (path string, local bool) {
+	if info.Socket != "" {
+		return info.Socket, true
+	}
+	return dockerSocket(os.Getenv("DOCKER_HOST"))
 }
 
 // dockerSocket returns the path of Docker's socket. It reports false if Docker is not reached by a local socket.
@@ -185,6 +212,8 @@ func socketState(path string) error {
 	return err
 }
 
+const installDocker = `sudo apt-get install -y docker.io && sudo usermod -aG docker "$USER"`
+
 // dockerRemedy is the command that most likely helps, by the error of opening the socket, which always fails.
 func dockerRemedy(system string, err error) string {
 	switch {
@@ -195,7 +224,10 @@ func dockerRemedy(system string, err error) string {
 	case os.Getenv("DOCKER_HOST") != "":
 		return "docker -H \"$DOCKER_HOST\" info"
 	case errors.Is(err, fs.ErrNotExist) && !installed("dockerd"):
-		return "sudo apt-get install -y docker.io && sudo usermod -aG docker \"$USER\""
+		if installed("podman") {
+			return "systemctl --user enable --now podman.socket"
+		}
+		return installDocker
 	}
 	return "sudo systemctl start docker"
 }

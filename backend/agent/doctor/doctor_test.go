@@ -124,6 +124,23 @@ func TestMachineIsJudgedByWhatItsEngineSays(t *testing.T) {
 	}
 }
 
+func TestPodmanWorksInPart(t *testing.T) {
+	c := Doctor{}.engineCheck(linux, engine.Info{Name: podman, Version: "4.3.1", Arch: "amd64",
+		Lacks: []session.Feature{session.FeatureNVIDIA, session.FeatureCommit}}, nil)
+	for _, part := range []string{"Podman 4.3.1 answers", "works in part", "NVIDIA", "image"} {
+		if !strings.Contains(c.Text, part) {
+			t.Errorf("%q is missing in %q", part, c.Text)
+		}
+	}
+	if c.Result != session.CheckWarning || c.Remedy != installDocker {
+		t.Errorf("got %+v", c)
+	}
+	if path, local := engineSocket(engine.Info{Socket: "/run/podman/podman.sock"}); path != "/run/podman/podman.sock" ||
+		!local {
+		t.Errorf("its socket is %q", path)
+	}
+}
+
 func TestTheProbesEndWithWhoeverAskedForThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := simtest.New(t, t.TempDir(), simtest.Config{})

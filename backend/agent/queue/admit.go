@@ -46,6 +46,11 @@ func (q *Queue) Check(ctx context.Context, spec session.Spec, info engine.Info) 
 	if len(book.Devices) == 0 && book.Unlisted {
 		return wrong // it waits, because they may be found later
 	}
+	others := func(d gpu.Device) bool { return d.Vendor != gpu.NVIDIA }
+	if slices.Contains(info.Lacks, session.FeatureNVIDIA) && len(book.Devices) > 0 &&
+		!slices.ContainsFunc(book.Devices, others) {
+		return append(wrong, session.FeatureNVIDIA.Fault("accelerator"))
+	}
 	return append(wrong, q.checkDevices(spec, book.Devices)...)
 }
 

@@ -184,7 +184,7 @@ func (e *Engine) create(ctx context.Context, c engine.Container, config *contain
 			e.daemon.Log.Warn("docker warned about a container", "container", c.Name, "warning", warning)
 		}
 		return made.ID, nil
-	case errdefs.IsConflict(err) || errdefs.IsAlreadyExists(err):
+	case daemon.IsConflict(err):
 		return e.adopt(ctx, c, err)
 	case errdefs.IsNotFound(err) && ctx.Err() == nil:
 		return "", images.NotHere(session.CodeNoImage, c.Image, err)

@@ -109,7 +109,7 @@ func TestEngineKeepsItsPromises(t *testing.T) {
 				Instance: instance, Image: enginetest.ImageMinimal, Guest: guest == realGuest,
 				Serve:     []string{"python3", "-m", "http.server", fmt.Sprint(enginetest.ServePort)},
 				OOM:       `exec python3 -c 'x = bytearray(1 << 30)'`,
-				PullImage: slow.ref, Evict: evict,
+				PullImage: slow.ref, Evict: evict, Without: withoutOnPodman(),
 				HomeExists: func(t *testing.T, c engine.Container) bool {
 					_, err := api(t).VolumeInspect(t.Context(), "slipway-"+c.Labels[engine.LabelSession])
 					return err == nil

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"sync"
 
 	"github.com/docker/docker/api/types/container"
 
@@ -22,9 +23,26 @@ func (e *Engine) Logs(ctx context.Context, id string, opts session.LogOptions) (
 	if opts.Tail > 0 {
 		options.Tail = strconv.Itoa(opts.Tail)
 	}
-	frames, err := e.daemon.API.ContainerLogs(ctx, id, options)
+	facts, err := e.daemon.Facts(ctx)
 	if err != nil {
-		return nil, daemon.ContainerFailure(ctx, id, err)
+		return nil, err
+	}
+	read := func(ctx context.Context) (io.ReadCloser, error) {
+		frames, err := e.daemon.API.ContainerLogs(ctx, id, options)
+		if err != nil {
+			return nil, daemon.ContainerFailure(ctx, id, err)
+		}
+		return frames, nil
+	}
+	var frames io.ReadCloser
+	if opts.Follow && facts.Podman {
+		_, err = e.Inspect(ctx, id)
+		frames = newLateFrames(ctx, read)
+	} else {
+		frames, err = read(ctx)
+	}
+	if err != nil {
+		return nil, err
 	}
 	fail := func(err error) error { return daemon.Failure(ctx, cmp.Or(err, ctx.Err())) }
 	return &logReader{frames: frames, fail: fail, timestamps: opts.Timestamps}, nil
@@ -89,3 +107,29 @@ func (r *logReader) next() error {
 }
 
 func (r *logReader) Close() error { return r.frames.Close() }
+
+// lateFrames are frames that are asked for when they are first read: Podman answers a request to follow a log only once
+// there is something in it.
+type lateFrames struct {
+	stop context.CancelFunc
+	open func() (io.ReadCloser, error)
+}
+
+func newLateFrames(ctx context.Context, read func(context.Context) (io.ReadCloser, error)) *lateFrames {
+	ctx, stop := context.WithCancel(ctx)
+	return &lateFrames{stop: stop, open: sync.OnceValues(func() (io.ReadCloser, error) { return read(ctx) })}
+}
+
+func (l *lateFrames) Read(p []byte) (int, error) {
+	frames, err := l.open()
+	if err != nil {
+		return 0, err
+	}
+	return frames.Read(p)
+}
+
+// Close also ends a Read, and with it the request.
+func (l *lateFrames) Close() error {
+	l.stop()
+	return nil
+}

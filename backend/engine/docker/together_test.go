@@ -37,6 +37,8 @@ func bridgeless(t *testing.T) (host string, made func() []map[string]string) {
 			w.Header().Set("Api-Version", "1.41")
 			switch {
 			case strings.HasSuffix(r.URL.Path, "/_ping"):
+			case strings.HasSuffix(r.URL.Path, "/version"):
+				answer(w, http.StatusOK, map[string]any{})
 			case strings.HasSuffix(r.URL.Path, "/info"):
 				answer(w, http.StatusOK, map[string]any{"OSType": "linux", "MemoryLimit": true, "CpuSet": true})
 			case strings.HasSuffix(r.URL.Path, "/networks/create"):

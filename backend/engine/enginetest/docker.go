@@ -26,6 +26,9 @@ const ModernVariable = "SLIPWAY_TEST_MODERN_DOCKER"
 // built from source as well, by make verify.
 const ModelVariable = "SLIPWAY_TEST_MODEL"
 
+// PodmanVariable is the address of Podman. Where it is set to one, DockerVariable has it, too: the tests run there.
+const PodmanVariable = "SLIPWAY_TEST_PODMAN"
+
 // RequireDocker returns the address of the test daemon. Without one it skips the test under -short and fails it
 // otherwise: a test that did not run has not passed.
 func RequireDocker(t testing.TB) string {
@@ -37,6 +40,12 @@ func RequireDocker(t testing.TB) string {
 func RequireModernDocker(t testing.TB) string {
 	t.Helper()
 	return require(t, ModernVariable)
+}
+
+// RequirePodman is [RequireDocker] for Podman.
+func RequirePodman(t testing.TB) string {
+	t.Helper()
+	return require(t, PodmanVariable)
 }
 
 // RequireModel returns the image of the model server: /app/llama-server and /models/tiny.gguf, without a shell. The

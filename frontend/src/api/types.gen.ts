@@ -1606,7 +1606,7 @@ export interface Machine {
   agent: string;
   online: boolean;
   lastHeard: Time;
-  /** Docker, sim or slurm. */
+  /** Docker, podman, sim or slurm. */
   engine: EngineName;
   engineVersion?: string;
   /** Of the agent. */

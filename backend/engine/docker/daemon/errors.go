@@ -42,7 +42,7 @@ func Failure(ctx context.Context, err error) error {
 		e.Hint = "Free space there, for example with slipway image prune."
 	case errdefs.IsInvalidArgument(err), errdefs.IsUnauthorized(err), errdefs.IsPermissionDenied(err):
 		e.Code = session.CodeEngineInvalid
-	case errdefs.IsConflict(err), errdefs.IsAlreadyExists(err):
+	case IsConflict(err):
 		e.Code = session.CodeEngineConflict
 	}
 	return e
@@ -111,6 +111,12 @@ func Sentence(text string) string {
 	return cmp.Or(strings.TrimRight(text, " .\n"), "no reason") + "."
 }
 
+// IsConflict reports whether a name is taken or something is in use. Podman answers 500 for a name.
+func IsConflict(err error) bool {
+	return errdefs.IsConflict(err) || errdefs.IsAlreadyExists(err) ||
+		err != nil && ReasonOf(Text(err), err) == ReasonTaken
+}
+
 // ShortID is an id as Docker shows it.
 func ShortID(id string) string {
 	return id[:min(len(id), 12)]
@@ -134,6 +140,7 @@ const (
 	ReasonRateLimited   // the registry has had enough of us
 	ReasonWrongPlatform // the image is for another machine
 	ReasonNoAddresses   // every address pool of the daemon is given away
+	ReasonTaken         // another container or network has the name
 	// ReasonNoBridgeFilter says that the kernel does not filter what goes through a bridge.
 	ReasonNoBridgeFilter
 )
@@ -166,6 +173,7 @@ func (w Wordings[T]) Of(text string) (means T) {
 var reasonTexts = Wordings[Reason]{
 	When(`(?i)no space left on device|disk quota exceeded`, ReasonNoSpace),
 	When(`(?i)non-overlapping IPv4 address pool|predefined address pools have been fully subnetted`, ReasonNoAddresses),
+	When(`name ".*" is (already )?in use`, ReasonTaken), // Podman's 500
 	When(`cannot restrict inter-container communication`, ReasonNoBridgeFilter),
 	When(`(?i)toomanyrequests|too many requests|rate limit`, ReasonRateLimited),
 	When(`(?i)no matching manifest for|exec format error|does not match the (specified|detected) (host )?platform|`+

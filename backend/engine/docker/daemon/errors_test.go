@@ -141,6 +141,9 @@ func TestReasonsOfWhatDockerTellsOnlyByText(t *testing.T) {
 		"cannot restrict inter-container communication or run without the userland proxy: stat " +
 			"/proc/sys/net/bridge/bridge-nf-call-iptables: no " +
 			"such file or directory": ReasonNoBridgeFilter,
+		`container create: creating container storage: the container name "slipway-a" is already in use by ` +
+			`"1f2e". You have to remove that container to be able to reuse that name: that name is already in ` +
+			`use`: ReasonTaken,
 		"something else altogether": ReasonUnknown,
 	} {
 		if got := ReasonOf(text, errors.New(text)); got != want {
@@ -189,6 +192,13 @@ func TestFactsWarnOfWhatStands(t *testing.T) {
 				t.Errorf("got warning %q, here %v, %+v", got, f.Here, f.Info)
 			}
 		})
+	}
+	podman := readFacts(good, "1.41", "unix:///d.sock", local, time.Unix(1, 0))
+	podman.Info.Version = "4.2.0"
+	podman.asPodman("/home/ada/containers", true, time.Unix(1, 0))
+	if w := podman.Info.Warnings; !podman.Rootless || podman.ID != "podman:/home/ada/containers" ||
+		podman.Info.Name != "podman" || len(w) != 1 || w[0].Code != "engine_info_too-old" {
+		t.Errorf("Podman misread: %+v", podman)
 	}
 	rootless := good
 	rootless.SecurityOptions = []string{"name=seccomp,profile=default", "name=rootless", "name=selinux"}

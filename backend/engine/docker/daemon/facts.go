@@ -22,6 +22,7 @@ type Facts struct {
 	Info       engine.Info
 	ID         string // of the daemon, for ever
 	Here       bool   // the daemon sees this machine's file system and processes
+	Podman     bool   // it is Podman, which speaks Docker's API
 	Rootless   bool   // uid 0 of a container is the person who runs the daemon
 	Remapped   bool   // containers have user ids of their own unless told otherwise
 	SELinux    bool
@@ -54,10 +55,21 @@ func (d *Daemon) AskFacts(ctx context.Context) (*Facts, error) {
 	if err != nil {
 		return nil, Failure(ctx, err)
 	}
+	version, err := d.API.ServerVersion(ctx)
+	if err != nil {
+		return nil, Failure(ctx, err)
+	}
 	host, _ := os.Hostname()                                //nolint:errcheck // no name, no match
 	release, _ := os.ReadFile("/proc/sys/kernel/osrelease") //nolint:errcheck // likewise
 	local := machine{name: host, kernel: strings.TrimSpace(string(release))}
 	f := readFacts(said, d.API.ClientVersion(), d.API.DaemonHost(), local, time.Now())
+	if isPodman(version) {
+		rootless, err := d.podmanRootless(ctx)
+		if err != nil {
+			return nil, Failure(ctx, err)
+		}
+		f.asPodman(said.DockerRootDir, rootless, time.Now())
+	}
 	d.mu.Lock()
 	d.facts = f
 	d.mu.Unlock()
@@ -92,7 +104,12 @@ func readFacts(said system.Info, api, host string, local machine, now time.Time)
 	warn := func(code session.Code, title, text string) {
 		f.Info.Warnings = append(f.Info.Warnings, session.Warning{Code: code, Title: title, Text: text, At: now})
 	}
-	if !f.Here {
+	switch {
+	case !f.Here && said.OperatingSystem == "Docker Desktop":
+		warn(session.CodeRemoteEngine, "Docker Desktop runs containers in a virtual machine",
+			"It sees neither the sockets on which sessions answer nor this machine's GPUs. Install Docker Engine or "+
+				"Podman beside it, and choose that one: `docker context use default`.")
+	case !f.Here:
 		warn(session.CodeRemoteEngine, "Docker runs on another machine",
 			"Sessions need a Docker daemon that shares this machine's files, and the one at "+host+" does not. Run "+
 				"a Slipway agent on that machine, or set DOCKER_HOST to a daemon on this one.")

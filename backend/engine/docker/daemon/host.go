@@ -64,20 +64,23 @@ func ConfigDir() string {
 	return filepath.Join(home, ".docker")
 }
 
-// defaultSockets are those of the machine's daemon, of the user's rootless one and of Docker Desktop.
+// defaultSockets are the machine's Docker, the user's rootless one and Docker Desktop, then the user's Podman and the
+// machine's.
 func defaultSockets() []string {
 	if runtime.GOOS == "windows" {
 		return nil
 	}
 	sockets := []string{"/var/run/docker.sock"}
+	podman := []string{"/run/podman/podman.sock"}
 	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
 		sockets = append(sockets, filepath.Join(dir, "docker.sock"))
+		podman = []string{filepath.Join(dir, "podman/podman.sock"), podman[0]}
 	}
 	if home, err := os.UserHomeDir(); err == nil {
 		sockets = append(sockets, filepath.Join(home, ".docker/run/docker.sock"),
 			filepath.Join(home, ".docker/desktop/docker.sock"))
 	}
-	return sockets
+	return append(sockets, podman...)
 }
 
 // resolveHost finds the daemon as the docker command does: host, DOCKER_HOST, the context of DOCKER_CONTEXT or of the

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"slipway/backend/session"
@@ -90,5 +91,15 @@ func TestHostThatCannotBeUsedSaysWhy(t *testing.T) {
 	}
 	if _, err := Open("nonsense", nil); session.CodeOf(err) != "server_start_invalid" {
 		t.Errorf("got %v for an address that makes no sense", err)
+	}
+}
+
+func TestPodmanComesAfterDocker(t *testing.T) {
+	t.Setenv("XDG_RUNTIME_DIR", "/run/user/7")
+	t.Setenv("HOME", "/home/ada")
+	want := []string{"/var/run/docker.sock", "/run/user/7/docker.sock", "/home/ada/.docker/run/docker.sock",
+		"/home/ada/.docker/desktop/docker.sock", "/run/user/7/podman/podman.sock", "/run/podman/podman.sock"}
+	if got := defaultSockets(); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

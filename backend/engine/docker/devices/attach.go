@@ -41,8 +41,9 @@ const (
 func (d *Devices) Attach(ctx context.Context, c engine.Container, facts *daemon.Facts, config *container.Config,
 	host *container.HostConfig) ([]int, error) {
 	nvidia := ids(c, gpu.NVIDIA)
-	if len(nvidia) == 0 && slices.Contains(facts.Runtimes, nvidiaRuntime) {
-		// An image may ask for all devices, and a daemon with this runtime as its default would hand them in unbooked.
+	if len(nvidia) == 0 && (facts.Podman || slices.Contains(facts.Runtimes, nvidiaRuntime)) {
+		// An image may ask for all devices, and a daemon with this runtime as its default would hand them in unbooked,
+		// as would a hook of Podman's.
 		config.Env = append(config.Env, envVisible+"="+visibleNone)
 	}
 	if len(nvidia) > 0 {

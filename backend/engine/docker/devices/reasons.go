@@ -9,6 +9,8 @@ import (
 type reason struct{ text, remedy string }
 
 var (
+	ignored = &reason{"Podman accepts a request for NVIDIA devices and ignores it, so sessions here cannot have them.",
+		"Install Docker and set DOCKER_HOST to its socket, or add a machine with Docker: slipway agent add HOST"}
 	noCDI = &reason{"This Docker does not hand in devices by CDI.",
 		`Update Docker to 28.2 or newer; for 25 to 28.1 put {"features": {"cdi": true}} into ` +
 			`/etc/docker/daemon.json and restart it.`}

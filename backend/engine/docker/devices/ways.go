@@ -90,7 +90,7 @@ func (d *Devices) attachment(ctx context.Context, ids []string) (engine.Attachme
 	if err != nil {
 		return engine.Attachment{}, err
 	}
-	if d.config.Way != "" {
+	if d.config.Way == engine.AttachNone || d.config.Way != "" && !facts.Podman {
 		hard := d.config.Way == engine.AttachCDI && hardLimit(facts)
 		return engine.Attachment{Way: d.config.Way, HardLimit: hard, MPS: d.mpsRuns()}, nil
 	}
@@ -127,13 +127,18 @@ func (d *Devices) attachment(ctx context.Context, ids []string) (engine.Attachme
 // that does not answer or a ctx that ended.
 func (d *Devices) try(ctx context.Context, facts *daemon.Facts,
 	ids []string) (found engine.Attachment, why *session.Error, err error) {
-	if !facts.Here {
-		remote := session.NewError(session.CodeEngineUnsupported,
+	switch {
+	case !facts.Here:
+		why = session.NewError(session.CodeEngineUnsupported,
 			"The Docker daemon at "+d.daemon.Host()+" does not share this machine's devices.",
 			"Run a Slipway agent on the machine where Docker runs.")
+	case facts.Podman:
+		why = ignored.failure(nil)
+	}
+	if why != nil {
 		found = engine.Attachment{Way: engine.AttachNone}
-		found.Tried = []engine.Attempt{{Way: found.Way, Text: remote.Message, Remedy: remote.Hint}}
-		return found, remote, nil
+		found.Tried = []engine.Attempt{{Way: found.Way, Text: why.Message, Remedy: why.Hint}}
+		return found, why, nil
 	}
 	for _, way := range []engine.AttachWay{engine.AttachCDI, engine.AttachRequest, engine.AttachRuntime} {
 		failed := excludes(facts, way, ids)

@@ -38,6 +38,9 @@ func (s *Store) Changed(ctx context.Context, id string) (gpu.Bytes, error) {
 
 // Commit makes an image of a container's changes. Docker cannot cancel it: an image made after ctx ended is removed.
 func (s *Store) Commit(ctx context.Context, id string, c engine.Commit) (session.Image, error) {
+	if err := s.mayCommit(ctx); err != nil {
+		return session.Image{}, err
+	}
 	if err := s.mayName(ctx, c.Ref); err != nil {
 		return session.Image{}, err
 	}
@@ -69,6 +72,16 @@ func (s *Store) Commit(ctx context.Context, id string, c engine.Commit) (session
 		}()
 		return session.Image{}, daemon.Ended(ctx, context.Cause(ctx))
 	}
+}
+
+// mayCommit fails where the engine does not make images of containers as they must be.
+func (s *Store) mayCommit(ctx context.Context) error {
+	facts, err := s.daemon.Facts(ctx)
+	if err == nil && facts.Podman {
+		return session.NewError(session.CodeEngineUnsupported, "Podman gives an image of a session the entry point "+
+			"and labels of the session's container, so no image is made.", "Use a machine with Docker.")
+	}
+	return err
 }
 
 // mayName fails if an image has that name already.
@@ -198,6 +211,10 @@ func (s *Store) DiskUse(ctx context.Context) (session.ImageDisk, error) {
 	if err != nil {
 		return session.ImageDisk{}, daemon.Failure(ctx, err)
 	}
+	facts, err := s.daemon.Facts(ctx)
+	if err != nil {
+		return session.ImageDisk{}, err
+	}
 	disk := session.ImageDisk{Total: gpu.Bytes(said.LayersSize)}
 	for _, i := range said.Images {
 		if slices.ContainsFunc(i.RepoTags, session.IsEmptyImage) {
@@ -209,6 +226,12 @@ func (s *Store) DiskUse(ctx context.Context) (session.ImageDisk, error) {
 		}, Containers: int(max(i.Containers, 0))}
 		if i.SharedSize >= 0 {
 			room.Alone = gpu.Bytes(max(i.Size-i.SharedSize, 0))
+		}
+		if facts.Podman { // which names its images here otherwise, and gives no sum
+			if room.Image, err = s.Image(ctx, i.ID); err != nil || len(room.Refs) == 0 {
+				continue // it has gone, or is no image of a person's
+			}
+			disk.Total += room.Alone
 		}
 		disk.Images = append(disk.Images, room)
 	}

@@ -114,10 +114,17 @@ func (s *Store) imageOf(said image.InspectResponse) session.Image {
 	return found
 }
 
-// names lists an image's tags, or its digests if it has no tag, without the empty image and unfinished imports.
+// names lists an image's tags, or its digests if it has no tag, without the empty image and unfinished imports. They
+// are written as Docker writes them: Podman says docker.io/library/python:3.12.
 func (s *Store) names(tags, digests []string) []string {
 	named := func(all []string) []string {
-		return slices.DeleteFunc(slices.Clone(all), func(name string) bool {
+		all = slices.Clone(all)
+		for i, name := range all {
+			if parsed, err := reference.ParseNormalizedNamed(name); err == nil {
+				all[i] = reference.FamiliarString(parsed)
+			}
+		}
+		return slices.DeleteFunc(all, func(name string) bool {
 			return session.IsEmptyImage(name) || strings.Contains(name, "<none>") ||
 				strings.HasPrefix(name, receiving+":") || strings.HasPrefix(name, receiving+"@")
 		})

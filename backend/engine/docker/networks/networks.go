@@ -68,13 +68,17 @@ func (ns *Networks) CreateNetwork(ctx context.Context, n engine.Network) error {
 
 // makeNetwork creates a network. If it cannot isolate its containers from each other, it still isolates the network.
 func (ns *Networks) makeNetwork(ctx context.Context, n engine.Network) error {
+	facts, err := ns.daemon.Facts(ctx)
+	if err != nil {
+		return err
+	}
 	options := network.CreateOptions{Driver: "bridge", Labels: n.Labels}
-	if !n.Apart {
-		_, err := ns.daemon.API.NetworkCreate(ctx, n.Name, options)
+	if !n.Apart || facts.Podman { // which cannot, see [Networks.NetworkWarnings]
+		_, err = ns.daemon.API.NetworkCreate(ctx, n.Name, options)
 		return err
 	}
 	options.Options = map[string]string{optionReach: "false"}
-	_, err := ns.daemon.API.NetworkCreate(ctx, n.Name, options)
+	_, err = ns.daemon.API.NetworkCreate(ctx, n.Name, options)
 	together := err != nil && daemon.ReasonOf(daemon.Text(err), err) == daemon.ReasonNoBridgeFilter
 	if together {
 		ns.daemon.Log.Warn("the containers of a network reach each other", "network", n.Name, "error", err)
@@ -109,11 +113,13 @@ func (ns *Networks) RemoveNetwork(ctx context.Context, name string) error {
 	if there == nil || there.Labels[engine.LabelInstance] != ns.instance {
 		return nil
 	}
-	err = ns.daemon.API.NetworkRemove(ctx, there.ID)
+	if len(there.Containers) == 0 { // Podman would remove them, too
+		err = ns.daemon.API.NetworkRemove(ctx, there.ID)
+	}
 	switch {
 	case errdefs.IsNotFound(err):
 		return nil
-	case errdefs.IsPermissionDenied(err), errdefs.IsConflict(err):
+	case len(there.Containers) > 0, errdefs.IsPermissionDenied(err), errdefs.IsConflict(err):
 		return session.WrapError(err, session.CodeEngineConflict, "Containers still use the network "+name+".",
 			"Remove them first.")
 	}
@@ -153,6 +159,11 @@ func (ns *Networks) NetworkWarnings(facts *daemon.Facts) []session.Warning {
 		return []session.Warning{{Code: session.CodeNoFilter, Title: "Sessions are not kept apart", At: time.Now(),
 			Text: "This Docker does not set up packet filter rules (iptables is off), so a server in one " +
 				"session can be reached from every other session on the machine, including those of other people."}}
+	case facts.Podman:
+		// Podman 4.3 takes no option for it by Docker's API, and forgets that of its own API at the next inspection.
+		return []session.Warning{{Code: session.CodeNoFilter, Title: "Sessions are not kept apart", At: time.Now(),
+			Text: "Podman connects its networks, so a server in one session can be reached from every other session " +
+				"on the machine, including those of other people."}}
 	case ns.together.Load():
 		return []session.Warning{{Code: session.CodeNotApart,
 			Title: "Sessions of one person reach each other", At: time.Now(),
