@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"slipway/backend/updates"
 )
@@ -280,6 +281,10 @@ func TestASiteServesDNF(t *testing.T) {
 		if err != nil || !strings.Contains(string(text), want) {
 			t.Errorf("%s is missing in %s (%v)", want, text, err)
 		}
+	}
+	later := time.Now().Add(time.Hour)
+	if err := os.Chtimes(filepath.Join(root, "build/bin/packages", name), later, later); err != nil {
+		t.Fatal(err)
 	}
 	if err := makeSite(root, site, ""); err != nil || read(t, site, "rpm/repodata/repomd.xml") != index {
 		t.Errorf("a second time it is another: %v", err)

@@ -34,7 +34,7 @@ func makeSite(root, site, key string) error {
 		return err
 	}
 	for _, to := range []struct{ dir, pattern string }{{"files", "*"}, {"apt/pool", "*.deb"}, {"rpm", "*.rpm"}} {
-		if err := copyFiles(packages, to.pattern, filepath.Join(site, to.dir)); err != nil {
+		if err := copyFiles(packages, to.pattern, filepath.Join(site, to.dir), at); err != nil {
 			return err
 		}
 	}
@@ -65,8 +65,8 @@ func writeLatest(path string, release updates.Release) error {
 	return os.WriteFile(path, append(data, '\n'), 0o644)
 }
 
-// copyFiles copies the files of a directory that match a pattern.
-func copyFiles(from, pattern, to string) error {
+// copyFiles copies the files of a directory that match a pattern. All get one time, because indexes have it.
+func copyFiles(from, pattern, to string, at time.Time) error {
 	found, err := filepath.Glob(filepath.Join(from, pattern))
 	if err == nil && len(found) == 0 && pattern == "*" {
 		err = fmt.Errorf("%s is empty: run make package", from)
@@ -78,7 +78,8 @@ func copyFiles(from, pattern, to string) error {
 		return err
 	}
 	for _, name := range found {
-		if err := copyFile(name, filepath.Join(to, filepath.Base(name))); err != nil {
+		path := filepath.Join(to, filepath.Base(name))
+		if err := errors.Join(copyFile(name, path), os.Chtimes(path, at, at)); err != nil {
 			return err
 		}
 	}
