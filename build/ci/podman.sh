@@ -15,7 +15,7 @@ if [ "${1:-}" != --inside ]; then
     dir=$(mktemp -d /tmp/slipway-podman-XXXXXX)
     # The control groups of its containers remain without them.
     finish() {
-        find /sys/fs/cgroup -depth -type d -path "*/${dir##*/}*" -exec rmdir {} + 2>/dev/null || true
+        find /sys/fs/cgroup -depth -type d -path '*/libpod_parent*' -exec rmdir {} + 2>/dev/null || true
         rm -rf "$dir"
     }
     trap finish EXIT

@@ -20,10 +20,11 @@ func withoutOnPodman() map[string]string {
 		return nil
 	}
 	const noCommit = "it changes what the image starts, so the engine lacks commit"
+	const noNote = "conmon 2.1.6 keeps its note where Podman does not look"
 	return map[string]string{
 		"a container is committed, running or not, and the image removed": noCommit,
 		"a commit that is given up leaves no image":                       noCommit,
-		"running out of memory is reported": "conmon 2.1.6 keeps its note where Podman does not look",
+		"running out of memory is reported":                               noNote,
 	}
 }
 

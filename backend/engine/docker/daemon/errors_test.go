@@ -142,7 +142,8 @@ func TestReasonsOfWhatDockerTellsOnlyByText(t *testing.T) {
 			"/proc/sys/net/bridge/bridge-nf-call-iptables: no " +
 			"such file or directory": ReasonNoBridgeFilter,
 		`container create: creating container storage: the container name "slipway-a" is already in use by ` +
-			`"1f2e". You have to remove that container to be able to reuse that name: that name is already in use`: ReasonTaken,
+			`"1f2e". You have to remove that container to be able to reuse that name: that name is already in ` +
+			`use`: ReasonTaken,
 		"something else altogether": ReasonUnknown,
 	} {
 		if got := ReasonOf(text, errors.New(text)); got != want {

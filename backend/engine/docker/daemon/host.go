@@ -64,7 +64,8 @@ func ConfigDir() string {
 	return filepath.Join(home, ".docker")
 }
 
-// defaultSockets are those of Docker: the machine's, the user's rootless one and Docker Desktop's, then those of Podman.
+// defaultSockets are the machine's Docker, the user's rootless one and Docker Desktop, then the user's Podman and the
+// machine's.
 func defaultSockets() []string {
 	if runtime.GOOS == "windows" {
 		return nil

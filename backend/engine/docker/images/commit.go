@@ -78,8 +78,8 @@ func (s *Store) Commit(ctx context.Context, id string, c engine.Commit) (session
 func (s *Store) mayCommit(ctx context.Context) error {
 	facts, err := s.daemon.Facts(ctx)
 	if err == nil && facts.Podman {
-		return session.NewError(session.CodeEngineUnsupported, "Podman gives an image of a session the entry point and "+
-			"labels of the session's container, so no image is made.", "Use a machine with Docker.")
+		return session.NewError(session.CodeEngineUnsupported, "Podman gives an image of a session the entry point "+
+			"and labels of the session's container, so no image is made.", "Use a machine with Docker.")
 	}
 	return err
 }
