@@ -19,7 +19,10 @@ if [ "${1:-}" != --inside ]; then
         rm -rf "$dir"
     }
     trap finish EXIT
-    unshare --mount --net --pid --fork --kill-child --mount-proc "$0" --inside "$dir" "$@"
+    # It ends with this script, also where that is ended before.
+    unshare --mount --net --pid --fork --kill-child --mount-proc "$0" --inside "$dir" "$@" &
+    trap 'kill -9 $! 2>/dev/null || true; exit 143' TERM INT
+    wait $!
     exit
 fi
 

@@ -15,6 +15,7 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/api/types/volume"
 
 	"slipway/backend/engine"
 	"slipway/backend/engine/docker/daemon"
@@ -79,7 +80,13 @@ func (e *Engine) Create(ctx context.Context, c engine.Container) (string, error)
 		return "", err
 	}
 	host.Mounts = append(mounts(c, k), host.Mounts...)
-	id, err := e.create(ctx, c, config, host)
+	if facts.Podman {
+		err = e.makeVolumes(ctx, host.Mounts)
+	}
+	id := ""
+	if err == nil {
+		id, err = e.create(ctx, c, config, host)
+	}
 	if err != nil {
 		e.abandon(c.Name, fresh, err)
 		return "", err
@@ -163,6 +170,20 @@ func (e *Engine) ownCommand(ctx context.Context, c *engine.Container, image stri
 	if len(c.Guest.Server.Argv) == 0 {
 		return session.NewError(session.CodeEngineInvalid, "The image "+c.Image+" starts nothing by itself.",
 			"Give the service the command of its server.")
+	}
+	return nil
+}
+
+// makeVolumes makes the named volumes of a container, because Podman makes them without their labels.
+func (e *Engine) makeVolumes(ctx context.Context, mounts []mount.Mount) error {
+	for _, m := range mounts {
+		if m.Type != mount.TypeVolume || m.Source == "" {
+			continue
+		}
+		_, err := e.daemon.API.VolumeCreate(ctx, volume.CreateOptions{Name: m.Source, Labels: m.VolumeOptions.Labels})
+		if err != nil && !daemon.IsConflict(err) {
+			return daemon.Failure(ctx, err)
+		}
 	}
 	return nil
 }

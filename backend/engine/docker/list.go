@@ -44,9 +44,16 @@ func (e *Engine) List(ctx context.Context) ([]engine.State, error) {
 func (e *Engine) Others(ctx context.Context) ([]engine.State, error) {
 	ctx, cancel := e.daemon.Brief(ctx)
 	defer cancel()
+	facts, err := e.daemon.Facts(ctx)
+	if err != nil {
+		return nil, err
+	}
 	selection := filters.NewArgs(filters.Arg("label", engine.LabelInstance), filters.Arg("label", engine.LabelGrants))
-	for _, status := range []container.ContainerState{container.StateCreated, container.StateRunning,
-		container.StatePaused, container.StateRestarting} {
+	states := []container.ContainerState{container.StateCreated, container.StateRunning, container.StatePaused}
+	if !facts.Podman { // which refuses words that it does not know
+		states = append(states, container.StateRestarting)
+	}
+	for _, status := range states {
 		selection.Add("status", status)
 	}
 	found, err := e.daemon.API.ContainerList(ctx, container.ListOptions{All: true, Filters: selection})
@@ -57,8 +64,8 @@ func (e *Engine) Others(ctx context.Context) ([]engine.State, error) {
 		return c.Labels[engine.LabelInstance] == e.config.Instance || !strings.Contains(c.Labels[engine.LabelGrants],
 			`"gpus"`)
 	})
-	states, err := e.inspectAll(ctx, found)
-	return slices.DeleteFunc(states, func(s engine.State) bool { return s.Labels[engine.LabelInstance] == "" }), err
+	others, err := e.inspectAll(ctx, found)
+	return slices.DeleteFunc(others, func(s engine.State) bool { return s.Labels[engine.LabelInstance] == "" }), err
 }
 
 // isMine reports whether this agent made a container; others may have our label too, see [labelsOf].

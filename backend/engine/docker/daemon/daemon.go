@@ -22,6 +22,8 @@ type Daemon struct {
 
 	answerTime time.Duration // [answerTime] but for tests
 
+	asking chan struct{} // holds a token while a call asks for the first facts
+
 	mu    sync.Mutex // guards facts
 	facts *Facts     // what the daemon said of itself last; nil before
 }
@@ -42,7 +44,8 @@ func Open(host string, log *slog.Logger) (*Daemon, error) {
 			"The address of the Docker daemon, "+endpoint.host+", cannot be used.",
 			"Check DOCKER_HOST and `docker context ls`.")
 	}
-	return &Daemon{API: api, Log: cmp.Or(log, slog.New(slog.DiscardHandler)), answerTime: answerTime}, nil
+	return &Daemon{API: api, Log: cmp.Or(log, slog.New(slog.DiscardHandler)), answerTime: answerTime,
+		asking: make(chan struct{}, 1)}, nil
 }
 
 func (d *Daemon) Host() string { return d.API.DaemonHost() }

@@ -39,13 +39,25 @@ const oldestAPI = "1.41" // of Docker 20.10
 
 // Facts returns what the daemon reported last, or asks it.
 func (d *Daemon) Facts(ctx context.Context) (*Facts, error) {
-	d.mu.Lock()
-	facts := d.facts
-	d.mu.Unlock()
-	if facts != nil {
+	if facts := d.said(); facts != nil {
+		return facts, nil
+	}
+	select {
+	case d.asking <- struct{}{}:
+		defer func() { <-d.asking }()
+	case <-ctx.Done():
+		return nil, Failure(ctx, ctx.Err())
+	}
+	if facts := d.said(); facts != nil { // another call was quicker
 		return facts, nil
 	}
 	return d.AskFacts(ctx)
+}
+
+func (d *Daemon) said() *Facts {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.facts
 }
 
 func (d *Daemon) AskFacts(ctx context.Context) (*Facts, error) {
@@ -64,7 +76,7 @@ func (d *Daemon) AskFacts(ctx context.Context) (*Facts, error) {
 	local := machine{name: host, kernel: strings.TrimSpace(string(release))}
 	f := readFacts(said, d.API.ClientVersion(), d.API.DaemonHost(), local, time.Now())
 	if isPodman(version) {
-		rootless, err := d.podmanRootless(ctx)
+		rootless, err := d.rootless(ctx)
 		if err != nil {
 			return nil, Failure(ctx, err)
 		}

@@ -39,8 +39,12 @@ func (f *Facts) asPodman(root string, rootless bool, now time.Time) {
 	}
 }
 
-// podmanRootless asks Podman whether a person runs it, which Docker's client does not read.
-func (d *Daemon) podmanRootless(ctx context.Context) (rootless bool, err error) {
+// rootless reports whether a person runs Podman, which Docker's client does not read. It is asked once, because Podman
+// counts containers to answer.
+func (d *Daemon) rootless(ctx context.Context) (rootless bool, err error) {
+	if facts := d.said(); facts != nil && facts.Podman {
+		return facts.Rootless, nil
+	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://podman/info", http.NoBody)
 	if err != nil {
 		return false, err
