@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What takes too long for every change: the longest browser tests, the program for
-# Windows under Wine, the engine's suite on Podman, the tests that need a Slurm cluster, then all
+# Windows under Wine, what Podman cannot do, the tests that need a Slurm cluster, then all
 # Go tests under the race detector, those among them that need a Docker Engine of today
 # or a model server, which are built from source.
 set -euo pipefail
@@ -14,9 +14,7 @@ build/ci/offline.sh npm --prefix frontend run --silent e2e -- --project thorough
 # The tests must compile where they do not run.
 for system in windows darwin; do GOOS=$system CGO_ENABLED=0 go vet ./...; done
 build/ci/wine.sh build/ci/windows.sh
-SLIPWAY_TEST_MODERN_DOCKER=verify build/ci/podman.sh go test -race -count 1 \
-    -run 'TestPodman|TestOthers|TestKernelsOf|TestNodesOf|TestEngineKeepsItsPromises/with_the_real_guest' \
-    -ldflags=-w -vet off -timeout 10m ./backend/engine/docker
+build/ci/podman.sh go test -race -count 1 -run TestPodman -ldflags=-w -vet off -timeout 5m ./backend/engine/docker
 # One package at a time has the cluster. What it finds there is no input that is cached. One fault is left out, because
 # it is not understood yet: a controller that is killed as jobs begin may leave processes on a node for over 30 s.
 build/ci/slurm.sh go test -race -count 1 -p 1 \
