@@ -97,7 +97,7 @@ func Fields() []Field {
 			"Open JupyterLab by itself when a session of a quick start is ready."),
 		{Name: "updates", Env: "SLIPWAY_UPDATES", Kind: Text, Rule: hostRule, Default: "",
 			Example: "https://downloads.example.org/latest.json", Text: "Address of the release host that is asked " +
-				"once a day for a newer version. Empty: nobody is asked. Nothing is installed."},
+				"once a day for a newer version. Empty: no host is asked. Nothing is installed."},
 		{Name: "gpu.quantum", Env: "SLIPWAY_GPU_QUANTUM", Kind: Number, Least: 0.01, Most: 1, Default: 0.1,
 			Example: "0.25", Text: "The smallest share of a device that can be allocated."},
 		choice("gpu.strategy", "SLIPWAY_GPU_STRATEGY", "evenly", "How to place shares. evenly: the device with the "+

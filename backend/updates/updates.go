@@ -81,7 +81,7 @@ func (c *Checker) keep(m memory) {
 	}
 }
 
-// Offer returns what is known, and asks nobody.
+// Offer returns what is known, without a request to the host.
 func (c *Checker) Offer() Offer { return c.offer(c.recall()) }
 
 func (c *Checker) offer(m memory) Offer {

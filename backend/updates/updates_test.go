@@ -120,7 +120,7 @@ func TestTheAnswersOfAHost(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	})
-	t.Run("nobody answers", func(t *testing.T) {
+	t.Run("no answer", func(t *testing.T) {
 		host.Close()
 		got := newChecker(&address, nil, shelf{}).Check(t.Context())
 		if got.Problem == nil || got.Problem.Code != session.CodeOperationFailed || got.Newer != nil {
@@ -148,14 +148,14 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 func TestTheHostIsAskedOnceADay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked, address, stored := 0, "", shelf{}
-		nobody := roundTrip(func(*http.Request) (*http.Response, error) {
+		silent := roundTrip(func(*http.Request) (*http.Response, error) {
 			asked++
 			return nil, errors.New("no network")
 		})
 		runs := func(d time.Duration) {
 			ctx, cancel := context.WithTimeout(t.Context(), d)
 			defer cancel()
-			newChecker(&address, nobody, stored).Run(ctx)
+			newChecker(&address, silent, stored).Run(ctx)
 		}
 		runs(3 * day)
 		if asked != 0 {

@@ -15,7 +15,8 @@ trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -r "$said"' EXIT
 } >"$said/without" 2>&1 &
 without=$!
 failed=0
-export SLIPWAY_TEST_MODERN_DOCKER=verify SLIPWAY_TEST_MODEL=verify SLIPWAY_TEST_SLURM=verify SLIPWAY_TEST_WINE=verify SLIPWAY_TEST_PODMAN=verify
+export SLIPWAY_TEST_MODERN_DOCKER=verify SLIPWAY_TEST_MODEL=verify SLIPWAY_TEST_SLURM=verify \
+    SLIPWAY_TEST_WINE=verify SLIPWAY_TEST_PODMAN=verify
 build/ci/docker.sh build/ci/test-real.sh || failed=1
 wait "$without" || failed=1
 cat "$said/without"

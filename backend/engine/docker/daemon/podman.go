@@ -53,7 +53,7 @@ func (d *Daemon) rootless(ctx context.Context) (rootless bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	defer reply.Body.Close() //nolint:errcheck // read to its end
+	defer reply.Body.Close()
 	var said struct{ Rootless bool }
 	err = json.NewDecoder(reply.Body).Decode(&said)
 	return said.Rootless, err

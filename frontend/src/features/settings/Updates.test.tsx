@@ -8,7 +8,7 @@ const address = 'https://host.example/latest.json'
 const advice = [{ say: 'upgradeRPM', with: [{ hole: 'files', text: 'https://host.example/files/' }] }]
 
 describe('Updates', () => {
-  it('says what is missing without an address, and asks nobody', async () => {
+  it('says what is missing without an address, and asks no host', async () => {
     serve({ 'GET /api/v1/updates': { address: '', advice } })
     renderView(<Updates />)
     expect(await screen.findByText(/No release host is set/)).toBeInTheDocument()
