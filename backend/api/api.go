@@ -94,7 +94,7 @@ type SessionUpdate struct {
 
 // KeepRequest protects a session from being reclaimed as idle.
 type KeepRequest struct {
-	For string `json:"for"` // a whole number with s, m, h, d or w, such as 4h; at most 1w
+	For string `json:"for"` // a whole number with s, m, h, d or w, such as 4h; from 1m to 30d, or 0 to take it back
 }
 
 // MoveRequest moves a waiting session to another machine.

@@ -313,12 +313,17 @@ func TestKeepAndIdleSimulation(t *testing.T) {
 		kept.KeepUntil == nil || !kept.KeepUntil.Equal(s.CreatedAt.Add(4*time.Hour)) {
 		t.Fatalf("%d %+v", status, kept.KeepUntil)
 	}
-	for _, text := range []string{"", "0s", "-4h", "2w", "long", "4 h"} {
+	for _, text := range []string{"", "59s", "-4h", "31d", "long", "4 h"} {
 		var p session.Error
 		if status := w.call(t, "POST", "/api/v1/sessions/aaaaaaaaaaaa/keep", fmt.Sprintf(`{"for":%q}`, text),
 			&p); status != 422 || p.Code != "session_update_invalid" || p.Hint == "" || p.Fields[0].Field != "for" {
 			t.Errorf("keep for %q: %d %+v", text, status, p)
 		}
+	}
+	kept = api.Session{}
+	if status := w.call(t, "POST", "/api/v1/sessions/aaaaaaaaaaaa/keep", `{"for":"0"}`, &kept); status != 200 ||
+		kept.KeepUntil != nil {
+		t.Errorf("not kept any more: %d %v", status, kept.KeepUntil)
 	}
 	var simulation session.IdleSimulation
 	if status := w.call(t, "POST", "/api/v1/sessions/aaaaaaaaaaaa/idle-simulation", `{"lifetime":"1h"}`,

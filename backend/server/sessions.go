@@ -86,10 +86,7 @@ func (s sessionRoutes) mount(m *mounts) {
 	m.stream(route.Logs.Endpoint, s.logs)
 }
 
-const (
-	maxKey  = 128                                  // bytes of an idempotency key
-	maxKeep = session.Duration(7 * 24 * time.Hour) // for which one request keeps a session
-)
+const maxKey = 128 // bytes of an idempotency key
 
 func filterIn(r *http.Request) (session.Filter, error) {
 	var filter session.Filter
@@ -285,28 +282,15 @@ func checkUpdate(req api.SessionUpdate) error {
 
 func (s sessionRoutes) keep(r *http.Request, agent session.Agent, id session.ID, req api.KeepRequest) (api.Session,
 	error) {
-	length, err := keepIn(req.For)
+	length, err := session.ParseDuration(req.For)
 	if err != nil {
+		return api.Session{}, session.Refused(session.CodeSessionInvalid,
+			wrongField("for", err.Error()+".", "Write for example 4h."))
+	}
+	if err := session.CheckKeep(length); err != nil {
 		return api.Session{}, err
 	}
 	return as(s.hub.View)(agent.Keep(r.Context(), id, length))
-}
-
-// keepIn parses how long to keep a session: more than 0 and at most a week.
-func keepIn(text string) (session.Duration, error) {
-	d, err := session.ParseDuration(text)
-	var message string
-	switch {
-	case text == "":
-		message = "The duration is missing."
-	case err != nil:
-		message = err.Error() + "."
-	case d <= 0 || d > maxKeep:
-		message = fmt.Sprintf("%s is not between 1 s and %s.", d, maxKeep)
-	default:
-		return d, nil
-	}
-	return 0, session.Refused(session.CodeSessionInvalid, wrongField("for", message, "Write for example 4h."))
 }
 
 func (s sessionRoutes) simulateIdle(r *http.Request, policy session.IdlePolicy,

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
@@ -10,6 +11,18 @@ type IdlePolicy struct {
 	Lifetime Duration  `json:"lifetime,omitempty"` // ended this long after its start, whatever it does
 	Network  Duration  `json:"network,omitempty"`  // without traffic through terminal or apps; never for batch
 	Use      UsePolicy `json:"use,omitzero"`
+}
+
+// CheckKeep refuses a time for which a session is to be kept from being reclaimed. It may be from a minute to 30 days,
+// or 0, which takes that back.
+func CheckKeep(length Duration) error {
+	d := time.Duration(length)
+	if d == 0 || d >= time.Minute && d <= 30*24*time.Hour {
+		return nil
+	}
+	return Refused(CodeSessionInvalid, FieldError{Field: "for", Kind: KindRange,
+		Message: fmt.Sprintf("A session cannot be kept for %s.", length),
+		Hint:    "Keep it for a time between 1m and 30d; 0 takes it back."})
 }
 
 // UsePolicy judges how a session uses its resources, averaged over Window. There is no verdict before Grace is over,

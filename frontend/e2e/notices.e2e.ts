@@ -19,13 +19,20 @@ const runs = (name: string, more: Parameters<typeof program.launch>[0] = {}) =>
 const dock = (page: Page) => page.getByRole('region', { name: 'Session notifications' })
 const warning = (page: Page, name: string) => dock(page).getByRole('alert').filter({ hasText: name })
 
+/** Has a session whose end is announced for a minute, once that is asked for. */
+async function soonOver(name: string): Promise<{ id: string; announce: () => Promise<string> }> {
+  const { id } = await runs(name, { idle: { lifetime: '2m' } })
+  await program.cli('keep', name, '1h')
+  return { id, announce: () => program.cli('keep', name, '0') }
+}
+
 describe('an end by idle checks', () => {
   it('is announced on every page, in the list and on the command line, and put off by a button', async () => {
-    // Five pages are open within the minute before the one in which it is announced.
-    const kept = await runs('nearly-lost', { idle: { lifetime: '2m' } })
+    const kept = await soonOver('nearly-lost')
     const pages = ['/sessions', '/launcher', '/gpus', `/sessions/${kept.id}`, `/sessions/${kept.id}/terminal?window=1`]
     const open: Page[] = []
     for (const path of pages) open.push(await browser.page(program, path))
+    await kept.announce()
     for (const page of open) {
       await warning(page, 'nearly-lost')
         .getByText(/^nearly-lost ends (in \S+|now)$/)
@@ -48,8 +55,9 @@ describe('an end by idle checks', () => {
   })
 
   it('waits for an image that is made first', async () => {
-    const session = await runs('worth-an-image', { idle: { lifetime: '1m' } })
+    const session = await soonOver('worth-an-image')
     const page = await browser.page(program)
+    await session.announce()
     await warning(page, 'worth-an-image').getByRole('button', { name: 'Make an image first' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByRole('textbox').waitFor()

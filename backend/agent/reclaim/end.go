@@ -16,10 +16,7 @@ func checkers() []session.IdleChecker {
 	return []session.IdleChecker{session.CheckLifetime, session.CheckNetwork, session.CheckUse, session.CheckLimit}
 }
 
-const (
-	longestKeep = 30 * 24 * time.Hour // that one call of Keep may ask for
-	lastCall    = time.Minute         // before the end, terminals are notified once more
-)
+const lastCall = time.Minute // before the end, terminals are notified once more
 
 // announce adds warnings of near ends and removes others. It reports whether it stored, and so published, the session.
 func (w *Watch) announce(ctx context.Context, s session.Session, verdicts []idle.Verdict, now time.Time) bool {
@@ -110,10 +107,8 @@ func (w *Watch) end(s session.Session, v idle.Verdict) bool {
 // Keep keeps a session for a time, 0: not any more. A time limit that ends it earlier is extended first. It fails with
 // session_update_invalid or session_update_conflict, or with what is said against the extension.
 func (w *Watch) Keep(ctx context.Context, id session.ID, length session.Duration) (session.Session, error) {
-	if length < 0 || time.Duration(length) > longestKeep || length > 0 && time.Duration(length) < time.Minute {
-		return session.Session{}, session.NewError(session.CodeSessionInvalid,
-			fmt.Sprintf("A session cannot be kept for %s.", length),
-			"Keep it for a time between 1m and 30d; 0 takes it back.")
+	if err := session.CheckKeep(length); err != nil {
+		return session.Session{}, err
 	}
 	if err := w.extend(ctx, id, time.Duration(length)); err != nil {
 		return session.Session{}, err

@@ -234,7 +234,10 @@ func (a *sessions) setAccelerator(ctx context.Context, id session.ID, asked gpu.
 // keep protects a session for some time after its creation.
 func (a *sessions) keep(ctx context.Context, id session.ID, length session.Duration) (session.Session, error) {
 	return a.change(ctx, id, func(s *session.Session) {
-		s.KeepUntil = new(s.CreatedAt.Add(time.Duration(length)))
+		s.KeepUntil = nil
+		if length > 0 {
+			s.KeepUntil = new(s.CreatedAt.Add(time.Duration(length)))
+		}
 	})
 }
 

@@ -1472,7 +1472,7 @@ export interface ImageUser {
 
 /** KeepRequest protects a session from being reclaimed as idle. */
 export interface KeepRequest {
-  /** A whole number with s, m, h, d or w, such as 4h; at most 1w. */
+  /** A whole number with s, m, h, d or w, such as 4h; from 1m to 30d, or 0 to take it back. */
   for: string;
 }
 
