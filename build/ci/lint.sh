@@ -3,6 +3,11 @@
 # pinned version, into build/.cache.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+large=$(git ls-files -z | xargs -0 -r du -b 2>/dev/null | awk '$1 > 1000000 { print $2 }' || true)
+if [ -n "$large" ]; then
+  echo "lint.sh: larger than 1 MB, so built and not written: $large" >&2
+  exit 1
+fi
 go run ./build/rpcgen -check
 go run ./build/figures
 go run ./build/tsgen -check
