@@ -328,6 +328,16 @@ func (s *siege) crash() {
 		}
 		s.once(id)
 	}
+	// A run that Slurm killed at once has left its folder to the next one there.
+	s.cluster.Mend()
+	for _, node := range []string{slurmtest.Node1, slurmtest.Node2} {
+		broom := s.launch("broom-"+node, "true", func(spec *session.Spec) {
+			spec.Slurm = &session.Slurm{Options: []string{"--nodelist=" + node}}
+		})
+		if now := s.becomes(broom, "its end", over); now.Reason != session.ReasonFinished {
+			s.Errorf("%s ended as %s, %+v", now.Name, now.Reason, now.Error)
+		}
+	}
 }
 
 // requeue puts jobs back in the queue, as an admin of the site may after this was allowed again.

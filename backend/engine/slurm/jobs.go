@@ -42,6 +42,7 @@ const (
 	missing  = time.Minute      // between two answers without a job, after which it is lost
 	askAgain = 30 * time.Second // between two questions to accounting
 	explain  = 45 * time.Second // until Slurm says why it ended a job, longer than it waits before it kills
+	unheard  = 5 * time.Minute  // without an answer of Slurm, after which that stays unknown
 )
 
 // view is what Slurm has last said of the jobs.
@@ -230,7 +231,7 @@ func (j *jobs) why(ctx context.Context, r *run, exit node.Exit, v view) (end end
 	case there && fresh && job.State.Waits():
 		return ending{state: slurm.Requeued}, true
 	}
-	return ending{}, now.Sub(since) > explain || !there && fresh
+	return ending{}, v.at.Sub(since) > explain || now.Sub(since) > unheard || !there && fresh
 }
 
 // since is when a kernel of a run was first seen to have been ended, which is now at the first call. Slurm is asked

@@ -308,10 +308,10 @@ func TestAJobThatNobodyKnowsIsLostAfterAMinute(t *testing.T) {
 		on.signal(on.jobs[0], 9)
 		on.jobs = nil
 	})
-	s.await("the loss", func() bool {
-		_, err := s.engine.Inspect(t.Context(), id)
-		return session.CodeOf(err) == session.CodeNoContainer
-	})
+	state := s.ended(id)
+	if state.Taken == nil || state.Taken.Reason != session.ReasonLost || state.Taken.Again {
+		t.Errorf("it is %+v, taken %+v", state, state.Taken)
+	}
 	if after := s.clock.Since(forgot); after < time.Minute {
 		t.Errorf("it is lost after %s", after)
 	}

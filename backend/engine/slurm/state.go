@@ -12,8 +12,8 @@ import (
 	"slipway/backend/slurm"
 )
 
-// stateOf is the state of a kernel's container: its exit record counts first, then what Slurm says, then accounting. It
-// returns engine_read_not-found for one of which nobody knows what became.
+// stateOf is the state of a kernel's container: its exit record counts first, then what Slurm says, then accounting. If
+// none of them knows its end, it has ended all the same, and its log is there.
 func (e *Engine) stateOf(ctx context.Context, r *run, k kernel, v view) (engine.State, error) {
 	now := r.now()
 	s := engine.State{ID: k.Name, Name: k.Name, Labels: k.Labels, CreatedAt: k.Created}
@@ -51,8 +51,8 @@ func (e *Engine) stateOf(ctx context.Context, r *run, k kernel, v view) (engine.
 	case !end.sure:
 		s.Running, s.Created = began, !began
 	case end.lost:
-		return s, session.NewError(session.CodeNoContainer, "The container "+k.Name+" was lost with its node.",
-			"Launch again.")
+		s.ExitCode = codeKill
+		s.Taken = taken(session.ReasonLost, session.CodeContainerLost, session.Say("slurmForgotten"))
 	default:
 		s.ExitCode, s.OOMKilled, s.FinishedAt = end.exit, end.state == slurm.OutOfMemory, end.at
 		s.Taken = r.taken(end)
