@@ -7,11 +7,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -25,6 +27,7 @@ import (
 	"slipway/backend/server"
 	"slipway/backend/session"
 	"slipway/backend/settings"
+	"slipway/backend/updates"
 	"slipway/backend/vault"
 )
 
@@ -45,6 +48,7 @@ type world struct {
 	url       string // http://127.0.0.1:PORT
 	port      string
 	stopped   chan struct{} // receives when a shutdown was asked for
+	releases  atomic.Value  // address of the release host, a string
 	shutdown  context.CancelFunc
 	done      chan struct{} // closed when the server has ended
 }
@@ -81,6 +85,7 @@ func startOn(t testing.TB, agent *hubtest.Agent, shelf *hubtest.Shelf, users ...
 	t.Helper()
 	w := &world{agent: agent, shelf: shelf, connector: &hubtest.Connector{}, stopped: make(chan struct{}, 1),
 		done: make(chan struct{})}
+	w.releases.Store("")
 	var err error
 	w.hub, err = hub.Open(hub.Config{Members: []hub.Member{{Name: "local", Local: true, Agent: w.agent.Agent()}},
 		Connector: w.connector, Shelf: &hubtest.Shelf{},
@@ -97,6 +102,8 @@ func startOn(t testing.TB, agent *hubtest.Agent, shelf *hubtest.Shelf, users ...
 	w.server = server.New(server.Config{
 		Hub: w.hub, Shelf: shelf, Token: token, Users: users, Assets: assets,
 		Shutdown: func() { w.stopped <- struct{}{} },
+		Updates: updates.New(updates.Config{Address: func() string { return w.releases.Load().(string) },
+			Version: "1.2.0", Shelf: shelf, Log: slog.New(slog.DiscardHandler)}),
 	})
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {

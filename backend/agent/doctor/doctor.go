@@ -73,6 +73,7 @@ func (d Doctor) Check(asked context.Context) ([]session.Check, error) {
 	real := err != nil || info.Name != simulated
 	checks := []session.Check{d.engineCheck(system, info, err)}
 	docker := !info.Elsewhere // else it is Slurm, which says itself what its nodes lack
+	daemon := real && docker && info.Name != podman
 	if path, local := engineSocket(info); local && docker && system == linux {
 		if access, known := accessCheck(path, socketState(path)); known {
 			checks = append(checks, access)
@@ -83,7 +84,7 @@ func (d Doctor) Check(asked context.Context) ([]session.Check, error) {
 		if docker {
 			checks = append(checks, cgroupCheck(info))
 		}
-		if real && docker && info.Name != podman { // whose containers need no daemon
+		if daemon {
 			checks = append(checks, liveRestoreCheck(info))
 		}
 		for _, w := range info.Warnings {
@@ -105,7 +106,7 @@ func (d Doctor) Check(asked context.Context) ([]session.Check, error) {
 	if d.Guest != nil {
 		checks = append(checks, d.guestCheck(info.Arch))
 	}
-	checks = append(checks, d.diskCheck(ctx, real && docker && info.Name != podman), d.filesCheck(system))
+	checks = append(checks, d.diskCheck(ctx, daemon), d.filesCheck(system))
 	if real {
 		checks = append(checks, noexecCheck(d.Dir, noexec(d.Dir)))
 	}
@@ -115,32 +116,31 @@ func (d Doctor) Check(asked context.Context) ([]session.Check, error) {
 	return checks, asked.Err()
 }
 
-// warningRemedy is the command or sentence that helps against a warning of the engine, if there is one.
+// remedies are the commands or sentences that help against a warning of the engine. Podman has some of its own.
+var (
+	remedies = map[session.Code]string{
+		session.CodeRemoteEngine: "unset DOCKER_HOST && docker context use default",
+		session.CodeTooOld:       "sudo apt-get update && sudo apt-get install -y docker.io",
+		session.CodeNotLinux:     "Switch Docker Desktop to Linux containers",
+		session.CodeNoFilter: `Remove "iptables": false from /etc/docker/daemon.json, or --iptables=false from where ` +
+			`dockerd is started, then: sudo systemctl restart docker`,
+		session.CodeNotApart:       "sudo modprobe br_netfilter",
+		session.CodeNoLimits:       "docker info 2>&1 | grep WARNING",
+		session.CodeNoProcessLimit: "docker info 2>&1 | grep WARNING",
+	}
+	podmanRemedies = map[session.Code]string{
+		session.CodeNoFilter:       installDocker,
+		session.CodeTooOld:         "sudo apt-get update && sudo apt-get install -y podman",
+		session.CodeNoLimits:       "podman info --format '{{.Host.CgroupsVersion}} {{.Host.CgroupControllers}}'",
+		session.CodeNoProcessLimit: "podman info --format '{{.Host.CgroupsVersion}} {{.Host.CgroupControllers}}'",
+	}
+)
+
 func warningRemedy(name string, code session.Code) string {
-	switch {
-	case name == podman && code == session.CodeNoFilter:
-		return installDocker
-	case name == podman && code == session.CodeTooOld:
-		return "sudo apt-get update && sudo apt-get install -y podman"
-	case name == podman && (code == session.CodeNoLimits || code == session.CodeNoProcessLimit):
-		return "podman info --format '{{.Host.CgroupsVersion}} {{.Host.CgroupControllers}}'"
+	if remedy, ok := podmanRemedies[code]; ok && name == podman {
+		return remedy
 	}
-	switch code {
-	case session.CodeRemoteEngine:
-		return "unset DOCKER_HOST && docker context use default"
-	case session.CodeTooOld:
-		return "sudo apt-get update && sudo apt-get install -y docker.io"
-	case session.CodeNotLinux:
-		return "Switch Docker Desktop to Linux containers"
-	case session.CodeNoFilter:
-		return `Remove "iptables": false from /etc/docker/daemon.json, or --iptables=false from where dockerd is ` +
-			`started, then: sudo systemctl restart docker`
-	case session.CodeNotApart:
-		return "sudo modprobe br_netfilter"
-	case session.CodeNoLimits, session.CodeNoProcessLimit:
-		return "docker info 2>&1 | grep WARNING"
-	}
-	return ""
+	return remedies[code]
 }
 
 func (d Doctor) engineCheck(system string, info engine.Info, err error) session.Check {
