@@ -185,8 +185,13 @@ async function inTime(done: Promise<void>): Promise<boolean> {
   }
 }
 
-/** Keeps what a page looks like beside the tests, in results/. */
-export async function picture(page: Page, name: string, timeout?: number): Promise<void> {
+/** Keeps what a page looks like beside the tests, in results/, for whoever looks: SLIPWAY_PICTURES=1. */
+export async function picture(page: Page, name: string): Promise<void> {
+  if (process.env.SLIPWAY_PICTURES) await shoot(page, name)
+}
+
+/** Takes a picture in any case. */
+export async function shoot(page: Page, name: string, timeout?: number): Promise<void> {
   await page.screenshot({ path: join(results, `${name}.png`), animations: 'disabled', timeout })
 }
 

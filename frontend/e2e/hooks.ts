@@ -1,14 +1,14 @@
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import type { Browser } from './browser'
-import { picture } from './browser'
+import { shoot } from './browser'
 import type { Program } from './program'
 
 /** Pictures of what a test that failed left. A page that cannot be taken hides neither the others nor the failure. */
 async function pictures(pages: Page[], test: string): Promise<void> {
   for (const [index, page] of pages.entries()) {
     if (page.url() === 'about:blank') continue
-    await picture(page, `failed-${test.replace(/\W+/g, '-').slice(0, 60)}-${index}`, 20_000).catch((error: unknown) =>
+    await shoot(page, `failed-${test.replace(/\W+/g, '-').slice(0, 60)}-${index}`, 20_000).catch((error: unknown) =>
       process.stderr.write(`no picture of ${page.url()}: ${String(error)}\n`),
     )
   }
