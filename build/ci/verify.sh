@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What takes too long for every change: the longest browser tests, the program for
-# Windows under Wine, what Podman cannot do, the tests that need a Slurm cluster, then all
+# Windows under Wine, what Podman cannot do, what needs a Slurm cluster, then all
 # Go tests under the race detector, those among them that need a Docker Engine of today
 # or a model server, which are built from source.
 set -euo pipefail
@@ -17,5 +17,6 @@ build/ci/wine.sh build/ci/windows.sh
 build/ci/podman.sh go test -race -count 1 -run TestPodman -ldflags=-w -vet off -timeout 5m ./backend/engine/docker
 # One package at a time has the cluster. What it finds there is no input that is cached.
 build/ci/slurm.sh go test -race -count 1 -p 1 -ldflags=-w -vet off -timeout 20m ./backend/engine/slurm/...
+build/ci/slurm.sh build/ci/docker.sh npm --prefix frontend run --silent e2e -- --project cluster
 export SLIPWAY_TEST_SLURM=verify SLIPWAY_TEST_WINE=verify SLIPWAY_TEST_PODMAN=verify
 exec build/ci/docker.sh build/ci/verify.sh with-images

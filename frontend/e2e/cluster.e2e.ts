@@ -114,6 +114,39 @@ describe('a cluster with Slurm', () => {
     await picture(page, 'cluster-terminal')
   })
 
+  it('goes on through a cut of the tunnel, and a kill of its agent and of Slipway', async () => {
+    const page = await browser.page(program)
+    const wire = new Wire(page)
+    await page.goto(`${program.url}/sessions/${session.id}/terminal`)
+    const shell = new ShellPage(page, wire)
+    await shell.ready()
+    await shell.type(
+      'stty -echo; i=0; until [ -e stop ]; do i=$((i+1)); echo "line $i"; sleep 0.05; done; echo "all $i"',
+    )
+    const jobs = () => cluster.on('login', 'squeue --noheader --format="%A %j"')
+    const before = await jobs()
+    for (const harm of [
+      () => cluster.cut(program.pid),
+      () => cluster.on('login', 'pkill -KILL -u ada -x slipway'),
+      () => program.kill().then(() => program.start()),
+    ]) {
+      const { length } = await shell.output()
+      await eventually('output comes', async () => (await shell.output()).length > length + 200)
+      await harm()
+    }
+    await eventually('a file tells it to stop', () =>
+      program.cli('exec', session.id, '--', 'touch', 'stop').then(
+        () => true,
+        () => false,
+      ),
+    )
+    await shell.saw('all ')
+    const lines = [...(await shell.output()).toString().matchAll(/^(line|all) (\d+)\r$/gm)].map((m) => Number(m[2]))
+    expect(lines).toEqual([...lines.slice(0, -1).keys()].map((i) => i + 1).concat(lines.length - 1))
+    expect(wire.gaps).toBe(0)
+    expect(await jobs()).toBe(before)
+  })
+
   it('counts down to its time limit, by which Slurm ends it', async () => {
     const page = await browser.page(program, `/sessions/${limited.id}`)
     await page.getByRole('button', { name: 'Show recipe' }).click()

@@ -40,6 +40,11 @@ export class Cluster {
     return all.split('\n').filter((line) => !line.includes('ps --no-headers'))
   }
 
+  /** Ends the ssh of a program at once, and with it the tunnel to the login node. */
+  async cut(program: number): Promise<void> {
+    await run('pkill', ['-KILL', '-P', String(program), '-x', 'ssh'])
+  }
+
   async #rig(...args: string[]): Promise<string> {
     const rig = process.env.SLIPWAY_TEST_SLURM
     if (!rig) throw new Error('SLIPWAY_TEST_SLURM is not set: run through build/ci/slurm.sh')
