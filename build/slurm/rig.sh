@@ -190,8 +190,8 @@ gate() {
     port=$(cut -d : -f 2 "$state/ssh/address")
     (
         join login
-        nsenter -t "$holder" -m -n -p -C setsid socat UNIX-LISTEN:/run/gate,fork,mode=600 TCP:127.0.0.1:22 &
-        nsenter -t "$holder" -m -p -C setsid socat "TCP-LISTEN:$port,bind=127.0.0.1,reuseaddr,fork" \
+        nsenter -t "$holder" -m -n -p -C setsid socat UNIX-LISTEN:/run/gate,fork,mode=600 TCP:127.0.0.1:22,nodelay &
+        nsenter -t "$holder" -m -p -C setsid socat "TCP-LISTEN:$port,bind=127.0.0.1,reuseaddr,nodelay,fork" \
             UNIX-CONNECT:/run/gate,retry=50,interval=0.1 &
     ) </dev/null >"$state/login/gate.log" 2>&1 9>&-
 }

@@ -22,7 +22,7 @@ const thorough = ['axe', 'demo', 'dialogs', 'folders', 'history', 'list'].map((n
 /** What needs a Slurm cluster and Docker: build/ci/slurm.sh build/ci/docker.sh npm … --project cluster. */
 const cluster = 'cluster.e2e.ts'
 
-// Drives the real program in a real browser. Each file has a program and a browser of its own. Those without Docker
+// Drives the real program in a real browser. Each file has a program and a browser of its own. Those that run alone
 // wait for as long as they work, so there are more of them at a time than the processors of the smallest machine.
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
@@ -41,7 +41,7 @@ export default defineConfig({
           include: ['**/*.e2e.ts'],
           exclude: [...containers, ...thorough, cluster],
           setupFiles: ['./offline.ts'],
-          maxWorkers: 3,
+          maxWorkers: 2,
         },
       },
       {
