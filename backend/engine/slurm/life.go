@@ -169,16 +169,16 @@ func (e *Engine) Stop(ctx context.Context, id string, grace time.Duration) error
 		return err
 	}
 	state, err := e.stateOf(ctx, r, k, e.jobs.view())
-	if session.CodeOf(err) == session.CodeNoContainer || err == nil && !state.Running {
-		return nil // what is created and has a job is ended by Remove
-	}
 	if err != nil {
 		return err
+	}
+	if !state.Running {
+		return nil // what is created and has a job is ended by Remove
 	}
 	r.stopping.Store(true)
 	over := func() bool {
 		state, err := e.stateOf(ctx, r, k, e.jobs.view())
-		return session.CodeOf(err) == session.CodeNoContainer || err == nil && !state.Running
+		return err == nil && !state.Running
 	}
 	if grace > 0 {
 		if done, err := e.ask(ctx, r, grace, over); done || err != nil {

@@ -6,7 +6,6 @@ import (
 	"reflect"
 
 	"slipway/backend/engine"
-	"slipway/backend/session"
 )
 
 // List returns our containers, running or not. It does not ask Slurm, of which it has the last answer.
@@ -41,9 +40,6 @@ func (e *Engine) look(ctx context.Context) (map[string]engine.State, error) {
 				continue
 			}
 			state, err := e.stateOf(ctx, r, k, v)
-			if session.CodeOf(err) == session.CodeNoContainer {
-				continue
-			}
 			if err != nil {
 				return nil, err
 			}
