@@ -287,9 +287,6 @@ func (s sessionRoutes) keep(r *http.Request, agent session.Agent, id session.ID,
 		return api.Session{}, session.Refused(session.CodeSessionInvalid,
 			wrongField("for", err.Error()+".", "Write for example 4h."))
 	}
-	if err := session.CheckKeep(length); err != nil {
-		return api.Session{}, err
-	}
 	return as(s.hub.View)(agent.Keep(r.Context(), id, length))
 }
 

@@ -233,6 +233,9 @@ func (a *sessions) setAccelerator(ctx context.Context, id session.ID, asked gpu.
 
 // keep protects a session for some time after its creation.
 func (a *sessions) keep(ctx context.Context, id session.ID, length session.Duration) (session.Session, error) {
+	if err := session.CheckKeep(length); err != nil {
+		return session.Session{}, err
+	}
 	return a.change(ctx, id, func(s *session.Session) {
 		s.KeepUntil = nil
 		if length > 0 {

@@ -339,6 +339,10 @@ func caseKeep(s *suite) {
 	if kept.KeepUntil == nil || time.Until(*kept.KeepUntil) < 25*time.Minute {
 		s.Errorf("it is kept until %v", kept.KeepUntil)
 	}
+	for _, wrong := range []time.Duration{59 * time.Second, 31 * 24 * time.Hour} {
+		refused(s, "to keep it for "+wrong.String(), session.CodeSessionInvalid,
+			with2(s.agent.Keep, id, session.Duration(wrong)))
+	}
 	kept = must(s, with2(s.agent.Keep, id, 0))
 	if kept.KeepUntil != nil {
 		s.Errorf("it is kept until %v", kept.KeepUntil)
