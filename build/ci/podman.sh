@@ -9,8 +9,8 @@
 # make verify runs only what is about Podman. The suite of engines passes here too, but takes 5 min, and on a busy
 # machine a container sometimes does not start ("netavark: : EOF"), which is not understood yet:
 #
-#   SLIPWAY_TEST_MODERN_DOCKER=verify build/ci/podman.sh go test -timeout 10m \
-#       -run 'TestOthers|TestKernelsOf|TestNodesOf|TestEngineKeepsItsPromises/with_the_real_guest' ./backend/engine/docker
+#   SLIPWAY_TEST_MODERN_DOCKER=verify build/ci/podman.sh go test -timeout 10m ./backend/engine/docker \
+#       -run 'TestOthers|TestKernelsOf|TestNodesOf|TestEngineKeepsItsPromises/with_the_real_guest'
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 export PATH=$PATH:/usr/sbin:/sbin

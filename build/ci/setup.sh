@@ -7,7 +7,7 @@ set -euo pipefail
 build_packages=(gcc libc6-dev pkg-config libgtk-3-dev libwebkit2gtk-4.1-dev)
 # The engine and the images of the tests install what they need themselves.
 test_packages=(chromium g++ dbus-daemon gnome-keyring docker-registry python3 xvfb xauth xdotool wmctrl openbox
-  webkit2gtk-driver fonts-dejavu-core procps util-linux hunspell hunspell-en-us gnupg createrepo-c
+  webkit2gtk-driver fonts-dejavu-core procps util-linux hunspell hunspell-en-us
   openssh-client openssh-server libpam-google-authenticator rsync iproute2)
 # The proxy beside which services are measured.
 bench_packages=(nginx-light)
@@ -32,7 +32,7 @@ wanted=()
 for group in "$@"; do
   case "$group" in
     build) wanted+=("${build_packages[@]}") ;;
-    test) wanted+=("${test_packages[@]}") ;;
+    test) wanted+=("${test_packages[@]}" "${release_packages[@]}") ;;
     bench) wanted+=("${bench_packages[@]}") ;;
     package) wanted+=("${package_packages[@]}") ;;
     release) wanted+=("${release_packages[@]}") ;;

@@ -6,7 +6,7 @@ import { Browser, picture } from './browser'
 import { stage } from './hooks'
 import { row } from './launcherPage'
 import { eventually, minimalImage, Program } from './program'
-import { ShellPage, Wire } from './shellPage'
+import { numbers, ShellPage, upTo, Wire } from './shellPage'
 
 const program = new Program('docker')
 const browser = new Browser()
@@ -16,10 +16,6 @@ stage(program, browser, { afresh: true })
 /** A directory that is mounted: Slipway's own cannot be. */
 const told = mkdtempSync(join(tmpdir(), 'slipway-told-'))
 afterAll(() => rmSync(told, { recursive: true, force: true }))
-
-const numbers = (text: string, word: string) =>
-  [...text.matchAll(new RegExp(`^${word} (\\d+)$`, 'gm'))].map((m) => Number(m[1]))
-const upTo = (n: number) => Array.from({ length: n }, (_, i) => i + 1)
 
 describe('the control plane', () => {
   it('may be killed while a terminal is open: the shell survives and no byte is lost either way', async () => {

@@ -6,6 +6,13 @@ interface Frame {
   bytes: Buffer
 }
 
+/** The numbers of the lines that consist of a word and a number. */
+export const numbers = (text: string, word: string) =>
+  [...text.matchAll(new RegExp(`^${word} (\\d+)$`, 'gm'))].map((m) => Number(m[1]))
+
+/** 1, 2 … n. */
+export const upTo = (n: number) => Array.from({ length: n }, (_, i) => i + 1)
+
 /** Wire sees what travels between a page and its shells, over all connections. */
 export class Wire {
   /** Addresses of the connections in their order. */

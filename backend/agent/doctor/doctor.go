@@ -72,8 +72,8 @@ func (d Doctor) Check(asked context.Context) ([]session.Check, error) {
 	system := cmp.Or(d.System, runtime.GOOS)
 	real := err != nil || info.Name != simulated
 	checks := []session.Check{d.engineCheck(system, info, err)}
-	docker := !info.Elsewhere // else it is Slurm, which says itself what its nodes lack
-	daemon := real && docker && info.Name != podman
+	docker := !info.Elsewhere                       // else it is Slurm, which says itself what its nodes lack
+	daemon := real && docker && info.Name != podman // whose containers need none
 	if path, local := engineSocket(info); local && docker && system == linux {
 		if access, known := accessCheck(path, socketState(path)); known {
 			checks = append(checks, access)
