@@ -21,6 +21,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"slipway/backend/engine"
@@ -227,12 +228,14 @@ func failure(ctx context.Context, err error) error {
 
 // fileFailure is the error of a file in the shared home.
 func fileFailure(what string, err error) error {
-	code := session.CodeEngineInternal
-	if errors.Is(err, os.ErrPermission) {
-		return session.WrapError(err, code, "Slipway may not write "+what+".", "Check who owns Slipway's folder.")
+	code, failed, hint := session.CodeEngineInternal, "cannot read or write", "The log of the agent says more."
+	switch {
+	case errors.Is(err, os.ErrPermission):
+		failed, hint = "may not write", "Check who owns Slipway's folder."
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		code, hint = session.CodeDiskFull, "Check that your home has free space and that its quota is not used up."
 	}
-	return session.WrapError(err, session.CodeDiskFull, "Slipway cannot read or write "+what+".",
-		"Check that your home has free space and that its quota is not used up.")
+	return session.WrapError(err, code, "Slipway "+failed+" "+what+".", hint)
 }
 
 // Devices are the device nodes of GPUs, below /dev, which jobs get as far as Slurm allows them.

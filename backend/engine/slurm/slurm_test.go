@@ -30,6 +30,7 @@ cd "$2" || exit 1
 started=$(date -u +%Y-%m-%dT%H:%M:%SZ)
 put() { cat >"main1.$1.new" && mv "main1.$1.new" "main1.$1"; }
 end() {
+	trap '' TERM # how it ended is written once
 	printf '{"code":%d,"started":"%s","ended":"%s","host":"n1","job":"%s"}' "$1" "$started" \
 		"$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$SLURM_JOB_ID" | put exit
 	rm -f main1.meeting
