@@ -6,8 +6,8 @@ set -euo pipefail
 
 build_packages=(gcc libc6-dev pkg-config libgtk-3-dev libwebkit2gtk-4.1-dev)
 # The engine and the images of the tests install what they need themselves.
-test_packages=(chromium g++ dbus-daemon gnome-keyring docker-registry python3 xvfb xauth xdotool wmctrl openbox
-  webkit2gtk-driver fonts-dejavu-core procps util-linux hunspell hunspell-en-us
+test_packages=(chromium-headless-shell g++ dbus-daemon gnome-keyring docker-registry python3 xvfb xauth xdotool
+  wmctrl openbox webkit2gtk-driver fonts-dejavu-core procps util-linux hunspell hunspell-en-us
   openssh-client openssh-server libpam-google-authenticator rsync iproute2)
 # The proxy beside which services are measured.
 bench_packages=(nginx-light)

