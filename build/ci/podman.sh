@@ -10,7 +10,7 @@
 # machine a container sometimes does not start ("netavark: : EOF"), which is not understood yet:
 #
 #   SLIPWAY_TEST_MODERN_DOCKER=verify build/ci/podman.sh go test -timeout 10m ./backend/engine/docker \
-#       -run 'TestOthers|TestKernelsOf|TestNodesOf|TestEngineKeepsItsPromises/with_the_real_guest'
+#       -run 'TestOthers|TestKernelsOf|TestEngineKeepsItsPromises/with_the_real_guest'
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 export PATH=$PATH:/usr/sbin:/sbin
@@ -26,16 +26,22 @@ if [ "${1:-}" != --inside ]; then
     }
     trap finish EXIT
     # It ends with this script, also where that is ended before.
-    unshare --mount --net --pid --fork --kill-child --mount-proc "$0" --inside "$dir" "$@" &
+    unshare --mount --net --pid --fork --kill-child --mount-proc "$0" --inside "$dir" root "$@" &
     trap 'kill -9 $! 2>/dev/null || true; exit 143' TERM INT
     wait $!
     exit
 fi
 
-dir=$2
-shift 2
-ip link set lo up
-mkdir "$dir/tmp"
+# rootless.sh has another user, and has brought the network up.
+dir=$2 as=$3
+shift 3
+person=()
+if [ "$as" = root ]; then
+    ip link set lo up
+    mkdir "$dir/tmp"
+else
+    person=(setpriv --reuid "$as" --regid "$as" --clear-groups env "HOME=$dir/home" "XDG_RUNTIME_DIR=$dir/tmp")
+fi
 # The test registries speak plain HTTP. Events are kept in a file, because there may be no journal.
 cat >"$dir/registries.conf" <<'CONF'
 [[registry]]
@@ -53,11 +59,12 @@ CONF
 printf '[storage]\ndriver = "overlay"\ngraphroot = "%s"\nrunroot = "%s"\n' "$dir/root" "$dir/run" >"$dir/storage.conf"
 export CONTAINERS_CONF=$dir/containers.conf CONTAINERS_STORAGE_CONF=$dir/storage.conf \
     CONTAINERS_REGISTRIES_CONF=$dir/registries.conf
+podman=("${person[@]}" podman --tmpdir "$dir/tmp")
 # What watches a container writes into the directory of the service.
-(cd "$dir" && exec podman --tmpdir "$dir/tmp" system service --time 0 "unix://$dir/podman.sock" >"$dir/log" 2>&1) &
+(cd "$dir" && exec "${podman[@]}" system service --time 0 "unix://$dir/podman.sock" >"$dir/log" 2>&1) &
 service=$!
 finish() {
-    podman --tmpdir "$dir/tmp" rm --all --force --time 0 --volumes >/dev/null || true
+    "${podman[@]}" rm --all --force --time 0 --volumes >/dev/null || true
     kill "$service" 2>/dev/null && wait "$service" || true
     umount -l "$dir/root/overlay" 2>/dev/null || true
 }

@@ -13,8 +13,9 @@ test_packages=(chromium-headless-shell g++ dbus-daemon gnome-keyring docker-regi
 bench_packages=(nginx-light)
 # Wine, and what the library is made with that it lacks.
 wine_packages=(wine64 binutils-mingw-w64-x86-64)
-# Podman, with its networks, for the tests of this engine.
-podman_packages=(podman netavark aardvark-dns iptables iproute2 uidmap)
+# Podman, with its networks, and what a user needs to run Podman or Docker.
+podman_packages=(podman netavark aardvark-dns iptables iproute2 passwd
+  docker.io rootlesskit slirp4netns uidmap)
 package_packages=(appstream desktop-file-utils icoutils librsvg2-bin mmdebstrap nsis zip)
 # What makes a site of packages.
 release_packages=(createrepo-c gnupg)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What takes too long for every change: the longest browser tests, the program for
-# Windows under Wine, what Podman cannot do, what needs a Slurm cluster, then all
+# Windows under Wine, what Podman cannot do, engines that a user runs, what needs a Slurm cluster, then all
 # Go tests under the race detector, those among them that need a Docker Engine of today
 # or a model server, which are built from source.
 set -euo pipefail
@@ -15,6 +15,10 @@ build/ci/offline.sh npm --prefix frontend run --silent e2e -- --project thorough
 for system in windows darwin; do GOOS=$system CGO_ENABLED=0 go vet ./...; done
 build/ci/wine.sh build/ci/windows.sh
 build/ci/podman.sh go test -race -count 1 -run TestPodman -ldflags=-w -vet off -timeout 5m ./backend/engine/docker
+build/ci/rootless.sh podman go test -race -count 1 -run TestPodman -ldflags=-w -vet off -timeout 5m \
+    ./backend/engine/docker
+SLIPWAY_TEST_PODMAN=verify build/ci/rootless.sh docker go test -race -count 1 -ldflags=-w -vet off -timeout 10m \
+    -run 'TestOthers|TestEngineKeepsItsPromises/with_the_real_guest' ./backend/engine/docker
 # One package at a time has the cluster. What it finds there is no input that is cached.
 build/ci/slurm.sh go test -race -count 1 -p 1 -ldflags=-w -vet off -timeout 20m ./backend/engine/slurm/...
 build/ci/slurm.sh build/ci/docker.sh npm --prefix frontend run --silent e2e -- --project cluster

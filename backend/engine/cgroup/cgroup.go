@@ -47,6 +47,10 @@ func (t Tree) Of(process string) (Groups, error) {
 	return g, nil
 }
 
+// Named reports whether the group that counts memory is named after a container, as Docker and Podman name them. One
+// that is not has other processes, too.
+func (g Groups) Named(container string) bool { return strings.Contains(g.dir("memory"), container) }
+
 // version is that of the group that counts memory.
 func (g Groups) version() int {
 	if _, ok := g.paths["memory"]; ok {

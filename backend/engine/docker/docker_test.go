@@ -39,6 +39,10 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // a leftover in the temporary directory harms nobody
+	if guests := os.Getenv(guestsVariable); guests != "" {
+		realGuest, guestBinary = filepath.Join(guests, "real"), filepath.Join(guests, "stand-in")
+		return m.Run()
+	}
 	realGuest, guestBinary = filepath.Join(dir, "real"), filepath.Join(dir, "stand-in")
 	for target, source := range map[string]string{realGuest: "slipway/backend/guest/slipway-guest",
 		guestBinary: "./testdata/guest"} {
@@ -48,6 +52,9 @@ func run(m *testing.M) int {
 			fmt.Fprintf(os.Stderr, "building the guest for tests: %v\n%s", err, out)
 			return 1
 		}
+	}
+	if owner, ok := engineOwner(); ok {
+		return runAs(owner, dir)
 	}
 	return m.Run()
 }
@@ -109,7 +116,7 @@ func TestEngineKeepsItsPromises(t *testing.T) {
 				Instance: instance, Image: enginetest.ImageMinimal, Guest: guest == realGuest,
 				Serve:     []string{"python3", "-m", "http.server", fmt.Sprint(enginetest.ServePort)},
 				OOM:       `exec python3 -c 'x = bytearray(1 << 30)'`,
-				PullImage: slow.ref, Evict: evict, Without: withoutOnPodman(),
+				PullImage: slow.ref, Evict: evict, Without: without(),
 				HomeExists: func(t *testing.T, c engine.Container) bool {
 					_, err := api(t).VolumeInspect(t.Context(), "slipway-"+c.Labels[engine.LabelSession])
 					return err == nil

@@ -36,7 +36,15 @@ func TestPodmanSaysWhatItCannotDo(t *testing.T) {
 		[]session.Feature{session.FeatureNVIDIA, session.FeatureCommit}) {
 		t.Fatalf("it says %+v, %v", info, err)
 	}
-	if len(info.Warnings) != 1 || info.Warnings[0].Code != session.CodeNoFilter {
+	want := []session.Code{session.CodeNoFilter}
+	if rootless() {
+		want = []session.Code{session.CodeNoProcessLimit, session.CodeNoLimits, session.CodeNoFilter}
+	}
+	got := []session.Code{}
+	for _, w := range info.Warnings {
+		got = append(got, w.Code)
+	}
+	if !slices.Equal(got, want) {
 		t.Errorf("it warns of %+v", info.Warnings)
 	}
 	for _, way := range []engine.AttachWay{"", engine.AttachCDI, engine.AttachRequest} {

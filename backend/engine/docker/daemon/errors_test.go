@@ -195,10 +195,22 @@ func TestFactsWarnOfWhatStands(t *testing.T) {
 	}
 	podman := readFacts(good, "1.41", "unix:///d.sock", local, time.Unix(1, 0))
 	podman.Info.Version = "4.2.0"
-	podman.asPodman("/home/ada/containers", true, time.Unix(1, 0))
+	var own podmanInfo
+	own.Host.Security.Rootless = true
+	podman.asPodman("/home/ada/containers", own, time.Unix(1, 0))
 	if w := podman.Info.Warnings; !podman.Rootless || podman.ID != "podman:/home/ada/containers" ||
 		podman.Info.Name != "podman" || len(w) != 1 || w[0].Code != "engine_info_too-old" {
 		t.Errorf("Podman misread: %+v", podman)
+	}
+	weak := good
+	own.limit(&weak)
+	if w := readFacts(weak, "1.41", "unix:///d.sock", local, time.Unix(1, 0)).Info.Warnings; len(w) != 2 ||
+		w[0].Code != session.CodeNoProcessLimit || w[1].Code != session.CodeNoLimits {
+		t.Errorf("a person's Podman without controllers: %+v", w)
+	}
+	own.Host.Controllers, weak = []string{"cpu", "cpuset", "memory", "pids"}, good
+	if own.limit(&weak); !weak.MemoryLimit || !weak.CPUSet || !weak.PidsLimit {
+		t.Errorf("a person's Podman with controllers: %+v", weak)
 	}
 	rootless := good
 	rootless.SecurityOptions = []string{"name=seccomp,profile=default", "name=rootless", "name=selinux"}

@@ -33,6 +33,8 @@ type Facts struct {
 	CDIDirs      []string // where the daemon reads CDI specifications; none: it does not
 	ListsDevices bool     // cdi is complete: daemons before 28.2 do not tell
 	CDI          []string // full names of NVIDIA devices in CDI specifications
+
+	podman podmanInfo // what Podman said
 }
 
 const oldestAPI = "1.41" // of Docker 20.10
@@ -74,13 +76,17 @@ func (d *Daemon) AskFacts(ctx context.Context) (*Facts, error) {
 	host, _ := os.Hostname()                                //nolint:errcheck // no name, no match
 	release, _ := os.ReadFile("/proc/sys/kernel/osrelease") //nolint:errcheck // likewise
 	local := machine{name: host, kernel: strings.TrimSpace(string(release))}
-	f := readFacts(said, d.API.ClientVersion(), d.API.DaemonHost(), local, time.Now())
-	if isPodman(version) {
-		rootless, err := d.rootless(ctx)
-		if err != nil {
+	podman := isPodman(version)
+	var own podmanInfo
+	if podman {
+		if own, err = d.podman(ctx, said.ServerVersion); err != nil {
 			return nil, Failure(ctx, err)
 		}
-		f.asPodman(said.DockerRootDir, rootless, time.Now())
+		own.limit(&said)
+	}
+	f := readFacts(said, d.API.ClientVersion(), d.API.DaemonHost(), local, time.Now())
+	if podman {
+		f.asPodman(said.DockerRootDir, own, time.Now())
 	}
 	d.mu.Lock()
 	d.facts = f

@@ -72,8 +72,12 @@ func (r *Reader) sampleAsked(ctx context.Context, id string, here bool) (*engine
 		return nil, nil
 	}
 	if here && c.State.Pid > 0 {
-		if sample, err := r.gauges.add(cgroup.Machine(), id, c.State.Pid); err == nil {
+		sample, err := r.gauges.add(cgroup.Machine(), id, c.State.Pid)
+		switch {
+		case err == nil:
 			return &sample, nil
+		case errors.Is(err, errShared):
+			return nil, nil
 		}
 	}
 	return r.sampleAPI(short, id)
@@ -158,10 +162,16 @@ func (g *gauges) sample(ids []string, samples map[string]engine.Stats) (unknown 
 	return unknown
 }
 
+// errShared says that a container has no control group of its own, so what it uses is not known.
+var errShared = errors.New("the container has no control group of its own")
+
 func (g *gauges) add(t cgroup.Tree, id string, pid int) (engine.Stats, error) {
 	groups, err := t.Of(strconv.Itoa(pid))
 	if err != nil {
 		return engine.Stats{}, err
+	}
+	if !groups.Named(id) {
+		return engine.Stats{}, errShared
 	}
 	opened, err := groups.Open(pid)
 	if err != nil {

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -13,25 +14,34 @@ import (
 func TestGaugesForgetWhatIsNotAskedFor(t *testing.T) {
 	tree := cgroup.Tree{Proc: "../../cgroup/testdata/v2/proc", Root: "../../cgroup/testdata/v2/cgroup"}
 	g := &gauges{}
-	for _, id := range []string{"one", "two"} {
+	const one, two = "1a09d0799579", "c8ae43f5b9b9" // both name the group
+	for _, id := range []string{one, two} {
 		if _, err := g.add(tree, id, 100); err != nil {
 			t.Fatal(err)
 		}
 	}
-	two := g.byID["two"]
+	second := g.byID[two]
 	samples := map[string]engine.Stats{}
-	if unknown := g.sample([]string{"one", "three"}, samples); len(unknown) != 1 || unknown[0] != "three" ||
-		len(samples) != 1 || samples["one"].Pids != 17 {
+	if unknown := g.sample([]string{one, "three"}, samples); len(unknown) != 1 || unknown[0] != "three" ||
+		len(samples) != 1 || samples[one].Pids != 17 {
 		t.Errorf("not known: %q, sampled: %+v", unknown, samples)
 	}
-	if _, err := two.Sample(time.Now(), &g.page); err == nil {
+	if _, err := second.Sample(time.Now(), &g.page); err == nil {
 		t.Error("the files of one that was not asked for stay open")
 	}
-	g.byID["one"].Close() // as a read of a removed group fails
-	if unknown := g.sample([]string{"one"}, samples); len(unknown) != 1 || len(g.byID) != 0 {
+	g.byID[one].Close() // as a read of a removed group fails
+	if unknown := g.sample([]string{one}, samples); len(unknown) != 1 || len(g.byID) != 0 {
 		t.Errorf("one that ended is not asked for again: %q", unknown)
 	}
 	g.close()
+}
+
+func TestAGroupThatOthersShareIsNoContainers(t *testing.T) {
+	g := &gauges{}
+	tree := cgroup.Tree{Proc: "../../cgroup/testdata/v2/proc", Root: "../../cgroup/testdata/v2/cgroup"}
+	if sample, err := g.add(tree, "another", 100); !errors.Is(err, errShared) || len(g.byID) != 0 {
+		t.Errorf("what all use counts as that of one: %+v, %v", sample, err)
+	}
 }
 
 func TestStatsOfTheDaemonMeanTheSame(t *testing.T) {
