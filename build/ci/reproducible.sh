@@ -12,8 +12,8 @@ git clone -q . "$copy"
 mkdir -p "$copy/build/.cache"
 if [ "${1:-}" = --quick ]; then
   one=$PWD
-  ln -s "$PWD/frontend/node_modules" "$copy/frontend/node_modules"
-  cp -r frontend/dist "$copy/frontend"
+  # npm lists no libraries behind a link.
+  cp -r frontend/node_modules frontend/dist "$copy/frontend"
   cp -r frontend/notebook/dist "$copy/frontend/notebook"
   cp -r frontend/public/docs "$copy/frontend/public"
   ln -s "$PWD"/build/.cache/sysroot-* "$copy/build/.cache"
