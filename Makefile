@@ -8,7 +8,8 @@ MAKEFLAGS += --no-print-directory
 export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 
 # What is built, linted and tested is compiled once, since the paths in it are the same.
-export GOFLAGS := -trimpath
+# Whether files are not committed is no part of it, so that one commit gives the same bytes.
+export GOFLAGS := -trimpath -buildvcs=false
 
 VERSION := $(shell cat build/VERSION)
 COMMIT  := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
