@@ -8,7 +8,8 @@ MAKEFLAGS += --no-print-directory
 export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 
 # What is built, linted and tested is compiled once, since the paths in it are the same.
-export GOFLAGS := -trimpath
+# Whether files are not committed is no part of it, so that one commit gives the same bytes.
+export GOFLAGS := -trimpath -buildvcs=false
 
 VERSION := $(shell cat build/VERSION)
 COMMIT  := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
@@ -30,7 +31,7 @@ CROSS_amd64 := x86_64-linux-gnu-gcc
 
 .PHONY: help
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: run
 run: ## install what is missing, build, and open the app (without a display: serve)
@@ -136,6 +137,13 @@ package: ## install what is missing, make the packages for all platforms under b
 	@build/ci/setup.sh build package
 	@$(MAKE) guest ui gpu/nvml/payload/bin/slipway-gpu-linux-$(ARCH) gpu/nvml/payload/bin/slipway-gpu-linux-$(OTHER)
 	@VERSION='$(VERSION)' LDFLAGS='$(LDFLAGS)' TAGS='$(TAGS)' LATE='$(LATE)' build/ci/package.sh
+
+.PHONY: release-check
+release-check: package ## make the packages again with the same bytes; install, use, upgrade and remove them
+	@build/ci/setup.sh test wine
+	@build/ci/reproducible.sh --quick
+	@build/ci/docker.sh build/ci/installed.sh
+	@build/ci/wine.sh build/ci/installed-windows.sh
 
 .PHONY: clean
 clean: ## remove what was built and the test engine's data

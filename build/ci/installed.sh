@@ -5,7 +5,8 @@
 #
 # Each system is a directory made by mmdebstrap, with mounts of its own and without systemd.
 # The engine reads its folders, so the home directory there has the same path here, and
-# Slipway asks who its guests are, so it sees the processes of this computer.
+# Slipway asks who its guests are, so it sees the processes of this computer. What is upgraded
+# comes from the site of a release, as apt reads it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 repo=$PWD
@@ -28,6 +29,14 @@ rm -f "$work/old/DEBIAN/conffiles" # it has none, which dpkg-deb does not take f
 dpkg-deb --root-owner-group -Znone --build "$work/old" "$work/earlier.deb" >/dev/null
 rm -r "$work/old"
 
+# A release of nothing but these packages.
+mkdir -p "$work/release/build/bin/packages"
+ln -s "$repo"/build/bin/packages/*.deb "$work/release/build/bin/packages"
+cp build/VERSION "$work/release/build"
+printf '## %s, %s\n\n- A test.\n' "$VERSION" "$(date -u +%F)" >"$work/release/CHANGELOG.md"
+go build -o "$work/make-site" ./build/release
+(cd "$work/release" && "$work/make-site" site "$work/site")
+
 failed=0
 [ $# -gt 0 ] || set -- bookworm trixie
 for code in "$@"; do
@@ -44,6 +53,7 @@ for code in "$@"; do
   mkdir -p "$root/packages"
   cp "$package" "$root/packages/slipway.deb"
   cp "$work/earlier.deb" "$root/packages"
+  cp -r "$work/site/apt" "$root/packages"
   cp build/ci/installed-checks.sh "$root/packages/checks.sh"
   cp /etc/resolv.conf "$root/etc/resolv.conf"
   code=$code home=$home root=$root archives=$cache/archives-$code socket=${DOCKER_HOST#unix://} \
