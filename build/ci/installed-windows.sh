@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the installer for Windows that `make package` made, as a user without rights does,
-# asks what it installed for its version and its checks, and removes it. The demo is left out:
-# under Debian's Wine 8 it fails to write its files.
+# asks what it installed for its version and its checks, and removes it. The demo is left out: with Wine 8
+# it ends with "/README.md: Invalid function", which is not understood.
 # build/ci/wine.sh build/ci/installed-windows.sh
 set -euo pipefail
 cd "$(dirname "$0")/../.."
