@@ -102,7 +102,7 @@ marks() { slipway exec first -- sh -c 'echo before >/tmp/mark'; }
 upgrades() {
   echo 'deb [trusted=yes] file:/packages/apt stable main' >/etc/apt/sources.list.d/release.list
   apt-get update -qq &&
-    apt-get upgrade -s | grep "^Inst slipway \[0.0.1\] ($VERSION Slipway:stable" &&
+    apt-get upgrade -s | grep "^Inst .*\[0.0.1\] ($VERSION Slipway:stable" &&
     apt-get install -y -qq --only-upgrade -o Dpkg::Use-Pty=0 slipway && version_is "$VERSION" && still_runs
 }
 restarts() { slipway shutdown && still_runs; }

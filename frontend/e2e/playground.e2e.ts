@@ -82,6 +82,7 @@ describe('the playground', () => {
   it('compares two services', async () => {
     const page = await browser.page(program, '/playground?service=assistant')
     await page.getByRole('button', { name: 'Compare' }).click()
+    await page.getByPlaceholder('Message both services').waitFor()
     await ask(page, 'Which of you is faster?')
     await answered(page, 'assistant')
     await answered(page, 'second')
