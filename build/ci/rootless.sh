@@ -33,6 +33,7 @@ ip link set lo up
 mkdir "$dir/home" "$dir/tmp"
 # The user and the further ids of the user are in a copy that only these mounts show.
 cp -a /etc "$dir/etc"
+touch "$dir/etc/subuid" "$dir/etc/subgid" # without them useradd gives no further ids
 mount --bind "$dir/etc" /etc
 useradd --no-create-home --home-dir "$dir/home" --uid 1700 "$as"
 chown "$as:$as" "$dir" "$dir/home" "$dir/tmp"
