@@ -14,11 +14,11 @@ build/ci/offline.sh npm --prefix frontend run --silent e2e -- --project thorough
 # The tests must compile where they do not run.
 for system in windows darwin; do GOOS=$system CGO_ENABLED=0 go vet ./...; done
 build/ci/wine.sh build/ci/windows.sh
-build/ci/podman.sh go test -race -count 1 -run TestPodman -ldflags=-w -vet off -timeout 5m ./backend/engine/docker
-build/ci/rootless.sh podman go test -race -count 1 -run TestPodman -ldflags=-w -vet off -timeout 5m \
-    ./backend/engine/docker
-SLIPWAY_TEST_PODMAN=verify build/ci/rootless.sh docker go test -race -count 1 -ldflags=-w -vet off -timeout 10m \
-    -run 'TestOthers|TestEngineKeepsItsPromises/with_the_real_guest' ./backend/engine/docker
+engine=(go test -race -count 1 -ldflags=-w -vet off ./backend/engine/docker -timeout)
+build/ci/podman.sh "${engine[@]}" 5m -run TestPodman
+build/ci/rootless.sh podman "${engine[@]}" 5m -run TestPodman
+SLIPWAY_TEST_PODMAN=verify build/ci/rootless.sh docker "${engine[@]}" 10m \
+    -run 'TestOthers|TestEngineKeepsItsPromises/with_the_real_guest'
 # One package at a time has the cluster. What it finds there is no input that is cached.
 build/ci/slurm.sh go test -race -count 1 -p 1 -ldflags=-w -vet off -timeout 20m ./backend/engine/slurm/...
 build/ci/slurm.sh build/ci/docker.sh npm --prefix frontend run --silent e2e -- --project cluster

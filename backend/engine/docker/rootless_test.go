@@ -40,23 +40,18 @@ func engineOwner() (uid uint32, ok bool) {
 // runAs runs the tests again as the user who runs the engine, as an agent beside it does, and returns their exit code.
 // The guests of the tests are in dir.
 func runAs(uid uint32, dir string) int {
-	home := filepath.Join(filepath.Dir(engineSocket()), "tests")
-	program := filepath.Join(home, "docker.test")
-	data, err := os.ReadFile(os.Args[0])
+	home := filepath.Join(dir, "home")
+	err := errors.Join(os.Chmod(dir, 0o755), os.Mkdir(home, 0o755))
+	var cmd *exec.Cmd
 	if err == nil {
-		err = errors.Join(os.Chmod(dir, 0o755), os.Mkdir(home, 0o755), os.WriteFile(program, data, 0o755),
-			os.Chown(home, int(uid), int(uid)))
+		cmd, err = enginetest.As(uid, home, os.Args[1:]...)
+	}
+	if err == nil {
+		cmd.Env = append(cmd.Env, guestsVariable+"="+dir)
+		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+		err = cmd.Run()
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "the tests of another user:", err)
-		return 1
-	}
-	defer os.RemoveAll(home) //nolint:errcheck // the script that started the engine removes what is left
-	run := exec.Command(program, os.Args[1:]...)
-	run.Dir, run.Stdout, run.Stderr = home, os.Stdout, os.Stderr
-	run.Env = append(os.Environ(), guestsVariable+"="+dir, "TMPDIR="+home, "HOME="+home)
-	run.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
-	if err := run.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "the tests of another user:", err)
 		return 1
 	}

@@ -6,11 +6,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
 	"slipway/backend/engine"
+	"slipway/backend/engine/enginetest"
 	engineslurm "slipway/backend/engine/slurm"
 	"slipway/backend/guest/link"
 	"slipway/backend/session"
@@ -84,22 +84,18 @@ func asNobody(t *testing.T, guest string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) }) //nolint:errcheck // a leftover in the temporary directory harms nobody
-	for name, from := range map[string]string{"guest": guest, "engine.test": os.Args[0]} {
-		data, err := os.ReadFile(from)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, name), data, 0o755) //nolint:gosec // the other user runs it
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+	data, err := os.ReadFile(guest)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "guest"), data, 0o755) //nolint:gosec // the other user runs it
 	}
-	if err := os.Chown(dir, nobody, nobody); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
-	run := exec.Command(filepath.Join(dir, "engine.test"), "-test.run=^"+t.Name()+"$", "-test.timeout=3m")
-	run.Dir = dir
-	run.Env = append(os.Environ(), "TMPDIR="+dir, "HOME="+dir, guestVariable+"="+filepath.Join(dir, "guest"))
-	run.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	run, err := enginetest.As(nobody, dir, "-test.run=^"+t.Name()+"$", "-test.timeout=3m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run.Env = append(run.Env, guestVariable+"="+filepath.Join(dir, "guest"))
 	if out, err := run.CombinedOutput(); err != nil {
 		t.Errorf("as a user who is not root: %v\n%s", err, out)
 	}

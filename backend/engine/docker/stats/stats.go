@@ -130,8 +130,8 @@ func statsFromAPI(said container.StatsResponse) engine.Stats {
 
 // gauges are those of the containers that were sampled last.
 type gauges struct {
-	mu   sync.Mutex // guards everything below
-	byID map[string]*cgroup.Gauge
+	mu   sync.Mutex               // guards everything below
+	byID map[string]*cgroup.Gauge // nil where the container has no group of its own
 	page cgroup.Page
 }
 
@@ -142,12 +142,16 @@ func (g *gauges) sample(ids []string, samples map[string]engine.Stats) (unknown 
 	before := g.byID
 	g.byID = make(map[string]*cgroup.Gauge, len(ids))
 	for _, id := range ids {
-		gauge := before[id]
-		if gauge == nil {
+		gauge, known := before[id]
+		if !known {
 			unknown = append(unknown, id)
 			continue
 		}
 		delete(before, id)
+		if gauge == nil {
+			g.byID[id] = nil
+			continue
+		}
 		sample, err := gauge.Sample(time.Now(), &g.page)
 		if err != nil {
 			gauge.Close()
@@ -156,9 +160,7 @@ func (g *gauges) sample(ids []string, samples map[string]engine.Stats) (unknown 
 		}
 		g.byID[id], samples[id] = gauge, sample
 	}
-	for _, gone := range before {
-		gone.Close()
-	}
+	closeAll(before)
 	return unknown
 }
 
@@ -171,6 +173,9 @@ func (g *gauges) add(t cgroup.Tree, id string, pid int) (engine.Stats, error) {
 		return engine.Stats{}, err
 	}
 	if !groups.Named(id) {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.put(id, nil)
 		return engine.Stats{}, errShared
 	}
 	opened, err := groups.Open(pid)
@@ -184,21 +189,32 @@ func (g *gauges) add(t cgroup.Tree, id string, pid int) (engine.Stats, error) {
 		opened.Close()
 		return engine.Stats{}, err
 	}
+	g.put(id, opened)
+	return sample, nil
+}
+
+// put keeps the gauge of a container in place of the one that is there. The caller holds the lock.
+func (g *gauges) put(id string, gauge *cgroup.Gauge) {
 	if other := g.byID[id]; other != nil {
 		other.Close()
 	}
 	if g.byID == nil {
 		g.byID = map[string]*cgroup.Gauge{}
 	}
-	g.byID[id] = opened
-	return sample, nil
+	g.byID[id] = gauge
 }
 
 func (g *gauges) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, gauge := range g.byID {
-		gauge.Close()
-	}
+	closeAll(g.byID)
 	g.byID = nil
+}
+
+func closeAll(all map[string]*cgroup.Gauge) {
+	for _, gauge := range all {
+		if gauge != nil {
+			gauge.Close()
+		}
+	}
 }

@@ -39,9 +39,14 @@ func TestGaugesForgetWhatIsNotAskedFor(t *testing.T) {
 func TestAGroupThatOthersShareIsNoContainers(t *testing.T) {
 	g := &gauges{}
 	tree := cgroup.Tree{Proc: "../../cgroup/testdata/v2/proc", Root: "../../cgroup/testdata/v2/cgroup"}
-	if sample, err := g.add(tree, "another", 100); !errors.Is(err, errShared) || len(g.byID) != 0 {
+	if sample, err := g.add(tree, "another", 100); !errors.Is(err, errShared) {
 		t.Errorf("what all use counts as that of one: %+v, %v", sample, err)
 	}
+	samples := map[string]engine.Stats{}
+	if unknown := g.sample([]string{"another"}, samples); len(unknown)+len(samples) != 0 {
+		t.Errorf("it is asked for again: %q, or sampled: %+v", unknown, samples)
+	}
+	g.close()
 }
 
 func TestStatsOfTheDaemonMeanTheSame(t *testing.T) {
