@@ -17,26 +17,24 @@ import (
 	"slipway/backend/session"
 )
 
-// deviceRoom is the made-up device at work: it draws power all the time, and
-// each session that is employed keeps it busy for two fifths of the time.
+// deviceRoom is the made-up device at work: it draws power all the time and is never
+// idle, a seventh of the time for each session that is employed. As many of them as fit
+// on it are never more than that together. Otherwise what a program reads first, which
+// is the mean of up to 10 s, would now and then be less than what they use at that
+// moment, their parts would be reduced, and the test could not know what to expect.
 type deviceRoom struct {
 	*driver
 	mu         sync.Mutex // guards everything below
 	containers map[string]int
 	energy     int64 // millijoules
 	draws      bool
-	ticks      []roomTick
-}
-
-type roomTick struct {
-	at   time.Time
-	busy int
+	ticks      []time.Time
 }
 
 const (
 	roomStep  = 100 * time.Millisecond
 	roomPower = 180_000 // milliwatts
-	roomBusy  = 40      // percent, of one session
+	roomBusy  = 14      // percent, of one session
 	roomFirst = 5_000_000
 )
 
@@ -100,26 +98,25 @@ func (r *deviceRoom) step(now time.Time, length time.Duration) {
 	if r.draws {
 		r.energy += roomPower * length.Milliseconds() / 1000
 	}
-	rows, busy, used := "", 0, int64(0)
+	rows, used := "", int64(0)
 	for _, pid := range r.containers {
 		if pid == 0 {
 			continue
 		}
-		busy, used = busy+roomBusy, used+gibibyte
+		used += gibibyte
 		rows += fmt.Sprintf("proc gpu=0 pid=%d mem=%d kind=C\nrow gpu=0 pid=%d at=%d sm=%d\n", pid, gibibyte, pid,
 			now.UnixMicro(), roomBusy)
 	}
-	busy = min(busy, 100)
-	r.ticks = append(r.ticks, roomTick{now, busy})
-	for now.Sub(r.ticks[0].at) > 10*time.Second {
+	r.ticks = append(r.ticks, now)
+	for now.Sub(r.ticks[0]) > 10*time.Second {
 		r.ticks = r.ticks[1:]
 	}
 	for _, tick := range r.ticks {
-		rows += fmt.Sprintf("sample gpu=0 at=%d value=%d\n", tick.at.UnixMicro(), tick.busy)
+		rows += fmt.Sprintf("sample gpu=0 at=%d value=100\n", tick.UnixMicro())
 	}
-	r.write(fmt.Sprintf("gpu uuid=%s name=NVIDIA_Test pci=00000000:01:00.0 total=%d used=%d reserved=0 util=%d "+
+	r.write(fmt.Sprintf("gpu uuid=%s name=NVIDIA_Test pci=00000000:01:00.0 total=%d used=%d reserved=0 util=100 "+
 		"power=%d limit_power=300000 energy=%d temp=41 mig=0 acct=0 cc=90\n%s",
-		madeUpDevice, 80*gibibyte, used, busy, roomPower, r.energy, rows))
+		madeUpDevice, 80*gibibyte, used, roomPower, r.energy, rows))
 }
 
 // find brings up to date which process of each container works.
