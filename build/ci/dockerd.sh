@@ -29,6 +29,9 @@ key=$(printf %s "$state" | sha256sum | cut -c1-8)
 run=/run/slipway-$key
 socket=$run/docker.sock
 pidfile=$run/docker.pid
+# Its data are in the state directory. It sees them here, outside the project: of files in
+# the project, Go notes that a test looked at them, and runs it again once they changed.
+data=$run/data
 bridge=slip$key
 log=$state/dockerd.log
 export PATH=${SLIPWAY_DOCKERD_BIN:+$SLIPWAY_DOCKERD_BIN:}$PATH:/usr/sbin:/sbin
@@ -116,14 +119,19 @@ start() {
     install_missing
     clean
     mount_cgroups
-    mkdir -p "$state/data" "$run/exec"
+    mkdir -p "$state/data" "$data" "$run/exec"
     chmod 755 "$run"
-    [ -z "${SLIPWAY_DOCKERD_SIZE:-}" ] || mount -t tmpfs -o "size=$SLIPWAY_DOCKERD_SIZE" tmpfs "$state/data"
+    if [ -n "${SLIPWAY_DOCKERD_SIZE:-}" ]; then
+        mount -t tmpfs -o "size=$SLIPWAY_DOCKERD_SIZE" tmpfs "$data"
+    else
+        mount --bind "$state/data" "$data"
+        mount --make-private "$data"
+    fi
     make_bridge
     local filter=(--iptables=true --ip-masq=true --ip-forward=true)
     [ "${SLIPWAY_DOCKERD_FILTER:-}" = on ] || { admit; filter=(--iptables=false --ip-masq=false --ip-forward=false); }
     setsid nohup dockerd ${SLIPWAY_DOCKERD_CONFIG:+--config-file "$SLIPWAY_DOCKERD_CONFIG"} \
-        --data-root "$state/data" --exec-root "$run/exec" --pidfile "$pidfile" \
+        --data-root "$data" --exec-root "$run/exec" --pidfile "$pidfile" \
         --host "unix://$socket" --group "${SUDO_GID:-0}" \
         --bridge "$bridge" --default-address-pool base=10.213.64.0/18,size=24 \
         "${filter[@]}" --userland-proxy=false \
@@ -166,7 +174,7 @@ ours() {
 # orphans prints the pids of containers' processes that outlived their shim.
 orphans() {
     local ids
-    ids=$(ls "$state/data/containers" 2>/dev/null | paste -sd '|')
+    ids=$(ls "$data/containers" "$state/data/containers" 2>/dev/null | grep -xE '[0-9a-f]{64}' | sort -u | paste -sd '|')
     [ -z "$ids" ] || grep -lE "$ids" /proc/[0-9]*/cgroup 2>/dev/null | cut -d / -f 3 || true
 }
 
@@ -175,8 +183,9 @@ clean() {
     local pid at
     for pid in $(ours); do end "$pid"; done
     for pid in $(orphans); do kill -9 "$pid" 2>/dev/null || true; done
-    awk -v a="$run/" -v b="$state/data" 'index($2, a) == 1 || $2 == b || index($2, b "/") == 1 {print $2}' /proc/mounts | sort -r |
+    awk -v a="$run/" 'index($2, a) == 1 {print $2}' /proc/mounts | sort -r |
         while read -r at; do umount -l "$at" || true; done
+    ! mountpoint -q "$data" || fail "$data is still mounted"
     ip link del "$bridge" 2>/dev/null || true
     [ ! -e "$run/admitted" ] || iptables -w 10 -D "${neighbours[@]}" 2>/dev/null || true
     rm -rf "$run"

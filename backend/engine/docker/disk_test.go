@@ -35,7 +35,7 @@ func smallDaemon(t *testing.T) (host, data string) {
 	t.Cleanup(func() { script("dockerd.sh", "stop") })
 	_, host, _ = strings.Cut(script("dockerd.sh", "start"), "=")
 	script("images.sh", "static")
-	return host, filepath.Join(state, "data")
+	return host, filepath.Join(filepath.Dir(strings.TrimPrefix(host, "unix://")), "data")
 }
 
 // asRoot is a command as the user that the daemon runs as.
@@ -46,10 +46,10 @@ func asRoot(name string, args ...string) *exec.Cmd {
 	return exec.Command(name, args...)
 }
 
-// fill uses up the disk that a directory is on.
+// fill uses up the small disk that a directory is on.
 func fill(t *testing.T, dir string) {
 	t.Helper()
-	asRoot("dd", "if=/dev/zero", "of="+filepath.Join(dir, "ballast"), "bs=64k").
+	asRoot("dd", "if=/dev/zero", "of="+filepath.Join(dir, "ballast"), "bs=64k", "count=1000").
 		Run() //nolint:errcheck // it ends when the disk is full
 }
 
