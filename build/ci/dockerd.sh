@@ -9,13 +9,14 @@
 # It shares nothing with another daemon: own data and exec roots, pid file,
 # socket, containerd and bridge, and all it does to the machine's packet filter
 # is one rule while it runs, which lets its containers reach each other where
-# another Docker has forbidden that. They reach this machine too, and nothing else. SLIPWAY_DOCKERD names another state directory, so that a test
-# may have a second daemon to break, and SLIPWAY_DOCKERD_SIZE gives that one a
-# disk of its own, of so much memory, which is easily full. With
-# SLIPWAY_DOCKERD_FILTER=on it rules the packet filter as a Docker of people
-# does, which is for a network namespace of its own. SLIPWAY_DOCKERD_BIN
-# is a directory with other programs to take, SLIPWAY_DOCKERD_CONFIG a
-# daemon.json.
+# another Docker has forbidden that. They reach this machine too, and nothing else.
+#
+# SLIPWAY_DOCKERD names another state directory, so that a test may have a second
+# daemon to break, and SLIPWAY_DOCKERD_SIZE gives that one a disk of its own, of so
+# much memory, which is easily full. With SLIPWAY_DOCKERD_FILTER=on it rules the packet
+# filter as a Docker of people does, which is for a network namespace of its own.
+# SLIPWAY_DOCKERD_BIN is a directory with other programs to take,
+# SLIPWAY_DOCKERD_CONFIG a daemon.json.
 set -euo pipefail
 
 if [ "$(id -u)" -ne 0 ]; then

@@ -1,26 +1,43 @@
 #!/usr/bin/env bash
 # What takes too long for every change: the longest browser tests, the program for
-# Windows under Wine, what Podman cannot do, engines that a user runs, what needs a Slurm cluster, then all
-# Go tests under the race detector, those among them that need a Docker Engine of today
-# or a model server, which are built from source.
+# Windows under Wine, what Podman cannot do, engines that a user runs, what needs a Slurm
+# cluster, then all Go tests under the race detector, those among them that need a Docker
+# Engine of today or a model server, which are built from source. What needs the cluster
+# mostly waits for it, so the rest runs beside it, but for those Go tests, which keep all
+# processors busy.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-if [ "${1:-}" = with-images ]; then
+go=(go test -race -count 1 -ldflags=-w -vet off)
+case ${1:-} in
+cluster)
+    # One package at a time has the cluster. What it finds there is no input that is cached.
+    build/ci/slurm.sh "${go[@]}" -p 1 -timeout 20m ./backend/engine/slurm/...
+    build/ci/slurm.sh build/ci/docker.sh npm --prefix frontend run --silent e2e -- --project cluster
+    ;;
+others)
+    build/ci/offline.sh npm --prefix frontend run --silent e2e -- --project thorough
+    # The tests must compile where they do not run.
+    go run ./build/compiles windows darwin
+    build/ci/wine.sh build/ci/windows.sh
+    engine=("${go[@]}" ./backend/engine/docker -timeout)
+    build/ci/podman.sh "${engine[@]}" 5m -run TestPodman
+    build/ci/rootless.sh podman "${engine[@]}" 5m -run TestPodman
+    SLIPWAY_TEST_PODMAN=verify build/ci/rootless.sh docker "${engine[@]}" 10m \
+        -run 'TestOthers|TestEngineKeepsItsPromises/with_the_real_guest'
+    # There is time for what the last step needs.
+    build/ci/docker.sh build/ci/images.sh llama
+    build/ci/moderndocker.sh build
+    go list -race -test -export ./... >/dev/null
+    ;;
+with-images)
     build/ci/images.sh llama
     export SLIPWAY_TEST_MODEL=slipway-test/llama:1
     exec build/ci/modern.sh build/ci/test-go.sh -race
-fi
-build/ci/offline.sh npm --prefix frontend run --silent e2e -- --project thorough
-# The tests must compile where they do not run.
-for system in windows darwin; do GOOS=$system CGO_ENABLED=0 go vet ./...; done
-build/ci/wine.sh build/ci/windows.sh
-engine=(go test -race -count 1 -ldflags=-w -vet off ./backend/engine/docker -timeout)
-build/ci/podman.sh "${engine[@]}" 5m -run TestPodman
-build/ci/rootless.sh podman "${engine[@]}" 5m -run TestPodman
-SLIPWAY_TEST_PODMAN=verify build/ci/rootless.sh docker "${engine[@]}" 10m \
-    -run 'TestOthers|TestEngineKeepsItsPromises/with_the_real_guest'
-# One package at a time has the cluster. What it finds there is no input that is cached.
-build/ci/slurm.sh go test -race -count 1 -p 1 -ldflags=-w -vet off -timeout 20m ./backend/engine/slurm/...
-build/ci/slurm.sh build/ci/docker.sh npm --prefix frontend run --silent e2e -- --project cluster
-export SLIPWAY_TEST_SLURM=verify SLIPWAY_TEST_WINE=verify SLIPWAY_TEST_PODMAN=verify
-exec build/ci/docker.sh build/ci/verify.sh with-images
+    ;;
+*)
+    build/ci/setup.sh podman wine # which one at a time can do
+    build/ci/beside.sh "build/ci/verify.sh cluster" "build/ci/verify.sh others"
+    export SLIPWAY_TEST_SLURM=verify SLIPWAY_TEST_WINE=verify SLIPWAY_TEST_PODMAN=verify
+    exec build/ci/docker.sh build/ci/verify.sh with-images
+    ;;
+esac
