@@ -20,6 +20,7 @@ library=$WINEPREFIX/drive_c/windows/system32/bcryptprimitives.dll
 make_library() {
     local dir tools=x86_64-w64-mingw32
     dir=$(mktemp -d)
+    local -x TMPDIR=$dir # in which its tools leave files
     cat >"$dir/prng.s" <<'ASM'
 .text
 .globl ProcessPrng
@@ -42,7 +43,14 @@ ASM
     rm -r "$dir"
 }
 
-finish() { wineserver -k >/dev/null 2>&1 9>&- || true; }
+# finish ends what runs, and removes the folder in which that met, which Debian's Wine keeps.
+finish() {
+    wineserver -k >/dev/null 2>&1 9>&- || true
+    local met
+    met=$(cat "$WINEPREFIX/wineserver" 2>/dev/null) || return 0
+    case $met in wine-*[!A-Za-z0-9]*) ;; wine-*) rm -rf "/tmp/$met" ;; esac
+    rm -f "$WINEPREFIX/wineserver"
+}
 # One command has it at a time.
 exec 9>"$WINEPREFIX.user"
 flock 9
