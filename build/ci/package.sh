@@ -29,7 +29,8 @@ window() {
     local -x CC="$gnu-gcc --sysroot=$root" PKG_CONFIG_SYSROOT_DIR=$root
     local -x PKG_CONFIG_LIBDIR=$root/usr/lib/$gnu/pkgconfig:$root/usr/share/pkgconfig
   fi
-  CGO_ENABLED=1 program linux "$arch" "$2" -tags "$TAGS" -ldflags "$LDFLAGS $LATE"
+  # Go's number of a build differs by the path of the compiler's files.
+  CGO_ENABLED=1 program linux "$arch" "$2" -tags "$TAGS" -ldflags "$LDFLAGS $LATE -buildid="
 }
 
 # dated gives all files below a directory the date of the commit and plain modes.
