@@ -20,9 +20,8 @@ for part in tunnel/pipe=. backend/autostart=TheValue; do
     GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go test -c -vet off -o "$test" "./$package"
     (cd "$package" && "$SLIPWAY_TEST_WINE" "$test" -test.run "${part#*=}" -test.timeout 1m)
 done
-go test -count 1 -vet off -run TheProgramForWindows ./backend
-
 GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go build -o "$dir/slipway.exe" slipway
+go test -count 1 -vet off -run TheProgramForWindows ./backend
 # The browser tests start it as if it were of this system: folders are named as Windows does.
 cat >"$dir/slipway" <<'SH'
 #!/usr/bin/env bash
