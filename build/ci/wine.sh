@@ -48,7 +48,7 @@ finish() {
     wineserver -k >/dev/null 2>&1 9>&- || true
     local met
     met=$(cat "$WINEPREFIX/wineserver" 2>/dev/null) || return 0
-    case $met in wine-*[!A-Za-z0-9]*) ;; wine-*) rm -rf "/tmp/$met" ;; esac
+    [[ ! $met =~ ^wine-[A-Za-z0-9]+$ ]] || rm -rf "/tmp/$met"
     rm -f "$WINEPREFIX/wineserver"
 }
 # One command has it at a time.

@@ -13,10 +13,14 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
+// needs is what it takes to find errors of types: all code, and what it imports.
+const needs = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
+	packages.NeedDeps | packages.NeedTypes | packages.NeedTypesInfo | packages.NeedSyntax
+
 func main() {
 	for _, system := range os.Args[1:] {
 		loaded, err := packages.Load(&packages.Config{
-			Mode: packages.LoadAllSyntax, Tests: true, Env: append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0"),
+			Mode: needs, Tests: true, Env: append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0"),
 		}, "./...")
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "compiles:", err)

@@ -35,7 +35,12 @@ func smallDaemon(t *testing.T) (host, data string) {
 	t.Cleanup(func() { script("dockerd.sh", "stop") })
 	_, host, _ = strings.Cut(script("dockerd.sh", "start"), "=")
 	script("images.sh", "static")
-	return host, filepath.Join(filepath.Dir(strings.TrimPrefix(host, "unix://")), "data")
+	return host, ofDaemon(host, "data")
+}
+
+// ofDaemon is the path of something that dockerd.sh keeps beside the socket of a daemon.
+func ofDaemon(host, name string) string {
+	return filepath.Join(filepath.Dir(strings.TrimPrefix(host, "unix://")), name)
 }
 
 // asRoot is a command as the user that the daemon runs as.
@@ -104,7 +109,7 @@ func TestFullDisk(t *testing.T) {
 // stopDaemon ends a daemon by the process that listens on its socket.
 func stopDaemon(t *testing.T, host string) {
 	t.Helper()
-	pid, err := os.ReadFile(filepath.Join(filepath.Dir(strings.TrimPrefix(host, "unix://")), "docker.pid"))
+	pid, err := os.ReadFile(ofDaemon(host, "docker.pid"))
 	if err != nil {
 		t.Fatal(err)
 	}
