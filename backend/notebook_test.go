@@ -164,6 +164,7 @@ func runCell(t *testing.T, dialer *websocket.Dialer, origin, kernel, code string
 			Content struct {
 				Text      string   `json:"text"`
 				Traceback []string `json:"traceback"`
+				State     string   `json:"execution_state"`
 			} `json:"content"`
 		}
 		if err := conn.ReadJSON(&message); err != nil {
@@ -177,8 +178,8 @@ func runCell(t *testing.T, dialer *websocket.Dialer, origin, kernel, code string
 			printed.WriteString(message.Content.Text)
 		case "error":
 			return strings.Join(message.Content.Traceback, "\n")
-		case "execute_reply":
-			if printed.Len() > 0 {
+		case "status": // after all that is printed; the reply comes on another channel, perhaps before it
+			if message.Content.State == "idle" {
 				return printed.String()
 			}
 		}

@@ -75,7 +75,7 @@ type Config struct {
 // SessionConfig says how sessions are treated.
 type SessionConfig struct {
 	Limits       host.Limits
-	App          time.Duration      // until an app answers; 0: 30 s
+	App          time.Duration      // until an app answers; 0: 2 min
 	Idle         session.IdlePolicy // of sessions that have none of their own
 	Processes    int                // the most processes and threads in a container; 0: no limit
 	Admins       session.AdminSessions
@@ -175,7 +175,7 @@ func (config Config) withDefaults() Config {
 	config.Log = cmp.Or(config.Log, slog.Default())
 	s.KeepFinished = cmp.Or(s.KeepFinished, 10_000)
 	s.LogCap = cmp.Or(s.LogCap, logs.DefaultCap)
-	s.App = cmp.Or(s.App, 30*time.Second)
+	s.App = cmp.Or(s.App, 2*time.Minute)
 	if s.Link == nil {
 		s.Link = guests.Connect
 	}

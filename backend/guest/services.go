@@ -135,8 +135,8 @@ func (g *Guest) run(ctx context.Context, s *service) {
 			return
 		}
 		err = session.WrapError(err, session.CodeAppTimeout,
-			fmt.Sprintf("%s did not answer on port %d within %s%s", path.Base(s.req.Argv[0]), s.req.Port, s.req.Timeout,
-				s.output.sentence()),
+			fmt.Sprintf("%s did not answer on port %d within %g s%s", path.Base(s.req.Argv[0]), s.req.Port,
+				s.req.Timeout.Seconds(), s.output.sentence()),
 			"Check the session's log. If the start is slow, try again.")
 		if s.settle(link.ServiceFailed, err) {
 			s.stop()

@@ -194,7 +194,7 @@ type ExecRequest struct {
 type Apps interface {
 	//rpc:method name=apps effect=read who=owner
 	ListApps(ctx context.Context, id ID) ([]App, error)
-	// StartApp starts an app and waits until it responds, at most 30 s after it is installed. A running app is returned
+	// StartApp starts an app and waits until it responds, at most 2 min after it is installed. A running app is given
 	// as it is, unless another directory is asked for. Failures: app_start_not-installed, app_start_exited,
 	// app_start_timeout, app_open_conflict.
 	//

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# The tests that run with the test engine up (see docker.sh): all Go tests, then
-# the browser against real containers.
+# The tests that run with the test engine up (see docker.sh): all Go tests, then the
+# browser against real containers. The browser tests without Docker have programs, ports
+# and folders of their own, so they run beside these, and not beside the Go tests: what
+# starts in a container must answer in a time that users are promised.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build/ci/test-go.sh -parallel 4
@@ -12,4 +14,5 @@ if [ -w "$ipv6" ] && [ "$(cat "$ipv6")" = 0 ]; then
     echo 1 >"$ipv6"
     trap 'echo 0 >"$ipv6"' EXIT
 fi
-cd frontend && npm run --silent e2e -- --project containers
+e2e="npm --prefix frontend run --silent e2e -- --project"
+build/ci/beside.sh "build/ci/offline.sh $e2e offline" "$e2e containers"
