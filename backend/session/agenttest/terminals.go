@@ -210,7 +210,7 @@ func caseTerminalInput(s *suite) {
 	shown := v.screen.String()
 	for i := range words {
 		if n := strings.Count(shown, fmt.Sprintf("typed-%d.", i)); n != 1 {
-			s.Errorf("word %d was answered %d times", i, n)
+			s.Errorf("word %d was answered %d times in %q", i, n, shown)
 		}
 	}
 	fmt.Fprint(v, "exit 3\n") //nolint:errcheck // the exit shows it

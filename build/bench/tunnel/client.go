@@ -19,8 +19,9 @@ import (
 )
 
 type outcome struct {
-	Rate float64   // bytes per second of bulk
-	Echo []float64 // milliseconds
+	Rate  float64   // bytes per second of bulk
+	Bytes int64     // of bulk, also before the rate was measured
+	Echo  []float64 // milliseconds
 }
 
 func runClient(ctx context.Context, s settings) {
@@ -54,6 +55,7 @@ func transfer(s settings) (out outcome) {
 	if s.Mode == "down" {
 		what, count = 'g', received.Load
 	}
+	first := count()
 	for range s.Streams {
 		conn := dialWhat(s.Bulk, what)
 		defer conn.Close()
@@ -75,6 +77,7 @@ func transfer(s settings) (out outcome) {
 	}
 	time.Sleep(time.Until(start.Add(s.Time)))
 	out.Rate = float64(count()-before) / time.Since(start).Seconds()
+	out.Bytes = count() - first
 	all.Wait()
 	measure.OK(failed)
 	return out

@@ -23,6 +23,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/shirou/gopsutil/v3/process"
+
 	"slipway/build/bench/link"
 	"slipway/build/bench/measure"
 )
@@ -148,6 +150,16 @@ func (p *parts) memory() (all []int64) {
 		all = append(all, measure.Get(measure.Memory(cmd.Process.Pid, "VmRSS")))
 	}
 	return all
+}
+
+// processor returns the processor time that the parts have used, in seconds.
+func (p *parts) processor() (seconds float64) {
+	for _, cmd := range *p {
+		of := measure.Get(process.NewProcess(int32(cmd.Process.Pid)))
+		times := measure.Get(of.Times())
+		seconds += times.User + times.System
+	}
+	return seconds
 }
 
 func (l *lab) ask(ctx context.Context, s settings) (out outcome) {

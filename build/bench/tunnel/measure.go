@@ -37,6 +37,7 @@ type limits struct {
 	p50, p99 float64 // milliseconds
 	beyond   float64 // milliseconds that the median may exceed raw TCP's, the path's round trip
 	memory   int64   // bytes
+	work     float64 // processor time for a byte, to that of base
 }
 
 const (
@@ -57,6 +58,7 @@ func scenarios() []scenario {
 	slow := link.Direction{Rate: slowRate, Delay: halfRTT, Queue: slowQueue}
 	both := limits{ratio: 0.97, base: "raw", p50: rtt + 8, p99: rtt + 15}
 	lost := limits{p50: rtt + 3, p99: rtt + 10}
+	bulk := limits{ratio: 0.55, base: "tls", work: 1.5}
 	tunnels := []string{"raw", "ours", "ours1", "ssh"}
 	return []scenario{
 		{name: "100 Mbit/s, 40 ms", up: fast, down: fast, kinds: tunnels, cases: []work{
@@ -70,7 +72,7 @@ func scenarios() []scenario {
 		{name: "10 Mbit/s up, 40 ms", up: slow, down: fast, kinds: tunnels,
 			cases: []work{{"up", 1, limits{p50: rtt + 25}}}},
 		{name: "loopback", local: true, kinds: []string{"raw", "tls", "ours", "ours1", "ssh"}, cases: []work{
-			{"up", 1, limits{ratio: 0.55, base: "tls"}}, {"up", 8, limits{ratio: 0.55, base: "tls"}},
+			{"up", 1, bulk}, {"down", 1, bulk}, {"up", 8, bulk}, {"down", 8, bulk},
 			{"echo", 0, limits{}}, {"open", 0, limits{}}, {"idle", 1000, limits{memory: 16 << 20}},
 		}},
 	}
@@ -124,12 +126,16 @@ func measureKind(ctx context.Context, o options, l *lab, kind string, found *fin
 		if w.streams == 0 {
 			ask.Warm = 500 * time.Millisecond
 		}
+		before := r.processor()
 		out := l.ask(ctx, ask)
 		if o.trace {
 			fmt.Fprintf(os.Stderr, "%s, %s, %s %d: %.2f MB/s, echo %.1f/%.1f ms of %d\n", found.s.name, kind, w.mode,
 				w.streams, out.Rate/1e6, measure.Median(out.Echo), measure.Quantile(out.Echo, 0.99), len(out.Echo))
 		}
 		of[kind] = of[kind].with(out)
+		if w.streams > 0 && kind != "ssh" {
+			of[kind] = of[kind].worked(r.processor()-before, out)
+		}
 	}
 }
 
@@ -150,7 +156,10 @@ type findings struct {
 }
 
 // series has the results of one case and variant, by round.
-type series struct{ rate, p50, p99, memory []float64 }
+type series struct {
+	rate, p50, p99, memory []float64
+	work                   []float64 // seconds of processor time for 1 GB, of both relays
+}
 
 func newFindings(s scenario) *findings {
 	f := &findings{s: s}
@@ -164,6 +173,11 @@ func (s series) with(out outcome) series {
 	s.rate = append(s.rate, out.Rate)
 	s.p50 = append(s.p50, measure.Median(out.Echo))
 	s.p99 = append(s.p99, measure.Quantile(out.Echo, 0.99))
+	return s
+}
+
+func (s series) worked(seconds float64, out outcome) series {
+	s.work = append(s.work, seconds/(float64(out.Bytes)/1e9))
 	return s
 }
 
@@ -204,6 +218,9 @@ func (r *report) row(title string, c work, kind string, of map[string]series) st
 	if memory > 0 {
 		cells[6] = fmt.Sprintf("%.1f MiB a side at most", memory/(1<<20))
 	}
+	if work := measure.Median(one.work); work > 0 {
+		cells[6] = fmt.Sprintf("%.2f CPU s/GB", work)
+	}
 	if kind == "ours" {
 		if cells[6] != "" {
 			cells[6] += ", "
@@ -237,6 +254,10 @@ func (r *report) judge(c work, of map[string]series, rate, p50, p99, memory floa
 	}
 	if base := measure.Median(of[c.limits.base].rate); c.limits.ratio > 0 && base > 0 {
 		check(rate/base >= c.limits.ratio, "%.3f of %s ≥ %.2f", rate/base, c.limits.base, c.limits.ratio)
+	}
+	if base := measure.Median(of[c.limits.base].work); c.limits.work > 0 && base > 0 {
+		work := measure.Median(of["ours"].work)
+		check(work/base <= c.limits.work, "CPU %.2f of %s ≤ %.2f", work/base, c.limits.base, c.limits.work)
 	}
 	if raw := measure.Median(of["raw"].p50); c.limits.beyond > 0 && raw > 0 {
 		check(p50 <= raw+c.limits.beyond, "p50 ≤ raw's + %.0f", c.limits.beyond)

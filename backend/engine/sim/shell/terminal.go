@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"time"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -234,7 +233,7 @@ func (t *Terminal) foreground(text string) (code int, exited bool) {
 		defer close(ended)
 		code, exited = t.shell.line(ctx, text, reader)
 	}()
-	discipline := &cooked{echo: func(string) {}, input: writer, raw: &t.raw}
+	discipline := &cooked{echo: func(string) {}, input: feed(writer), raw: &t.raw}
 	discipline.take(t.keys.ahead, interrupt) // it was there before the command and is not shown twice
 	discipline.echo = t.write
 	for {
@@ -248,7 +247,7 @@ func (t *Terminal) foreground(text string) (code int, exited bool) {
 		writer.Close() //nolint:errcheck // so that what is left has an end
 		<-ended
 		left, _ := io.ReadAll(reader)
-		t.keys.ahead = append(left, discipline.line...)
+		t.keys.ahead = slices.Concat(left, discipline.input.rest(), discipline.line)
 		if ctx.Err() != nil { // an interrupt throws away what was typed
 			t.keys.ahead = nil
 		}
@@ -356,18 +355,56 @@ func (w *crlf) Write(p []byte) (int, error) {
 // cooked is the line discipline while a command runs: it echoes, edits the line, and passes whole lines to the command.
 type cooked struct {
 	echo  func(string)
-	input *os.File     // of the command
+	input *feeder
 	raw   *atomic.Bool // keys go to the command as they are, but for Ctrl-C
 	line  []byte
 }
 
-// giveTime is how long the terminal waits for a command whose input is full. Then input is lost, as on a real terminal.
-const giveTime = 100 * time.Millisecond
-
 func (d *cooked) give(input []byte) {
-	d.input.SetWriteDeadline(time.Now().Add(giveTime)) //nolint:errcheck // a pipe has deadlines
-	d.input.Write(input)                               //nolint:errcheck // as said above
+	d.input.give(input)
 	d.line = nil
+}
+
+// mostTyped is how much typed input waits for a command whose pipe is full. More is lost, as on a real terminal.
+const mostTyped = 1024
+
+// feeder writes typed input to a command, which may not read it.
+type feeder struct {
+	command *os.File
+	typed   chan []byte // empty: the end of the input
+	left    chan []byte // what the command did not take, at the end
+}
+
+// feed starts a feeder, which ends with [feeder.rest].
+func feed(command *os.File) *feeder {
+	f := &feeder{command, make(chan []byte, mostTyped), make(chan []byte, 1)}
+	go func() {
+		var left []byte
+		for input := range f.typed {
+			n := 0
+			if len(input) == 0 {
+				command.Close() //nolint:errcheck // the command sees the end
+			} else if len(left) == 0 {
+				n, _ = command.Write(input)
+			}
+			left = append(left, input[n:]...)
+		}
+		f.left <- left
+	}()
+	return f
+}
+
+func (f *feeder) give(input []byte) {
+	select {
+	case f.typed <- input:
+	default:
+	}
+}
+
+// rest ends the feeder and returns what the command, which has ended, did not take.
+func (f *feeder) rest() []byte {
+	close(f.typed)
+	return <-f.left
 }
 
 // take handles typed bytes.
@@ -382,12 +419,8 @@ func (d *cooked) take(data []byte, interrupt func()) {
 			d.echo("^C\r\n")
 			d.line = nil
 			interrupt()
-			d.input.Close() //nolint:errcheck // the command sees the end
-		case 0x04:
-			if len(d.line) == 0 {
-				d.input.Close() //nolint:errcheck // the command sees the end
-				continue
-			}
+			d.input.command.Close() //nolint:errcheck // the command sees the end
+		case 0x04: // after part of a line it passes that on
 			d.give(d.line)
 		case 0x7f, '\b':
 			if _, size := utf8.DecodeLastRune(d.line); size > 0 {
