@@ -28,7 +28,7 @@ func TestForkBombOnDocker(t *testing.T) {
 	}
 	// 1,000 at most, so that a machine on which nothing limits them bears it.
 	const script = "i=0; while [ $i -lt 1000 ]; do sleep 60 & i=$((i+1)); done; echo all of them run"
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	stream, err := r.agent.Exec(ctx, bomb.ID, session.ExecRequest{Command: []string{"sh", "-c", script}})
 	if err != nil {

@@ -279,7 +279,8 @@ var fences = []fence{
 	{module: "github.com/gtank/ristretto255", pkgs: []string{"tunnel/cpace"}},
 	{module: "github.com/gorilla/websocket", pkgs: []string{"tunnel/secure", "backend/server", "backend/client",
 		"backend/cli", "build/bench"}, tests: []string{"backend"}},
-	{module: "github.com/shirou/gopsutil/v3", pkgs: []string{"backend/agent", "backend/agent/meter"}},
+	{module: "github.com/shirou/gopsutil/v3", pkgs: []string{"backend/agent", "backend/agent/meter",
+		"build/bench/tunnel"}},
 	{module: "github.com/pkg/sftp", pkgs: []string{"backend/engine/sim", "backend/guest"}},
 	{module: "golang.org/x/mod", pkgs: []string{"backend/updates"}},
 	{module: "golang.org/x/crypto", pkgs: []string{"backend/guest", "backend/sshclient", "backend/engine/enginetest"},
@@ -318,16 +319,15 @@ var paced = []string{"backend/agent", "backend/agent/queue", "backend/agent/devi
 	"backend/engine/sim", "backend/engine/sim/shell", "backend/engine/sim/llm"}
 
 var wall = map[string]string{
-	"backend/agent/devices/devices.go":     "an agent that was given no clock",
-	"backend/agent/guests/links.go":        "the pauses of links",
-	"backend/agent/guests/guests.go":       "a link that is not made yet",
-	"backend/agent/health/health.go":       "an engine that does not answer is asked again",
-	"backend/agent/images/pull.go":         "a registry that does not answer, and how often progress is shown",
-	"backend/agent/ledger/others.go":       "agents of other people",
-	"backend/agent/services/plan.go":       "tokens of clients, who are elsewhere",
-	"backend/engine/sim/shell/command.go":  "a read is given up",
-	"backend/engine/sim/shell/terminal.go": "a write is given up",
-	"backend/engine/sim/shell/files.go":    "the files are real",
+	"backend/agent/devices/devices.go":    "an agent that was given no clock",
+	"backend/agent/guests/links.go":       "the pauses of links",
+	"backend/agent/guests/guests.go":      "a link that is not made yet",
+	"backend/agent/health/health.go":      "an engine that does not answer is asked again",
+	"backend/agent/images/pull.go":        "a registry that does not answer, and how often progress is shown",
+	"backend/agent/ledger/others.go":      "agents of other people",
+	"backend/agent/services/plan.go":      "tokens of clients, who are elsewhere",
+	"backend/engine/sim/shell/command.go": "a read is given up",
+	"backend/engine/sim/shell/files.go":   "the files are real",
 }
 
 // pure are the packages that take the time as an argument and start nothing.

@@ -208,7 +208,7 @@ func TestHostileImagesLeadTheGuestNowhere(t *testing.T) {
 // tells of is an error, and the session goes on.
 func begun(t testing.TB, e *docker.Engine, id string) (*link.Client, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	conn, err := e.Guest(ctx, id)
 	if err != nil {

@@ -45,7 +45,7 @@ func TestAModelIsServedUntilTheProcessEnds(t *testing.T) {
 				}
 				return answer.StatusCode, string(text)
 			}
-			for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+			for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 				if status, body := ask("/health"); status == http.StatusOK {
 					break
 				} else if time.Now().After(end) {
