@@ -383,7 +383,7 @@ func feed(command *os.File) *feeder {
 		for input := range f.typed {
 			n := 0
 			if len(input) == 0 {
-				command.Close() //nolint:errcheck // the command sees the end
+				_ = command.Close() // the command sees the end
 			} else if len(left) == 0 {
 				n, _ = command.Write(input)
 			}
@@ -419,7 +419,7 @@ func (d *cooked) take(data []byte, interrupt func()) {
 			d.echo("^C\r\n")
 			d.line = nil
 			interrupt()
-			d.input.command.Close() //nolint:errcheck // the command sees the end
+			_ = d.input.command.Close() // the command sees the end
 		case 0x04: // after part of a line it passes that on
 			d.give(d.line)
 		case 0x7f, '\b':
