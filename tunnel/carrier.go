@@ -15,9 +15,10 @@ import (
 
 // Sizes in bytes, and times, of a [carrier].
 const (
-	batchNear    = 64 << 10 // written at once where the path is fast
-	batchLarge   = 32 << 10 // a batch that is worth a goroutine of its own
-	batchUrgent  = 16 << 10 // of urgent frames written at once
+	batchNear    = 64 << 10  // written at once where the round trip is short
+	batchQuick   = 256 << 10 // the most that is where the path is also fast
+	batchLarge   = 32 << 10  // a batch that is worth a goroutine of its own
+	batchUrgent  = 16 << 10  // of urgent frames written at once
 	writeTime    = 15 * time.Second
 	maxRefusals  = 1024     // resets of refused streams that wait to be sent
 	urgentBurst  = 64 << 10 // that an urgent stream may have in flight unpaced

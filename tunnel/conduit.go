@@ -15,7 +15,7 @@ import (
 // Sizes of a [conduit].
 const (
 	readBuffer   = 4 << 10   // for headers and small frames, in bytes
-	batchRoom    = 128 << 10 // of a buffer of frames that is kept, in bytes
+	batchRoom    = 320 << 10 // the largest batch with its headers and signals, in bytes
 	maxUnread    = 256 << 10 // bytes of signals that wait to be understood
 	maxUnmet     = 512       // streams that wait for the library to hand them over
 	streamWindow = 64 << 20  // the window that the library itself allows, in bytes
@@ -57,7 +57,7 @@ func newConduit(c *carrier) *conduit {
 	return &conduit{
 		c: c, frames: frames{r: bufio.NewReaderSize(heard{c}, readBuffer)},
 		noticed: make(chan struct{}, 1), unmet: make(chan struct{}, maxUnmet), over: make(chan struct{}),
-		out: make([]byte, 0, batchRoom), spare: make([]byte, 0, batchRoom),
+		out: make([]byte, 0, batchNear), spare: make([]byte, 0, batchNear),
 	}
 }
 
@@ -273,7 +273,7 @@ func (p *conduit) take() []byte {
 	}
 	p.out, p.spare = p.spare[:0], batch
 	if cap(batch) > 2*batchRoom {
-		p.spare = make([]byte, 0, batchRoom)
+		p.spare = nil
 	}
 	return batch
 }

@@ -170,6 +170,12 @@ func (g *gate) frame() int {
 // near reports whether the path is too short for the gate to pace.
 func (g *gate) near() bool { return g.base > 0 && g.base < gateNear }
 
+// batch returns how many bytes are written at once on a short path: what it carries in the time of one frame on a long
+// one, within bounds.
+func (g *gate) batch() int {
+	return min(max(int(g.rate*frameTime.Seconds()), batchNear), batchQuick)
+}
+
 // quick reports whether the path carries a whole batch in the time of one frame on a long path.
 func (g *gate) quick() bool {
 	return g.near() && g.rate*frameTime.Seconds() >= batchNear

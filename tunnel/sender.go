@@ -115,7 +115,7 @@ func (c *carrier) fill(ended []*flow) ([]*flow, error) {
 		size += n
 	}
 	if limit = frame; c.gate.near() {
-		limit = batchNear
+		limit = c.gate.batch()
 	}
 	for len(c.paced) > 0 && size+len(c.signals.waiting) < limit && c.gate.open() && err == nil {
 		if pause := c.gate.pause(time.Now()); pause > 0 {

@@ -40,7 +40,7 @@ type Tunnel struct {
 	peer Peer
 	agreed
 	primary *carrier
-	buffers sync.Pool // of *[]byte, of 64 KiB each
+	buffers sync.Pool // of *[]byte, of batchQuick bytes each
 	measures
 	lifetime
 
@@ -94,7 +94,7 @@ func newTunnel(c Config, conn net.Conn, peer Peer, version uint8, allowed uint32
 		questions: questions{probes: map[uint64]chan struct{}{}, pingAt: map[uint64]time.Time{}},
 		accepted:  make(chan *flow, c.MaxStreams), joining: make(chan struct{}),
 		buffers: sync.Pool{New: func() any {
-			b := make([]byte, 64<<10)
+			b := make([]byte, batchQuick)
 			return &b
 		}},
 	}

@@ -27,8 +27,9 @@ var table = []row{
 	{pkg: "tunnel/resume", imports: []string{"tunnel", "tunnel/frame"}},
 	{pkg: "tunnel/netwatch"},
 	{pkg: "tunnel/nonblock"},
+	{pkg: "tunnel/records"},
 	{pkg: "tunnel/cpace"},
-	{pkg: "tunnel/secure", imports: []string{"tunnel", "tunnel/cpace"}},
+	{pkg: "tunnel/secure", imports: []string{"tunnel", "tunnel/cpace", "tunnel/records"}},
 	{pkg: "tunnel/pipe"},
 	{pkg: "tunnel/sshstdio", imports: []string{"tunnel", "tunnel/pipe"}},
 	{pkg: "backend/place"},
@@ -238,7 +239,7 @@ var table = []row{
 		"backend/demo/run", "backend/hub", "backend/place", "backend/service", "backend/session",
 		"backend/store", "gpu", "build/bench/measure"}},
 	{pkg: "build/bench/link", imports: []string{"build/bench/measure"}},
-	{pkg: "build/bench/tunnel", imports: []string{"tunnel", "build/bench/link", "build/bench/measure"}},
+	{pkg: "build/bench/tunnel", imports: []string{"tunnel", "tunnel/records", "build/bench/link", "build/bench/measure"}},
 	{pkg: "build/archtest"},
 }
 

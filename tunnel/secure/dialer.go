@@ -28,6 +28,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"slipway/tunnel"
+	"slipway/tunnel/records"
 )
 
 // DialConfig says how to reach one agent.
@@ -104,7 +105,7 @@ func (d *Dialer) Dial(ctx context.Context, _ bool) (net.Conn, error) {
 	if web {
 		peer.Transport = "wss"
 	}
-	return tunnel.Carrier{Conn: &dialed{Conn: conn, raw: raw}, Peer: peer}, nil
+	return tunnel.Carrier{Conn: &dialed{Conn: records.Of(conn), raw: raw}, Peer: peer}, nil
 }
 
 // connectEither connects by WebSocket if web, else by TLS. With a fallback it then tries the other, if the network may
@@ -164,7 +165,7 @@ func (c DialConfig) connect(ctx context.Context, web bool, protocol string,
 	if err != nil {
 		return nil, nil, err
 	}
-	conn = tls.Client(below, clientConfig(c.Identity, protocol, check))
+	conn = tls.Client(records.Below(below), clientConfig(c.Identity, protocol, check))
 	if err := conn.HandshakeContext(ctx); err != nil {
 		_ = raw.Close()
 		_ = below.Close()

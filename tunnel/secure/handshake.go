@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"slipway/tunnel/records"
 )
 
 // The application protocols of the port (ALPN, RFC 7301).
@@ -115,7 +117,7 @@ func serverConfig(identity *Identity, protocol string) *tls.Config {
 
 // listened is the listener's end of a carrier.
 type listened struct {
-	*tls.Conn
+	*records.Conn
 	raw     net.Conn // of the network, below all encryption
 	key     string
 	clients *Clients
@@ -145,7 +147,7 @@ func (k cut) Close() error {
 
 // dialed is the dialer's end of a carrier.
 type dialed struct {
-	*tls.Conn
+	*records.Conn
 	raw net.Conn
 
 	mu       sync.Mutex // guards the following, also while the first byte is awaited

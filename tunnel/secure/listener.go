@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"slipway/tunnel"
+	"slipway/tunnel/records"
 )
 
 // ListenConfig configures a [Listener]. A limit that is zero has the default in its comment.
@@ -167,7 +168,7 @@ func (l *Listener) listen(ctx context.Context) {
 func (l *Listener) receive(life context.Context, raw net.Conn, leave func()) {
 	ctx, cancel := context.WithTimeout(life, l.config.Handshake)
 	defer cancel()
-	conn := tls.Server(raw, &tls.Config{MinVersion: tls.VersionTLS13, GetConfigForClient: l.choose})
+	conn := tls.Server(records.Below(raw), &tls.Config{MinVersion: tls.VersionTLS13, GetConfigForClient: l.choose})
 	if err := conn.HandshakeContext(ctx); err != nil { // an absolute time: bytes that drip in do not lengthen it
 		leave()
 		_ = raw.Close()
@@ -208,7 +209,7 @@ func (l *Listener) serveWeb(life context.Context, inner, raw net.Conn, leave fun
 	defer leave()
 	ctx, cancel := context.WithTimeout(life, l.config.Handshake)
 	defer cancel()
-	conn := tls.Server(inner, &tls.Config{MinVersion: tls.VersionTLS13,
+	conn := tls.Server(records.Below(inner), &tls.Config{MinVersion: tls.VersionTLS13,
 		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 			if !slices.Contains(hello.SupportedProtos, protoTunnel) &&
 				!slices.Contains(hello.SupportedProtos, protoPair) {
@@ -252,7 +253,7 @@ func linger(conn *tls.Conn, raw net.Conn) {
 
 // admit passes a connection of a listed client to Accept. It reports false if it has refused the client.
 func (l *Listener) admit(conn *tls.Conn, raw net.Conn, peer proven, transport string, stop func() bool) bool {
-	c := &listened{Conn: conn, raw: raw, key: peer.fingerprint, clients: l.config.Clients}
+	c := &listened{Conn: records.Of(conn), raw: raw, key: peer.fingerprint, clients: l.config.Clients}
 	client, moved, err := l.config.Clients.admit(peer.fingerprint, peer.before, cut{c}, l.config.PerClient)
 	event := Event{Key: peer.fingerprint, Name: client.Name, Address: raw.RemoteAddr().String(), Before: moved}
 	if err == nil && moved != "" {

@@ -15,7 +15,7 @@ import (
 
 const (
 	maxWebHeader  = 8 << 10  // bytes of a request
-	maxWebMessage = 64 << 10 // bytes; one write of TLS has at most 17 KiB after the handshake
+	maxWebMessage = 64 << 10 // bytes
 	maxWebWrite   = 32 << 10
 )
 

@@ -19,6 +19,7 @@ import (
 	"slipway/build/bench/link"
 	"slipway/build/bench/measure"
 	"slipway/tunnel"
+	"slipway/tunnel/records"
 )
 
 // Ports, on loopback unless the comment says otherwise.
@@ -115,7 +116,16 @@ type dialer struct {
 }
 
 func (d dialer) Dial(ctx context.Context, _ bool) (net.Conn, error) {
-	return (&tls.Dialer{Config: d.config}).DialContext(ctx, "tcp", d.address)
+	raw, err := (&net.Dialer{}).DialContext(ctx, "tcp", d.address)
+	if err != nil {
+		return nil, err
+	}
+	conn := tls.Client(records.Below(raw), d.config)
+	if err := conn.HandshakeContext(ctx); err != nil {
+		_ = raw.Close()
+		return nil, err
+	}
+	return records.Of(conn), nil
 }
 
 // runNear listens on the two ports and forwards connections.
@@ -203,8 +213,8 @@ func endOf(c net.Conn) {
 
 func runFar(ctx context.Context, s settings) {
 	pair := measure.Get(tls.LoadX509KeyPair(filepath.Join(s.Folder, "cert"), filepath.Join(s.Folder, "key")))
-	listener := measure.Get(tls.Listen("tcp", ":"+farPort, &tls.Config{Certificates: []tls.Certificate{pair},
-		MinVersion: tls.VersionTLS13}))
+	config := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13}
+	listener := measure.Get(net.Listen("tcp", ":"+farPort))
 	context.AfterFunc(ctx, func() { _ = listener.Close() })
 	target := func(from net.Conn) {
 		conn, err := net.Dial("tcp", "127.0.0.1:"+targetPort)
@@ -241,9 +251,10 @@ func runFar(ctx context.Context, s settings) {
 		}
 		measure.OK(err)
 		if s.Kind == "tls" {
-			go target(conn)
+			go target(tls.Server(conn, config))
 		} else {
-			go func() { _ = host.Serve(tunnel.Carrier{Conn: conn, Peer: tunnel.Peer{Transport: "tls"}}) }()
+			carrier := records.Of(tls.Server(records.Below(conn), config))
+			go func() { _ = host.Serve(tunnel.Carrier{Conn: carrier, Peer: tunnel.Peer{Transport: "tls"}}) }()
 		}
 	}
 }
