@@ -32,7 +32,9 @@ socket=$run/docker.sock
 pidfile=$run/docker.pid
 # Its data are in the state directory. It sees them here, outside the project: of files in
 # the project, Go notes that a test looked at them, and runs it again once they changed.
-data=$run/data
+# What is mounted has a directory above the data, since it is looked at as well.
+seen=$run/state
+data=$seen/data
 bridge=slip$key
 log=$state/dockerd.log
 export PATH=${SLIPWAY_DOCKERD_BIN:+$SLIPWAY_DOCKERD_BIN:}$PATH:/usr/sbin:/sbin
@@ -120,13 +122,13 @@ start() {
     install_missing
     clean
     mount_cgroups
-    mkdir -p "$state/data" "$data" "$run/exec"
+    mkdir -p "$state/data" "$seen" "$run/exec"
     chmod 755 "$run"
     if [ -n "${SLIPWAY_DOCKERD_SIZE:-}" ]; then
-        mount -t tmpfs -o "size=$SLIPWAY_DOCKERD_SIZE" tmpfs "$data"
+        mount -t tmpfs -o "size=$SLIPWAY_DOCKERD_SIZE" tmpfs "$seen"
     else
-        mount --bind "$state/data" "$data"
-        mount --make-private "$data"
+        mount --bind "$state" "$seen"
+        mount --make-private "$seen"
     fi
     make_bridge
     local filter=(--iptables=true --ip-masq=true --ip-forward=true)
@@ -186,7 +188,7 @@ clean() {
     for pid in $(orphans); do kill -9 "$pid" 2>/dev/null || true; done
     awk -v a="$run/" 'index($2, a) == 1 {print $2}' /proc/mounts | sort -r |
         while read -r at; do umount -l "$at" || true; done
-    ! mountpoint -q "$data" || fail "$data is still mounted"
+    ! mountpoint -q "$seen" || fail "$seen is still mounted"
     ip link del "$bridge" 2>/dev/null || true
     [ ! -e "$run/admitted" ] || iptables -w 10 -D "${neighbours[@]}" 2>/dev/null || true
     rm -rf "$run"

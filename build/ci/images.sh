@@ -119,18 +119,25 @@ filesystem() {
     echo "$tar"
 }
 
-# load imports a recipe's image unless Docker has it from this very recipe.
+# key prints what decides the content of a recipe's image.
+key() { echo "$(hash "$1")-$(sha256sum <"$recipes/$1.recipe" | cut -c1-12)"; }
+
+# loaded succeeds where Docker has the image of this very recipe.
+loaded() {
+    local have
+    [ -z "$force" ] || return
+    have=$(docker image inspect --format '{{index .Config.Labels "slipway.image.recipe"}}' "$(entry "$1" image)" 2>/dev/null) &&
+        [ "$have" = "$(key "$1")" ]
+}
+
+# load imports a recipe's image.
 load() {
-    local ref key have tar old changes=() line
-    [ -e "$recipes/$1.recipe" ] || fail "no recipe $1 in $recipes"
+    local ref tar old changes=() line
     ref=$(entry "$1" image)
-    key=$(hash "$1")-$(sha256sum <"$recipes/$1.recipe" | cut -c1-12)
-    have=$(docker image inspect --format '{{index .Config.Labels "slipway.image.recipe"}}' "$ref" 2>/dev/null || true)
-    [ "$have" = "$key" ] && [ -z "$force" ] && return
     tar=$(filesystem "$1")
     while read -r line; do changes+=(--change "$line"); done < <(entry "$1" change)
     old=$(docker image inspect --format '{{.Id}}' "$ref" 2>/dev/null || true)
-    docker import "${changes[@]}" --change "LABEL slipway.image.recipe=$key" "$tar" "$ref" >/dev/null
+    docker import "${changes[@]}" --change "LABEL slipway.image.recipe=$(key "$1")" "$tar" "$ref" >/dev/null
     [ -z "$old" ] || docker image rm "$old" >/dev/null 2>&1 || true # nameless by now; kept while in use
     say "loaded $ref"
 }
@@ -147,4 +154,17 @@ exec 9>"$cache/lock"
 flock 9
 if [ -n "$only" ]; then filesystem "$1"; exit; fi
 docker version >/dev/null || fail "Docker does not answer; start one with build/ci/dockerd.sh start"
-for name; do load "$name"; done
+# Most of the time one waits for the network or has work for one processor, so they are made at the same time.
+wanted=() makers=() failed=
+for name; do
+    [ -e "$recipes/$name.recipe" ] || fail "no recipe $name in $recipes"
+    loaded "$name" || wanted+=("$name")
+done
+for base in $(for name in "${wanted[@]}"; do from=$(entry "$name" from); echo "${from:-$name}"; done | sort -u); do
+    filesystem "$base" >/dev/null &
+    makers+=($!)
+done
+for maker in "${makers[@]}"; do wait "$maker" || failed=yes; done
+[ -z "$failed" ] || fail "an image could not be made"
+force=
+for name in "${wanted[@]}"; do load "$name"; done

@@ -3,8 +3,7 @@
 # Windows under Wine, what Podman cannot do, engines that a user runs, what needs a Slurm
 # cluster, then all Go tests under the race detector, those among them that need a Docker
 # Engine of today or a model server, which are built from source. What needs the cluster
-# mostly waits for it, so the rest runs beside it, but for those Go tests, which keep all
-# processors busy.
+# mostly waits for it, so the rest runs beside it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 go=(go test -race -count 1 -ldflags=-w -vet off)
@@ -24,10 +23,8 @@ others)
     build/ci/rootless.sh podman "${engine[@]}" 5m -run TestPodman
     SLIPWAY_TEST_PODMAN=verify build/ci/rootless.sh docker "${engine[@]}" 10m \
         -run 'TestOthers|TestEngineKeepsItsPromises/with_the_real_guest'
-    # There is time for what the last step needs.
-    build/ci/docker.sh build/ci/images.sh llama
-    build/ci/moderndocker.sh build
-    go list -race -test -export ./... >/dev/null
+    export SLIPWAY_TEST_SLURM=verify SLIPWAY_TEST_WINE=verify SLIPWAY_TEST_PODMAN=verify
+    exec build/ci/docker.sh build/ci/verify.sh with-images
     ;;
 with-images)
     build/ci/images.sh llama
@@ -36,8 +33,6 @@ with-images)
     ;;
 *)
     build/ci/setup.sh podman wine # which one at a time can do
-    build/ci/beside.sh "build/ci/verify.sh cluster" "build/ci/verify.sh others"
-    export SLIPWAY_TEST_SLURM=verify SLIPWAY_TEST_WINE=verify SLIPWAY_TEST_PODMAN=verify
-    exec build/ci/docker.sh build/ci/verify.sh with-images
+    exec build/ci/still.sh build/ci/beside.sh "build/ci/verify.sh cluster" "build/ci/verify.sh others"
     ;;
 esac
