@@ -239,7 +239,8 @@ var table = []row{
 		"backend/demo/run", "backend/hub", "backend/place", "backend/service", "backend/session",
 		"backend/store", "gpu", "build/bench/measure"}},
 	{pkg: "build/bench/link", imports: []string{"build/bench/measure"}},
-	{pkg: "build/bench/tunnel", imports: []string{"tunnel", "tunnel/records", "build/bench/link", "build/bench/measure"}},
+	{pkg: "build/bench/tunnel", imports: []string{"tunnel", "tunnel/records", "build/bench/link",
+		"build/bench/measure"}},
 	{pkg: "build/archtest"},
 }
 
