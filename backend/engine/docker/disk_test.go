@@ -35,7 +35,7 @@ func smallDaemon(t *testing.T) (host, data string) {
 	t.Cleanup(func() { script("dockerd.sh", "stop") })
 	_, host, _ = strings.Cut(script("dockerd.sh", "start"), "=")
 	script("images.sh", "static")
-	return host, ofDaemon(host, "data")
+	return host, ofDaemon(host, filepath.Join("state", "data"))
 }
 
 // ofDaemon is the path of something that dockerd.sh keeps beside the socket of a daemon.
