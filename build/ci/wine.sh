@@ -7,7 +7,9 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 "$here/setup.sh" wine
-SLIPWAY_TEST_WINE=$(command -v wine64 || echo /usr/lib/wine/wine64)
+# Debian's package of the 64-bit programs alone has them here.
+export PATH=$PATH:/usr/lib/wine
+SLIPWAY_TEST_WINE=$(command -v wine64)
 export SLIPWAY_TEST_WINE WINEPREFIX=$here/../.cache/wine WINEARCH=win64 WINEDEBUG=-all
 # Neither .NET nor a browser is asked for, and nothing is shown.
 export WINEDLLOVERRIDES='mscoree,mshtml=' DISPLAY=
