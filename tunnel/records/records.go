@@ -85,7 +85,8 @@ func Of(c *tls.Conn) *Conn {
 	return &Conn{Conn: c, lower: lower}
 }
 
-// Write returns when all of p is written. Where it fails none of p counts as written, and nothing more can be.
+// Write returns when all of p is written. Where the network takes only a part, none of p counts as written, and nothing
+// more can be.
 func (c *Conn) Write(p []byte) (int, error) {
 	c.writing.Lock()
 	defer c.writing.Unlock()

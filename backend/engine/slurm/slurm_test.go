@@ -45,7 +45,7 @@ if [ -n "$command" ]; then
 	(eval "$command") & wait $!
 	end $?
 fi
-sleep 600 & wait $!
+while :; do sleep 1 & wait $!; done # what a kill of this shell leaves behind ends soon
 `
 
 // rate is how much faster the clock of the engine and of Slurm's client is than the one on the wall.
