@@ -17,10 +17,12 @@ import (
 	"slipway/build/bench/measure"
 )
 
-// The addresses of the two namespaces.
+// The addresses of the two namespaces on the path that Run carries, and on a cable.
 const (
 	NearAddress = "10.231.0.1"
 	FarAddress  = "10.231.0.2"
+	nearPlug    = "10.231.1.1"
+	FarPlug     = "10.231.1.2"
 )
 
 const mtu = 1500 // bytes
@@ -40,6 +42,15 @@ func Namespaces(ctx context.Context, near, far string) (ends [2]int) {
 		measure.OK(ip(ctx, "-n", name, "link", "set", device, "mtu", fmt.Sprint(mtu), "txqueuelen", "20000", "up"))
 	}
 	return ends
+}
+
+// Cable joins two namespaces by a pair of devices of the kernel besides, as fast as it carries packets.
+func Cable(ctx context.Context, near, far string) {
+	measure.OK(ip(ctx, "-n", near, "link", "add", cable, "type", "veth", "peer", "name", cable, "netns", far))
+	for name, plug := range map[string]string{near: nearPlug, far: FarPlug} {
+		measure.OK(ip(ctx, "-n", name, "addr", "add", plug+"/24", "dev", cable))
+		measure.OK(ip(ctx, "-n", name, "link", "set", cable, "up"))
+	}
 }
 
 // chooseCubic makes cubic the default of a namespace, which may choose only allowed algorithms.
@@ -70,7 +81,7 @@ func ip(ctx context.Context, words ...string) error {
 	return nil
 }
 
-const device = "path0"
+const device, cable = "path0", "cable0"
 
 // openTUN makes a TUN device in a namespace. The thread that enters the namespace ends with its goroutine.
 func openTUN(namespace string) (int, error) {

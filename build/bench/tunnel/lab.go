@@ -39,14 +39,17 @@ type lab struct {
 // parts are running processes, in the order in which they were started.
 type parts []*exec.Cmd
 
-func newLab(up, down link.Direction, local bool) *lab {
+func newLab(s scenario) *lab {
 	pid := os.Getpid()
-	l := &lab{local: local, s: settings{
+	l := &lab{local: s.local, s: settings{
 		Folder: measure.Get(os.MkdirTemp("", "tunnel-bench-")), Near: fmt.Sprintf("slw-near-%d", pid),
-		Far: fmt.Sprintf("slw-far-%d", pid), FarHost: link.FarAddress, Up: up, Down: down,
+		Far: fmt.Sprintf("slw-far-%d", pid), FarHost: link.FarAddress, Up: s.up, Down: s.down, Cable: s.cable,
 	}}
-	if local {
+	switch {
+	case s.local:
 		l.s.FarHost = "127.0.0.1"
+	case s.cable:
+		l.s.FarHost = link.FarPlug
 	}
 	return l
 }

@@ -39,6 +39,7 @@ type settings struct {
 	Kind    string // variant
 
 	Up, Down link.Direction
+	Cable    bool // a pair of the kernel's devices joins the namespaces besides
 
 	Bulk, Echo string // addresses that the client dials
 	Mode       string // what the client does: up, down, echo, open or idle
@@ -54,6 +55,9 @@ func ready() { fmt.Println("ready") }
 // runPath makes the namespaces and carries their packets.
 func runPath(ctx context.Context, s settings) {
 	ends := link.Namespaces(ctx, s.Near, s.Far)
+	if s.Cable {
+		link.Cable(ctx, s.Near, s.Far)
+	}
 	ready()
 	measure.OK(link.Run(ctx, ends, s.Up, s.Down))
 }
