@@ -2,8 +2,8 @@
 # A Docker Engine of today with a made-up NVIDIA device, for tests of handing in
 # devices by CDI where there is neither a new Docker nor a device.
 #
-#   build/ci/moderndocker.sh build    builds dockerd and runc once, into build/.cache/modern
-#   build/ci/moderndocker.sh start    builds, starts it, loads the minimal image
+#   build/ci/moderndocker.sh start    builds dockerd and runc once, into build/.cache/modern,
+#                                     starts it, loads the minimal image
 #   build/ci/moderndocker.sh stop     stops it
 #   build/ci/moderndocker.sh status   prints DOCKER_HOST=… and exits 0 if it answers
 #   build/ci/moderndocker.sh host     prints its address, running or not
@@ -68,7 +68,6 @@ start() {
 
 mkdir -p "$modern"
 case ${1:-} in
-build) build ;;
 start) start ;;
 stop | host | status) "$repo/build/ci/dockerd.sh" "$1" ;;
 *)
