@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -422,7 +423,7 @@ func (c Container) Check() error {
 	for _, m := range c.Mounts {
 		target := path.Clean(m.Target)
 		switch {
-		case !strings.HasPrefix(m.Target, "/") || !strings.HasPrefix(m.Source, "/"):
+		case !strings.HasPrefix(m.Target, "/") || !filepath.IsAbs(m.Source):
 			return invalid("The mount " + m.Source + " → " + m.Target + " needs absolute paths.")
 		case taken[target]: // an engine would say so too, and leave volumes behind
 			return invalid("Two mounts on " + target + " cannot both be seen.")

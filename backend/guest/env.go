@@ -91,7 +91,8 @@ func (e environment) forTerminal(shell shell) environment {
 const homePath = session.Home
 
 const (
-	configPath = "/.slipway/config.json"
+	ownFolder  = "/.slipway"
+	configPath = ownFolder + "/config.json"
 	socketName = "agent.sock"     // in /.slipway/link
 	selfPath   = "/proc/self/exe" // the guest's own program
 )

@@ -32,10 +32,10 @@ func openPlaces(t *tree) (*places, error) {
 	if !onFileSystem(p.pts.file, unix.DEVPTS_SUPER_MAGIC) {
 		return nil, &unsafeError{p.pts.path, "is not the kernel's"}
 	}
-	if p.link, err = t.mounted("/.slipway/link", true); err != nil {
+	if p.link, err = t.mounted(ownFolder+"/link", true); err != nil {
 		return nil, err
 	}
-	if p.spool, err = t.mounted("/.slipway/spool", true); err != nil {
+	if p.spool, err = t.mounted(ownFolder+"/spool", true); err != nil {
 		return nil, err
 	}
 	if p.home, err = t.mounted(homePath, true); err != nil {

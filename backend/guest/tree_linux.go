@@ -85,11 +85,20 @@ func (t *tree) mounted(at string, create bool) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.mount != t.top.mount && !t.alone(p.mount, at) {
+	if p.mount != t.top.mount && !t.alone(p.mount, at) && !t.delivered(p.mount, at) {
 		p.close()
 		return nil, &unsafeError{at, "is not what Slipway has mounted there"}
 	}
 	return p, nil
+}
+
+// delivered reports whether a place is in the volume that an engine on another machine has instead of mounts in
+// Slipway's folder. Then nothing else is mounted on the folder or in it.
+func (t *tree) delivered(mount int, at string) bool {
+	return strings.HasPrefix(at, ownFolder+"/") && t.alone(mount, ownFolder) &&
+		!slices.ContainsFunc(t.mounts, func(m mountinfo.Mount) bool {
+			return strings.HasPrefix(filepath.Clean(m.Point), ownFolder+"/")
+		})
 }
 
 // alone reports whether a mount is at a place and no other is.

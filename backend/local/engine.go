@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"time"
 
@@ -47,15 +48,10 @@ func (c choice) dir(home place.Home) string {
 }
 
 // chooseEngine chooses the kind of engine. auto is Docker if it responds or has live sessions of ours, else Slurm where
-// its commands are, else the simulated one. Without a kind it is Docker instead of the simulated one. Where the system
-// does not support Docker, the simulated one takes its place.
+// its commands are, else the simulated one. On Linux it is Docker instead of the simulated one without a kind.
 func chooseEngine(ctx context.Context, home place.Home, kind string) (choice, error) {
 	switch kind {
-	case EngineDocker:
-		if docker.Supported() == nil {
-			return choice{kind: kind}, nil
-		}
-	case EngineSim, EngineSlurm:
+	case EngineDocker, EngineSim, EngineSlurm:
 		return choice{kind: kind}, nil
 	case EngineAuto, "":
 	default:
@@ -73,7 +69,7 @@ func chooseEngine(ctx context.Context, home place.Home, kind string) (choice, er
 	if _, err := exec.LookPath("sbatch"); err == nil {
 		return choice{kind: EngineSlurm}, nil // also where its controller does not answer: sessions wait for it
 	}
-	if kind == "" && docker.Supported() == nil {
+	if kind == "" && runtime.GOOS == "linux" {
 		return choice{kind: EngineDocker}, nil // sessions wait for it
 	}
 	return choice{EngineSim, "Docker cannot be used on this machine, so nothing really runs: " + reason}, nil
@@ -81,9 +77,6 @@ func chooseEngine(ctx context.Context, home place.Home, kind string) (choice, er
 
 // probeDocker returns why Docker cannot run sessions, or "".
 func probeDocker(ctx context.Context, home place.Home) string {
-	if err := docker.Supported(); err != nil {
-		return session.AsError(err, session.CodeEngineUnsupported).Message
-	}
 	e, err := docker.Open(docker.Config{Dir: home.Dir, Guest: payload.Binary})
 	if err != nil {
 		return session.AsError(err, session.CodeServerInvalid).Message
@@ -97,7 +90,7 @@ func probeDocker(ctx context.Context, home place.Home) string {
 	}
 	for _, warning := range info.Warnings {
 		switch warning.Code {
-		case session.CodeRemoteEngine, session.CodeTooOld, session.CodeNotLinux:
+		case session.CodeTooOld, session.CodeNotLinux:
 			return warning.Title + "."
 		}
 	}

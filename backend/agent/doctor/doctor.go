@@ -58,7 +58,7 @@ const (
 	usualSocket = "/var/run/docker.sock" // of Docker, unless configured otherwise
 	simulated   = "sim"                  // name of a simulated engine
 	podman      = "podman"               // name of Podman, which is used as Docker is
-	linux       = "linux"                // the only system whose engine is used
+	linux       = "linux"
 )
 
 // Check runs the probes until asked is cancelled.
@@ -72,8 +72,9 @@ func (d Doctor) Check(asked context.Context) ([]session.Check, error) {
 	system := cmp.Or(d.System, runtime.GOOS)
 	real := err != nil || info.Name != simulated
 	checks := []session.Check{d.engineCheck(system, info, err)}
-	docker := !info.Elsewhere                       // else it is Slurm, which says itself what its nodes lack
-	daemon := real && docker && info.Name != podman // whose containers need none
+	docker := !info.Elsewhere // else it is Slurm, which says itself what its nodes lack
+	// Podman's containers need no daemon, and one whose data are elsewhere is not set up on this machine.
+	daemon := real && docker && info.Name != podman && (err != nil || info.DataRoot != "")
 	if path, local := engineSocket(info); local && docker && system == linux {
 		if access, known := accessCheck(path, socketState(path)); known {
 			checks = append(checks, access)
@@ -119,9 +120,8 @@ func (d Doctor) Check(asked context.Context) ([]session.Check, error) {
 // remedies are the commands or sentences that help against a warning of the engine. Podman has some of its own.
 var (
 	remedies = map[session.Code]string{
-		session.CodeRemoteEngine: "unset DOCKER_HOST && docker context use default",
-		session.CodeTooOld:       "sudo apt-get update && sudo apt-get install -y docker.io",
-		session.CodeNotLinux:     "Switch Docker Desktop to Linux containers",
+		session.CodeTooOld:   "sudo apt-get update && sudo apt-get install -y docker.io",
+		session.CodeNotLinux: "Switch Docker Desktop to Linux containers",
 		session.CodeNoFilter: `Remove "iptables": false from /etc/docker/daemon.json, or --iptables=false from where ` +
 			`dockerd is started, then: sudo systemctl restart docker`,
 		session.CodeNotApart:       "sudo modprobe br_netfilter",

@@ -31,8 +31,8 @@ import (
 var capabilities = []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETPCAP", "SETUID"}
 
 // Create makes a container without starting it. It also fails with engine_call_invalid where a directory does not
-// exist, and with engine_create_unsupported for an image of another architecture or a daemon that does not share this
-// machine's files.
+// exist, and with engine_create_unsupported for an image of another architecture, and for directories and
+// administrators where a daemon on another machine cannot have them.
 func (e *Engine) Create(ctx context.Context, c engine.Container) (string, error) {
 	if err := validate(c); err != nil {
 		return "", err
@@ -41,10 +41,8 @@ func (e *Engine) Create(ctx context.Context, c engine.Container) (string, error)
 	if err != nil {
 		return "", err
 	}
-	if !facts.Here {
-		return "", session.NewError(session.CodeEngineUnsupported,
-			"The Docker daemon at "+e.daemon.Host()+" does not share this machine's files.",
-			"Run a Slipway agent on the machine where Docker runs, or set DOCKER_HOST to a daemon on this one.")
+	if err := e.checkRemote(c, facts); err != nil {
+		return "", err
 	}
 	image, arch, err := e.platform(ctx, c.Image, facts)
 	if err != nil {
@@ -74,12 +72,15 @@ func (e *Engine) Create(ctx context.Context, c engine.Container) (string, error)
 	if c.Guest.Groups, err = e.Attach(ctx, c, facts, config, host); err != nil {
 		return "", err
 	}
+	if !facts.Here {
+		c.Guest.Pins = nil // the numbers of this machine's file systems mean nothing there
+	}
 	k, fresh, err := e.kernels.prepare(c.Name, delivery{daemon: facts.ID, arch: arch, binary: e.config.Guest,
-		config: c.Guest})
+		config: c.Guest, link: e.answers(facts)})
 	if err != nil {
 		return "", err
 	}
-	host.Mounts = append(mounts(c, k), host.Mounts...)
+	host.Mounts = slices.Concat(ownMounts(c, k, facts.Here), mounts(c), host.Mounts)
 	if facts.Podman {
 		err = e.makeVolumes(ctx, host.Mounts)
 	}
@@ -87,12 +88,32 @@ func (e *Engine) Create(ctx context.Context, c engine.Container) (string, error)
 	if err == nil {
 		id, err = e.create(ctx, c, config, host)
 	}
+	if err == nil {
+		err = e.complete(ctx, id, c, k, facts)
+	}
 	if err != nil {
 		e.abandon(c.Name, fresh, err)
 		return "", err
 	}
 	e.kernels.bind(id, k)
 	return id, nil
+}
+
+// complete gives a created container what it has no mounts for. It removes the container if that fails.
+func (e *Engine) complete(ctx context.Context, id string, c engine.Container, k *kernel, facts *daemon.Facts) error {
+	if facts.Here {
+		return nil
+	}
+	err := e.deliver(ctx, id, k)
+	if err == nil {
+		return nil
+	}
+	cleaning, cancel := e.daemon.Brief(context.WithoutCancel(ctx))
+	defer cancel()
+	if gone := e.daemon.RemoveContainer(cleaning, id); gone != nil && session.CodeOf(gone) != session.CodeNoContainer {
+		e.daemon.Log.Warn("a container that cannot be started stays", "container", c.Name, "error", gone)
+	}
+	return err
 }
 
 // abandon removes the files of a container that was not created. It keeps them where the outcome is unknown: the daemon
@@ -264,7 +285,7 @@ func containerConfig(c engine.Container) *container.Config {
 		Labels:      allLabels(c.Labels),
 		User:        "0:0",
 		WorkingDir:  "/",
-		Entrypoint:  []string{"/.slipway/guest", "init"},
+		Entrypoint:  []string{ownFolder + "/guest", "init"},
 		Cmd:         []string{},
 		Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
 		StopSignal:  "SIGTERM",
@@ -307,24 +328,35 @@ func hostConfig(c engine.Container, facts *daemon.Facts) *container.HostConfig {
 	return h
 }
 
-// mounts lists the guest's own files and the spool, the home unless the session mounts one, then what it mounts.
-func mounts(c engine.Container, k *kernel) []mount.Mount {
-	bind := func(from, to string, readOnly bool) mount.Mount {
-		return mount.Mount{Type: mount.TypeBind, Source: from, Target: to, ReadOnly: readOnly}
+func bind(from, to string, readOnly bool) mount.Mount {
+	return mount.Mount{Type: mount.TypeBind, Source: from, Target: to, ReadOnly: readOnly}
+}
+
+func volumeOf(c engine.Container, name, target string) mount.Mount {
+	return mount.Mount{Type: mount.TypeVolume, Source: name, Target: target,
+		VolumeOptions: &mount.VolumeOptions{NoCopy: true, Labels: map[string]string{
+			engine.LabelSession:  c.Labels[engine.LabelSession],
+			engine.LabelInstance: c.Labels[engine.LabelInstance],
+		}}}
+}
+
+// ownMounts lists the guest's own files and the spool, or the volume into which they are copied on another machine.
+func ownMounts(c engine.Container, k *kernel, here bool) []mount.Mount {
+	if !here {
+		return []mount.Mount{volumeOf(c, "", ownFolder)}
 	}
-	volume := &mount.VolumeOptions{NoCopy: true, Labels: map[string]string{
-		engine.LabelSession:  c.Labels[engine.LabelSession],
-		engine.LabelInstance: c.Labels[engine.LabelInstance],
-	}}
-	list := []mount.Mount{
-		bind(k.guestPath(), "/.slipway/guest", true),
-		bind(k.configPath(), "/.slipway/config.json", true),
-		bind(k.linkPath(), "/.slipway/link", true),
-		{Type: mount.TypeVolume, Target: "/.slipway/spool", VolumeOptions: volume},
+	return []mount.Mount{
+		bind(k.guestPath(), ownFolder+"/guest", true),
+		bind(k.configPath(), ownFolder+"/config.json", true),
+		bind(k.linkPath(), ownFolder+"/link", true),
+		volumeOf(c, "", ownFolder+"/spool"),
 	}
+}
+
+// mounts lists the home unless the session mounts one, then what it mounts.
+func mounts(c engine.Container) (list []mount.Mount) {
 	if !slices.ContainsFunc(c.Mounts, func(m session.Mount) bool { return path.Clean(m.Target) == session.Home }) {
-		list = append(list, mount.Mount{Type: mount.TypeVolume, Source: homeVolume(c.Labels), Target: session.Home,
-			VolumeOptions: volume})
+		list = append(list, volumeOf(c, homeVolume(c.Labels), session.Home))
 	}
 	for _, m := range c.Mounts {
 		list = append(list, bind(m.Source, m.Target, m.ReadOnly))

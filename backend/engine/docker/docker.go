@@ -1,7 +1,9 @@
 // Package docker runs sessions in containers of a Docker Engine, 20.10 or newer.
 //
-// The daemon must share this machine's file system: the guest is bind-mounted and its link is a Unix socket, see
-// [Engine.Create]. Everything of a container is in kernels/<name>/ below [Config.Dir] and is removed with it.
+// Where the daemon shares this machine's file system, the guest is bind-mounted and its link is a Unix socket. On
+// another machine, such as the virtual one of Docker Desktop, the guest is copied into a volume of the container, and
+// its link is a program that the daemon runs beside it. Everything of a container is in kernels/<name>/ below
+// [Config.Dir] and is removed with it.
 package docker
 
 import (

@@ -112,17 +112,22 @@ func TestEngineKeepsItsPromises(t *testing.T) {
 				}
 				return engine.Of(e)
 			}
-			enginetest.Run(t, newEngine, enginetest.Options{
-				Instance: instance, Image: enginetest.ImageMinimal, Guest: guest == realGuest,
-				Serve:     []string{"python3", "-m", "http.server", fmt.Sprint(enginetest.ServePort)},
-				OOM:       `exec python3 -c 'x = bytearray(1 << 30)'`,
-				PullImage: slow.ref, Evict: evict, Without: without(),
-				HomeExists: func(t *testing.T, c engine.Container) bool {
-					_, err := api(t).VolumeInspect(t.Context(), "slipway-"+c.Labels[engine.LabelSession])
-					return err == nil
-				},
-			})
+			enginetest.Run(t, newEngine, promised(instance, slow.ref, guest == realGuest))
 		})
+	}
+}
+
+// promised is what the suite of engines expects of the daemon for tests.
+func promised(instance, image string, guest bool) enginetest.Options {
+	return enginetest.Options{
+		Instance: instance, Image: enginetest.ImageMinimal, Guest: guest,
+		Serve:     []string{"python3", "-m", "http.server", fmt.Sprint(enginetest.ServePort)},
+		OOM:       `exec python3 -c 'x = bytearray(1 << 30)'`,
+		PullImage: image, Evict: evict, Without: without(),
+		HomeExists: func(t *testing.T, c engine.Container) bool {
+			_, err := api(t).VolumeInspect(t.Context(), "slipway-"+c.Labels[engine.LabelSession])
+			return err == nil
+		},
 	}
 }
 

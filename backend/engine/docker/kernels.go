@@ -19,7 +19,8 @@ import (
 	"slipway/backend/session"
 )
 
-// kernels manages the files that are mounted into each container and the listener that its guest dials:
+// kernels manages the files that are mounted into each container, or copied into one of another machine, and the link
+// to its guest:
 //
 //	guest/slipway-guest-<arch>-<hash>   one for each version in use
 //	kernels/<name>/guest                a link to it
@@ -41,7 +42,7 @@ type kernels struct {
 type kernel struct {
 	name string
 	dir  string
-	link *link
+	link link
 }
 
 func (k *kernel) guestPath() string  { return filepath.Join(k.dir, "guest") }
@@ -64,6 +65,7 @@ type delivery struct {
 	arch   string
 	binary func(arch string) ([]byte, error)
 	config engine.GuestConfig
+	link   opener
 }
 
 const daemonFile = "daemon"
@@ -94,7 +96,7 @@ func (ks *kernels) path(name string) (string, error) {
 	return filepath.Join(ks.dir, "kernels", name), nil
 }
 
-// prepare writes a container's files and listens for its guest, again if need be. fresh: its directory is new.
+// prepare writes a container's files and opens the link to its guest, again if need be. fresh: its directory is new.
 func (ks *kernels) prepare(name string, files delivery) (k *kernel, fresh bool, err error) {
 	dir, err := ks.path(name)
 	if err != nil {
@@ -108,7 +110,7 @@ func (ks *kernels) prepare(name string, files delivery) (k *kernel, fresh bool, 
 		}
 		return nil, false, err
 	}
-	k, err = ks.open(name)
+	k, err = ks.open(name, files.link)
 	return k, fresh, err
 }
 
@@ -165,8 +167,8 @@ func (ks *kernels) guest(arch string, binary func(string) ([]byte, error)) (stri
 	return path, nil
 }
 
-// open returns the kernel of a name, which listens for its guest. The directory must exist.
-func (ks *kernels) open(name string) (*kernel, error) {
+// open returns the kernel of a name, with its link. The directory must exist.
+func (ks *kernels) open(name string, answers opener) (*kernel, error) {
 	dir, err := ks.path(name)
 	if err != nil {
 		return nil, err
@@ -183,7 +185,7 @@ func (ks *kernels) open(name string) (*kernel, error) {
 		return there, nil
 	}
 	k := &kernel{name: name, dir: dir}
-	if k.link, err = listenLink(k.linkPath()); err != nil {
+	if k.link, err = answers(k); err != nil {
 		return nil, err
 	}
 	ks.mu.Lock()

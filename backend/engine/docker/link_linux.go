@@ -10,9 +10,6 @@ import (
 	"slipway/backend/peer"
 )
 
-// Supported fails where Docker cannot run sessions.
-func Supported() error { return nil }
-
 // bindLink listens in dir.
 func bindLink(dir string) (*net.UnixListener, error) {
 	return peer.Listen(filepath.Join(dir, linkSocket))

@@ -26,6 +26,9 @@ const (
 	maxStats     = 4 << 10 // bytes of one sample
 )
 
+// Answered is what slipway-guest answer writes once the guest has dialled.
+const Answered = 'G'
+
 // ErrStranger says that whoever answers does not know the meeting's secret: the meeting is an old one.
 var ErrStranger = errors.New("another program answers where the guest was")
 

@@ -11,6 +11,9 @@
 // Where a site forbids user namespaces, Apptainer makes the container. It has the layers in one folder, the guest has
 // no capabilities, and slipway-guest follow ends Apptainer with the runner.
 //
+// slipway-guest answer SOCKET has nothing to do with Slurm: it passes the guest's link to an agent that starts it
+// inside the container, through an engine on another machine.
+//
 // On the login node, [Dial], [Through], [ReadStats], [OpenLog] and the Read functions are the other end.
 //
 // # Files

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"sync"
@@ -168,6 +169,11 @@ func relay(args []string) int {
 		fmt.Fprintln(os.Stderr, "slipway-guest relay:", err)
 		return 1
 	}
+	return standardIO(conn)
+}
+
+// standardIO copies between standard input and output and a connection until either ends.
+func standardIO(conn net.Conn) int {
 	ended := make(chan struct{}, 2)
 	copyAll := func(to io.Writer, from io.Reader) {
 		_, _ = io.Copy(to, from)
@@ -177,4 +183,61 @@ func relay(args []string) int {
 	go copyAll(os.Stdout, conn)
 	<-ended
 	return 0
+}
+
+// answer SOCKET takes the place of the agent where the engine is on another machine: it listens inside the container
+// until the guest has dialled, writes [Answered], and joins the guest with standard input and output until either ends.
+func answer(args []string) int {
+	if len(args) != 1 {
+		fmt.Fprintln(os.Stderr, "slipway-guest answer: name the socket")
+		return 2
+	}
+	conn, err := awaitGuest(args[0])
+	if err == nil {
+		_, err = os.Stdout.Write([]byte{Answered})
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "slipway-guest answer:", err)
+		return 1
+	}
+	return standardIO(conn)
+}
+
+// awaitGuest listens at a socket in place of whoever did before, until the guest has dialled or the input has ended.
+func awaitGuest(socket string) (net.Conn, error) {
+	own, err := usersOf(os.Getpid())
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	listener.SetUnlinkOnClose(false) // another may listen there by then
+	defer listener.Close()
+	go func() {
+		awaitHangup(os.Stdin)
+		_ = listener.Close()
+	}()
+	links := &links{users: own}
+	for {
+		conn, err := listener.Accept()
+		if err != nil || links.isGuest(conn) {
+			return conn, err
+		}
+		_ = conn.Close()
+	}
+}
+
+// awaitHangup waits until the other end of a pipe or socket is closed, and reads nothing.
+func awaitHangup(file *os.File) {
+	polled := []unix.PollFd{{Fd: int32(file.Fd()), Events: unix.POLLRDHUP}}
+	for {
+		if _, err := unix.Poll(polled, -1); err != unix.EINTR {
+			return
+		}
+	}
 }

@@ -28,7 +28,7 @@ import (
 // Programs are those of package node in slipway-guest, by their first argument.
 func Programs() map[string]func(args []string) int {
 	return map[string]func(args []string) int{"node": run, "relay": relay, "probe": probe, "contain": contain,
-		"follow": follow}
+		"follow": follow, "answer": answer}
 }
 
 const (

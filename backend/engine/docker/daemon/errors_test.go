@@ -153,7 +153,7 @@ func TestReasonsOfWhatDockerTellsOnlyByText(t *testing.T) {
 }
 
 func TestFactsWarnOfWhatStands(t *testing.T) {
-	local := machine{name: "lab", kernel: "6.1.0"}
+	local := machine{name: "lab", kernel: "6.1.0", system: "linux"}
 	good := system.Info{
 		ID: "ID", Name: "lab", KernelVersion: "6.1.0", OSType: "linux", Architecture: "x86_64", NCPU: 8,
 		MemTotal:      1 << 34,
@@ -165,20 +165,21 @@ func TestFactsWarnOfWhatStands(t *testing.T) {
 		name, api, host string
 		change          func(*system.Info)
 		want            session.Code
-		here            bool
+		here, mounts    bool
 	}{
-		{"a daemon of this machine", "1.41", "unix:///d.sock", func(*system.Info) {}, "", true},
-		{"one reached by tcp", "1.41", "tcp://lab:2376", func(*system.Info) {}, "engine_info_remote-engine", false},
+		{"a daemon of this machine", "1.41", "unix:///d.sock", func(*system.Info) {}, "", true, true},
+		{"one reached by tcp", "1.41", "tcp://lab:2376", func(*system.Info) {}, "engine_info_remote-engine", false,
+			false},
 		{"a forwarded socket", "1.41", "unix:///d.sock", func(i *system.Info) { i.Name = "far" },
-			"engine_info_remote-engine", false},
-		{"one in a virtual machine", "1.47", "unix:///d.sock",
-			func(i *system.Info) { i.Name, i.KernelVersion = "docker-desktop", "6.6.12-linuxkit" },
-			"engine_info_remote-engine", false},
-		{"one that is too old", "1.40", "unix:///d.sock", func(*system.Info) {}, "engine_info_too-old", true},
+			"engine_info_remote-engine", false, false},
+		{"Docker Desktop on Linux", "1.47", "unix:///d.sock", func(i *system.Info) {
+			i.Name, i.KernelVersion, i.OperatingSystem = "docker-desktop", "6.6.12-linuxkit", "Docker Desktop"
+		}, "engine_info_remote-engine", false, true},
+		{"one that is too old", "1.40", "unix:///d.sock", func(*system.Info) {}, "engine_info_too-old", true, true},
 		{"one without a limit of processes", "1.41", "unix:///d.sock", func(i *system.Info) { i.PidsLimit = false },
-			"engine_info_no-process-limit", true},
+			"engine_info_no-process-limit", true, true},
 		{"one without limits", "1.41", "unix:///d.sock", func(i *system.Info) { i.MemoryLimit = false },
-			"engine_info_no-limits", true},
+			"engine_info_no-limits", true, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			info := good
@@ -188,11 +189,21 @@ func TestFactsWarnOfWhatStands(t *testing.T) {
 			for _, w := range f.Info.Warnings {
 				got = w.Code
 			}
-			if got != c.want || f.Here != c.here || f.Info.Arch != "amd64" || f.Info.Cgroup != 2 {
-				t.Errorf("got warning %q, here %v, %+v", got, f.Here, f.Info)
+			if got != c.want || f.Here != c.here || f.Mounts != c.mounts || f.Info.Arch != "amd64" ||
+				f.Info.Cgroup != 2 {
+				t.Errorf("got warning %q, here %v, mounts %v, %+v", got, f.Here, f.Mounts, f.Info)
 			}
 		})
 	}
+	good.Name = "moby"
+	for host, mounts := range map[string]bool{"unix:///d.sock": true, "npipe:////./pipe/docker_engine": true,
+		"tcp://127.0.0.1:2375": false} {
+		if f := readFacts(good, "1.47", host, machine{name: "mac", system: "darwin"}, time.Unix(1, 0)); f.Here ||
+			f.Mounts != mounts {
+			t.Errorf("%s on a Mac: here %v, mounts %v", host, f.Here, f.Mounts)
+		}
+	}
+	good.Name = "lab"
 	podman := readFacts(good, "1.41", "unix:///d.sock", local, time.Unix(1, 0))
 	podman.Info.Version = "4.2.0"
 	var own podmanInfo

@@ -2,8 +2,10 @@ package daemon
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +24,7 @@ type Facts struct {
 	Info       engine.Info
 	ID         string // of the daemon, for ever
 	Here       bool   // the daemon sees this machine's file system and processes
+	Mounts     bool   // it mounts this machine's directories, maybe into a virtual machine
 	Podman     bool   // it is Podman, which speaks Docker's API
 	Rootless   bool   // uid 0 of a container is the person who runs the daemon
 	Remapped   bool   // containers have user ids of their own unless told otherwise
@@ -75,7 +78,7 @@ func (d *Daemon) AskFacts(ctx context.Context) (*Facts, error) {
 	}
 	host, _ := os.Hostname()                                //nolint:errcheck // no name, no match
 	release, _ := os.ReadFile("/proc/sys/kernel/osrelease") //nolint:errcheck // likewise
-	local := machine{name: host, kernel: strings.TrimSpace(string(release))}
+	local := machine{name: host, kernel: strings.TrimSpace(string(release)), system: runtime.GOOS}
 	podman := isPodman(version)
 	var own podmanInfo
 	if podman {
@@ -94,7 +97,10 @@ func (d *Daemon) AskFacts(ctx context.Context) (*Facts, error) {
 	return f, nil
 }
 
-type machine struct{ name, kernel string }
+type machine struct{ name, kernel, system string }
+
+// desktop is the operating system that Docker Desktop reports.
+const desktop = "Docker Desktop"
 
 func readFacts(said system.Info, api, host string, local machine, now time.Time) *Facts {
 	f := &Facts{
@@ -122,15 +128,17 @@ func readFacts(said system.Info, api, host string, local machine, now time.Time)
 	warn := func(code session.Code, title, text string) {
 		f.Info.Warnings = append(f.Info.Warnings, session.Warning{Code: code, Title: title, Text: text, At: now})
 	}
+	// Elsewhere than on Linux, a daemon with a local address is in a virtual machine that shares directories.
+	socket := strings.HasPrefix(host, "unix://") || strings.HasPrefix(host, "npipe://")
+	f.Mounts = f.Here || socket && (local.system != "linux" || said.OperatingSystem == desktop)
 	switch {
-	case !f.Here && said.OperatingSystem == "Docker Desktop":
-		warn(session.CodeRemoteEngine, "Docker Desktop runs containers in a virtual machine",
-			"It sees neither the sockets on which sessions answer nor this machine's GPUs. Install Docker Engine or "+
-				"Podman beside it, and choose that one: `docker context use default`.")
+	case !f.Here && f.Mounts:
+		warn(session.CodeRemoteEngine, "Sessions run in a virtual machine", fmt.Sprintf("It has %d CPUs and %s of "+
+			"memory, and no GPUs. It mounts only the directories that the settings of Docker share with it.",
+			f.Info.CPUs, f.Info.Memory))
 	case !f.Here:
-		warn(session.CodeRemoteEngine, "Docker runs on another machine",
-			"Sessions need a Docker daemon that shares this machine's files, and the one at "+host+" does not. Run "+
-				"a Slipway agent on that machine, or set DOCKER_HOST to a daemon on this one.")
+		warn(session.CodeRemoteEngine, "Docker runs on another machine", "The daemon at "+host+" shares neither this "+
+			"machine's files nor its GPUs. To use those of that machine, run a Slipway agent there.")
 	}
 	if versions.LessThan(api, oldestAPI) {
 		warn(session.CodeTooOld, "Docker is too old", "Docker "+said.ServerVersion+" is older than 20.10; update it.")
