@@ -114,7 +114,7 @@ func (s *shared) state(t testing.TB) map[string]string {
 		if err := syscall.Lstat(path, &stat); err != nil {
 			return err
 		}
-		if slices.Contains([]string{"hosts", "hostname", "resolv.conf"}, entry.Name()) && stat.Size == 0 {
+		if slices.Contains([]string{"guest", "hosts", "hostname", "resolv.conf"}, entry.Name()) && stat.Size == 0 {
 			return nil
 		}
 		content := ""
@@ -152,16 +152,21 @@ func TestHostileImagesLeadTheGuestNowhere(t *testing.T) {
 		{"/home/work is a link to the folder", []entry{linkTo("home/work", "/data")}, "/data", unsafe,
 			"/home/work is a link"},
 		{"the folder is led over the home", []entry{linkTo("a/b/c", "/home/work")}, "/a/b/c", unsafe,
-			"/home/work is not what Slipway has mounted there"},
+			"/a/b/c is a link"},
 		{"/.slipway is a link", []entry{linkTo(".slipway", "x")}, "/data", unsafe, "/.slipway is a link"},
 		{"/.slipway/link is a link", []entry{linkTo(".slipway/link", "/x")}, "/data", unsafe,
 			"/.slipway/link is a link"},
 		{"the folder is led over the link", []entry{linkTo("a/b/c", "/.slipway/link")}, "/a/b/c", unsafe,
-			"/.slipway/link is not what Slipway has mounted there"},
+			"/a/b/c is a link"},
+		{"the folder is led over the guest", []entry{linkTo("a/b/c/d", "/.slipway")}, "/a/b/c/d", unsafe,
+			"/a/b/c/d is a link"},
+		{"the folder is led over the guest from above", []entry{linkTo("a/b", "/.slipway")}, "/a/b/c/d", unsafe,
+			"/a/b is a link"},
+		{"the guest is led into the folder", []entry{linkTo(".slipway/guest", "/data/guest")}, "/data", unsafe,
+			"/.slipway/guest is a link"},
 		{"/dev is a link, which Docker replaces", []entry{linkTo("dev", "x")}, "/data", "", ""},
 		{"/etc is a link, which Docker replaces", []entry{linkTo("etc", "/data")}, "/data", "", ""},
-		{"the folder is led over /etc", []entry{linkTo("data", "/etc")}, "/data", "session_start_no-user",
-			"/etc is a mount"},
+		{"the folder is led over /etc", []entry{linkTo("data", "/etc")}, "/data", unsafe, "/data is a link"},
 		{"/etc/passwd is a link", []entry{linkTo("etc/passwd", "/data/passwd")}, "/data", "session_start_no-user",
 			"/etc/passwd is a link"},
 		{"/etc/skel is a link", []entry{linkTo("etc/skel", "/data")}, "/data", "", ""},
@@ -181,8 +186,15 @@ func TestHostileImagesLeadTheGuestNowhere(t *testing.T) {
 			spec.Guest.UID, spec.Guest.GID = person, person
 			spec.Guest.Env = []session.EnvVar{{Name: "SLIPWAY_GPU_COOPERATIVE", Value: "1"}}
 			spec.Mounts = []session.Mount{{Source: folder.dir, Target: c.target}}
-			id := started(t, e, spec)
-			files, err := begun(t, e, id)
+			var files *link.Client
+			id, err := e.Create(t.Context(), spec)
+			forget(t, spec)
+			if err == nil {
+				if err := e.Start(t.Context(), id); err != nil {
+					t.Fatal(err)
+				}
+				files, err = begun(t, e, id)
+			}
 			if code := session.CodeOf(err); code != c.want || err != nil && (!strings.Contains(err.Error(), c.said) ||
 				session.AsError(err, "").Hint == "") {
 				t.Errorf("got %v, want %q and %q", err, c.want, c.said)
