@@ -423,6 +423,31 @@ func TestWhatAMachineLacksIsSaidAndRefused(t *testing.T) {
 	})
 }
 
+// apart is the simulated engine as if it could mount nothing of this machine.
+type apart struct{ engine.Host }
+
+func (a apart) Info(ctx context.Context) (engine.Info, error) {
+	info, err := a.Host.Info(ctx)
+	info.Lacks = []session.Feature{session.FeatureMounts}
+	return info, err
+}
+
+func TestWhereNothingIsMountedSessionsGetNoFolders(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		w := newWorld(t, newFake(t, simtest.Config{}), func(c *Config) { c.Engine.Host = apart{c.Engine.Host} })
+		synctest.Wait()
+		if s := w.launch(session.Spec{Name: "plain"}); len(s.Folders) > 0 {
+			t.Errorf("unasked: %+v", s.Folders)
+		}
+		_, err := w.agent.Launch(t.Context(), session.LaunchRequest{Spec: withImage(session.Spec{
+			Mounts: []session.Mount{{Source: "/tmp", Target: "data"}}})})
+		if e := session.AsError(err, ""); e.Code != session.CodeInvalid || len(e.Fields) != 1 ||
+			e.Fields[0].Field != "mounts" || e.Fields[0].Kind != session.KindConflict {
+			t.Errorf("asked for: %+v", err)
+		}
+	})
+}
+
 func TestATimeLimitIsAnnouncedAndExtended(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		w, p := delegated(t, newFake(t, simtest.Config{}), nil)

@@ -12,13 +12,14 @@ const (
 	FeatureMPS     Feature = "mps"            // a device is shared through MPS
 	FeatureNVIDIA  Feature = "nvidia"         // sessions get NVIDIA devices
 	FeatureCommit  Feature = "commit"         // an image is made of a session
+	FeatureMounts  Feature = "mounts"         // sessions see directories and folders of the machine
 	FeatureRaise   Feature = "raise-priority" // a session goes before others, or a waiting one is moved up
 )
 
 // missing are the phrases that say why something cannot be done.
 var missing = map[Feature]string{
 	FeatureDevices: "lacksDevices", FeatureGuard: "lacksGuard", FeatureMPS: "lacksMPS", FeatureCommit: "lacksCommit",
-	FeatureNVIDIA: "lacksNVIDIA", FeatureRaise: "lacksRaise",
+	FeatureNVIDIA: "lacksNVIDIA", FeatureMounts: "lacksMounts", FeatureRaise: "lacksRaise",
 }
 
 // Missing says that a machine lacks a feature.
@@ -36,6 +37,7 @@ func (s Spec) CheckLacks(lacks []Feature) (wrong []FieldError) {
 	}{
 		{s.MPS, FeatureMPS, "mps"},
 		{s.CommitOnEnd > 0, FeatureCommit, "commitOnEnd"},
+		{len(s.Mounts) > 0, FeatureMounts, "mounts"},
 		{s.Priority != nil && *s.Priority > DefaultPriority, FeatureRaise, "priority"},
 	} {
 		if one.asked && slices.Contains(lacks, one.feature) {

@@ -74,7 +74,8 @@ func (d Doctor) Check(asked context.Context) ([]session.Check, error) {
 	checks := []session.Check{d.engineCheck(system, info, err)}
 	docker := !info.Elsewhere // else it is Slurm, which says itself what its nodes lack
 	// Podman's containers need no daemon, and one whose data are elsewhere is not set up on this machine.
-	daemon := real && docker && info.Name != podman && (err != nil || info.DataRoot != "")
+	remote := real && docker && err == nil && info.DataRoot == ""
+	daemon := real && docker && info.Name != podman && !remote
 	if path, local := engineSocket(info); local && docker && system == linux {
 		if access, known := accessCheck(path, socketState(path)); known {
 			checks = append(checks, access)
@@ -107,7 +108,7 @@ func (d Doctor) Check(asked context.Context) ([]session.Check, error) {
 	if d.Guest != nil {
 		checks = append(checks, d.guestCheck(info.Arch))
 	}
-	checks = append(checks, d.diskCheck(ctx, daemon), d.filesCheck(system))
+	checks = append(checks, d.diskCheck(ctx, daemon, remote), d.filesCheck(system))
 	if real {
 		checks = append(checks, noexecCheck(d.Dir, noexec(d.Dir)))
 	}
@@ -161,15 +162,15 @@ func (d Doctor) engineCheck(system string, info engine.Info, err error) session.
 			"%s of memory.", info.Version, info.CPUs, info.Memory)
 		return c
 	}
-	name := "Docker"
+	name, better := "Docker", ""
 	if info.Name == podman {
-		name = "Podman"
+		name, better = "Podman", installDocker
 	}
 	c.Result, c.Text = session.CheckOK, fmt.Sprintf("%s %s answers; %d CPUs, %s of memory, linux/%s.",
 		name, info.Version, info.CPUs, info.Memory, info.Arch)
 	for i, feature := range info.Lacks {
 		if i == 0 {
-			c = warns(c, c.Text+" It works in part.", installDocker)
+			c = warns(c, c.Text+" It works in part.", better)
 		}
 		c.Text += " " + feature.Missing().English()
 	}
@@ -279,12 +280,15 @@ func (d Doctor) guestCheck(arch string) session.Check {
 	return c
 }
 
-func (d Doctor) diskCheck(ctx context.Context, docker bool) session.Check {
+func (d Doctor) diskCheck(ctx context.Context, docker, remote bool) session.Check {
 	c := session.Check{ID: "disk", Title: "Disk space", Result: session.CheckOK}
 	free, total, err := d.Disk(ctx)
 	switch {
 	case err != nil:
 		return warns(c, session.AsError(err, session.CodeAgentUnavailable).Message, "")
+	case remote:
+		c.Text = fmt.Sprintf("%s of %s are free for Slipway's own files.", free, total)
+		return c
 	case total == 0:
 		return warns(c, "How much is free where images are kept is not known.", "")
 	}

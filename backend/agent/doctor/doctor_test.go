@@ -74,7 +74,7 @@ func TestEveryRemedyIsForItsSystem(t *testing.T) {
 					t.Errorf("%s, %s engine: %s: %q", system, name, check.ID, check.Remedy)
 				}
 			}
-			if failed < 2 {
+			if failed < 2 && name != "elsewhere" { // whose disk is not this machine's
 				t.Errorf("%s, %s engine: %d remedies: %+v", system, name, failed, checks)
 			}
 		}

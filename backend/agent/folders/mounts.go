@@ -71,7 +71,10 @@ func (f *Folders) Find(owner string, spec session.Spec) (session.Spec, []session
 		}
 		found = append(found, mount)
 	}
-	return spec, append(found, automatic(own, spec, found, users)...), wrong, nil
+	if !f.getsNone(spec) {
+		found = append(found, automatic(own, spec, found, users)...)
+	}
+	return spec, found, wrong, nil
 }
 
 func quoted(name string) string {
@@ -82,13 +85,9 @@ func quoted(name string) string {
 }
 
 // automatic are the folders that are mounted unasked: those that begin with a dot, unless the spec uses their place.
-// Bare sessions get none.
 func automatic(own []session.Folder, spec session.Spec, found []session.FolderMount,
 	users map[session.FolderID][]session.FolderUser) []session.FolderMount {
 	var mounts []session.FolderMount
-	if spec.Bare() {
-		return nil
-	}
 	for _, f := range own {
 		mount := session.FolderMount{Folder: f.ID, Name: f.Name,
 			Target:   session.MountTarget(session.Mount{Folder: f.Name}),
@@ -106,11 +105,16 @@ func automatic(own []session.Folder, spec session.Spec, found []session.FolderMo
 	return mounts
 }
 
+// getsNone reports whether a session gets no folders unasked: a bare one, and where the engine can mount none.
+func (f *Folders) getsNone(spec session.Spec) bool {
+	return spec.Bare() || slices.Contains(f.config.Health.State().Info.Lacks, session.FeatureMounts)
+}
+
 // WithCache adds the mount of the owner's cache to those that [Folders.Find] found, and makes that folder if there is
 // none yet. A launch does not fail for want of it.
 func (f *Folders) WithCache(ctx context.Context, owner string, spec session.Spec,
 	found []session.FolderMount) []session.FolderMount {
-	taken := spec.Bare() || slices.ContainsFunc(spec.Mounts, func(m session.Mount) bool {
+	taken := f.getsNone(spec) || slices.ContainsFunc(spec.Mounts, func(m session.Mount) bool {
 		target := session.MountTarget(m)
 		return m.Folder == session.CacheFolder || target != session.Home && session.Overlap(target, session.CachePath)
 	}) || slices.ContainsFunc(found, func(m session.FolderMount) bool { return m.Name == session.CacheFolder })

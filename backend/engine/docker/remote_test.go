@@ -16,6 +16,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -131,8 +132,9 @@ func TestWhatADaemonOfAnotherMachineCannotDo(t *testing.T) {
 	t.Parallel()
 	e := open(t, docker.Config{Host: desktop(t, "tcp"), Instance: instanceOf(t)})
 	info, err := e.Info(t.Context())
-	if err != nil || len(info.Warnings) == 0 || info.Warnings[0].Code != session.CodeRemoteEngine {
-		t.Errorf("it says %+v, %v", info.Warnings, err)
+	if err != nil || len(info.Warnings) == 0 || info.Warnings[0].Code != session.CodeRemoteEngine ||
+		!slices.Contains(info.Lacks, session.FeatureMounts) {
+		t.Errorf("it says %+v, %v", info, err)
 	}
 	for what, change := range map[string]func(*engine.Container){
 		"administrators": func(c *engine.Container) { c.Guest.Admin, c.Guest.UID, c.Guest.GID = true, 0, 0 },

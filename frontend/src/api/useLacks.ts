@@ -2,7 +2,7 @@ import { useTranslation } from 'react-i18next'
 import { useMachines } from './hooks'
 
 /** What a machine may be unable to do for its sessions, as its agent names it. */
-export type Feature = 'devices' | 'guard' | 'mps' | 'nvidia' | 'commit' | 'raise-priority'
+export type Feature = 'devices' | 'guard' | 'mps' | 'nvidia' | 'mounts' | 'commit' | 'raise-priority'
 
 /**
  * Returns why something cannot be done on a machine, empty if it can. Of several machines that a session may come to,

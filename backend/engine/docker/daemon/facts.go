@@ -131,6 +131,9 @@ func readFacts(said system.Info, api, host string, local machine, now time.Time)
 	// Elsewhere than on Linux, a daemon with a local address is in a virtual machine that shares directories.
 	socket := strings.HasPrefix(host, "unix://") || strings.HasPrefix(host, "npipe://")
 	f.Mounts = f.Here || socket && (local.system != "linux" || said.OperatingSystem == desktop)
+	if !f.Mounts {
+		f.Info.Lacks = []session.Feature{session.FeatureMounts}
+	}
 	switch {
 	case !f.Here && f.Mounts:
 		warn(session.CodeRemoteEngine, "Sessions run in a virtual machine", fmt.Sprintf("It has %d CPUs and %s of "+
