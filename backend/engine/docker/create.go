@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
 	"maps"
 	"os"
 	"path"
@@ -90,7 +89,7 @@ func (e *Engine) Create(ctx context.Context, c engine.Container) (string, error)
 		id, err = e.create(ctx, c, config, host)
 	}
 	if err == nil {
-		err = e.complete(ctx, id, c, k, facts)
+		err = e.complete(ctx, id, image, c, k, facts)
 	}
 	if err != nil {
 		e.abandon(c.Name, fresh, err)
@@ -101,8 +100,9 @@ func (e *Engine) Create(ctx context.Context, c engine.Container) (string, error)
 }
 
 // complete checks a created container and gives it what it has no mounts for. It removes the container if that fails.
-func (e *Engine) complete(ctx context.Context, id string, c engine.Container, k *kernel, facts *daemon.Facts) error {
-	err := e.checkPlaces(ctx, id, c.Mounts)
+func (e *Engine) complete(ctx context.Context, id, image string, c engine.Container, k *kernel,
+	facts *daemon.Facts) error {
+	err := e.checkPlaces(ctx, id, image, c.Mounts)
 	if err == nil && !facts.Here {
 		err = e.deliver(ctx, id, k)
 	}
@@ -115,49 +115,6 @@ func (e *Engine) complete(ctx context.Context, id string, c engine.Container, k 
 		e.daemon.Log.Warn("a container that cannot be started stays", "container", c.Name, "error", gone)
 	}
 	return err
-}
-
-// checkPlaces refuses an image with a link on the way to a mount. It could lead a directory of the person over the
-// guest, and then a program of the person would be process 1, as root. What the guest checks itself comes too late.
-func (e *Engine) checkPlaces(ctx context.Context, id string, mounts []session.Mount) error {
-	if len(mounts) == 0 {
-		return nil
-	}
-	places := []string{ownFolder + "/guest"}
-	for _, m := range mounts {
-		places = append(places, path.Clean(m.Target))
-	}
-	known := map[string]bool{}
-	for _, place := range places {
-		for at := range prefixes(place) {
-			if known[at] {
-				continue
-			}
-			known[at] = true
-			stat, err := e.daemon.API.ContainerStatPath(ctx, id, at)
-			switch {
-			case errdefs.IsNotFound(err):
-			case err != nil:
-				return daemon.ContainerFailure(ctx, id, err)
-			case stat.Mode&fs.ModeSymlink != 0, stat.LinkTarget != "" && path.Clean(stat.LinkTarget) != at:
-				return session.NewError(session.CodeEngineUnsupported, "This image cannot be used: "+at+" is a link.",
-					"Choose another image, or mount the directory in another place.")
-			}
-		}
-	}
-	return nil
-}
-
-// prefixes yields /a, /a/b and so on for a clean absolute path.
-func prefixes(at string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for i := range at {
-			if i > 0 && at[i] == '/' && !yield(at[:i]) {
-				return
-			}
-		}
-		yield(at)
-	}
 }
 
 // abandon removes the files of a container that was not created. It keeps them where the outcome is unknown: the daemon

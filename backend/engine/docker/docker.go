@@ -31,6 +31,7 @@ type Engine struct {
 	config  Config
 	daemon  *daemon.Daemon
 	kernels *kernels
+	places  places
 
 	mu       sync.Mutex // guards everything below
 	listedAt time.Time  // when the last List began

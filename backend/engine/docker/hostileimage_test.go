@@ -20,6 +20,7 @@ import (
 
 	"github.com/docker/docker/api/types/image"
 
+	"slipway/backend/engine"
 	"slipway/backend/engine/docker"
 	"slipway/backend/guest/link"
 	"slipway/backend/session"
@@ -213,6 +214,29 @@ func TestHostileImagesLeadTheGuestNowhere(t *testing.T) {
 				t.Errorf("%s is in the new home", f.Name)
 			}
 		})
+	}
+}
+
+// A home is the person's to change, so what is in it is looked at before each start.
+func TestALinkInTheHomeLeadsNothingOverTheGuest(t *testing.T) {
+	e, home, data := open(t, docker.Config{Instance: instanceOf(t)}), t.TempDir(), t.TempDir()
+	spec := func() engine.Container {
+		c := newContainer(instanceOf(t), "")
+		c.Mounts = []session.Mount{{Source: home, Target: session.Home}, {Source: data, Target: session.Home + "/data"}}
+		return c
+	}
+	started(t, e, spec())
+	if err := errors.Join(os.RemoveAll(filepath.Join(home, "data")), os.Symlink("/.slipway",
+		filepath.Join(home, "data"))); err != nil {
+		t.Fatal(err)
+	}
+	c := spec()
+	_, err := e.Create(t.Context(), c)
+	if wantCode(t, err, session.CodeEngineUnsupported); !strings.Contains(err.Error(), "/home/work/data is a link") {
+		t.Error(err)
+	}
+	if _, err := e.Inspect(t.Context(), c.Name); session.CodeOf(err) != session.CodeNoContainer {
+		t.Errorf("its container stays: %v", err)
 	}
 }
 
