@@ -300,7 +300,6 @@ const (
 	maxPath    = 4096 // bytes of the longest path on Linux
 )
 
-// ListDirectories implements [session.Host].
 func (f *Folders) ListDirectories(ctx context.Context, asked string) (session.DirectoryListing, error) {
 	machine := f.config.Machine
 	path, absolute := machine.Clean(cmp.Or(asked, machine.HomeDir()))

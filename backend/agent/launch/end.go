@@ -355,7 +355,6 @@ func leftText(t *teardown, cause *session.Cause) string {
 	return fmt.Sprintf("%s could not be removed: %s Slipway keeps trying while it runs.", what, cause.Message)
 }
 
-// EndSession implements [host.EndSession].
 func (r *Runner) EndSession(id session.ID, reason session.Reason, cause *session.Cause,
 	still func(session.Session) bool) (session.Session, error) {
 	s, err := r.config.Records.Change(id, func(d *records.Draft) error {

@@ -18,7 +18,6 @@ import (
 	"slipway/backend/store"
 )
 
-// ListServices implements [session.Services].
 func (s *Services) ListServices(context.Context) ([]session.Service, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -31,7 +30,6 @@ func (s *Services) ListServices(context.Context) ([]session.Service, error) {
 	return list, nil
 }
 
-// DeployService implements [session.Services].
 func (s *Services) DeployService(ctx context.Context, req session.DeployRequest) (session.Service, error) {
 	if req.Owner == "" {
 		req.Owner = s.config.Owner
@@ -123,7 +121,6 @@ func (s *Services) update(name string, prepare func(*kept) error) (session.Servi
 	return s.change(one, changed)
 }
 
-// ChangeService implements [session.Services].
 func (s *Services) ChangeService(_ context.Context,
 	name string, change session.ServiceChange) (session.Service, error) {
 	return s.update(name, func(k *kept) error {
@@ -178,7 +175,6 @@ func (s *Services) RemoveService(_ context.Context, name string) error {
 	return err
 }
 
-// AddServiceToken implements [session.Services].
 func (s *Services) AddServiceToken(_ context.Context,
 	name string, req session.TokenRequest) (session.NewToken, error) {
 	if wrong := checkToken(req); len(wrong) > 0 {
@@ -222,7 +218,6 @@ func checkToken(req session.TokenRequest) (wrong []session.FieldError) {
 	return wrong
 }
 
-// RevokeServiceToken implements [session.Services].
 func (s *Services) RevokeServiceToken(_ context.Context, name, token string) error {
 	_, err := s.update(name, func(k *kept) error {
 		k.Tokens = slices.DeleteFunc(k.Tokens, func(t keptToken) bool { return t.ID == token })
@@ -231,5 +226,4 @@ func (s *Services) RevokeServiceToken(_ context.Context, name, token string) err
 	return err
 }
 
-// DialService implements [session.Services].
 func (s *Services) DialService(ctx context.Context) (net.Conn, error) { return s.pipe.dial(ctx) }

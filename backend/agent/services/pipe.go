@@ -41,7 +41,6 @@ func (p *pipe) Close() error {
 	return nil
 }
 
-// Addr implements [net.Listener].
 func (p *pipe) Addr() net.Addr { return pipeAddr{} }
 
 type pipeAddr struct{}

@@ -21,7 +21,6 @@ type transfer struct {
 	ended  chan struct{}
 }
 
-// SFTP implements [guest.SFTPServer].
 func (p *processes) SFTP() (terminal.Process, error) {
 	asked, in := io.Pipe()
 	out, answers := io.Pipe()

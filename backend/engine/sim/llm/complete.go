@@ -31,7 +31,6 @@ type request struct {
 // texts is a text, a list of texts, or a list of the parts of a message.
 type texts []string
 
-// UnmarshalJSON implements [json.Unmarshaler].
 func (t *texts) UnmarshalJSON(data []byte) error {
 	var text string
 	if json.Unmarshal(data, &text) == nil { // also null

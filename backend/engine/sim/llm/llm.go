@@ -69,7 +69,6 @@ func New(config Config) *Server {
 	return s
 }
 
-// ServeHTTP implements [http.Handler].
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	if s.ended {
