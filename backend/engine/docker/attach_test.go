@@ -285,7 +285,7 @@ func TestNodesOfOtherVendorsAreHandedIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := open(t, docker.Config{Instance: instanceOf(t),
-		Guest: func(string) ([]byte, error) { return os.ReadFile(realGuest) }})
+		Guest: real})
 	device := gpu.Device{UUID: "AMD-1", Vendor: gpu.AMD, Nodes: []string{node}}
 	c := newContainer(instanceOf(t), "")
 	c.Devices, c.Grants = []gpu.Device{device}, []gpu.Grant{{Device: device.UUID, Share: gpu.WholeDevice, Whole: true}}

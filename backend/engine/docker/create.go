@@ -109,11 +109,7 @@ func (e *Engine) complete(ctx context.Context, id, image string, c engine.Contai
 	if err == nil {
 		return nil
 	}
-	cleaning, cancel := e.daemon.Brief(context.WithoutCancel(ctx))
-	defer cancel()
-	if gone := e.daemon.RemoveContainer(cleaning, id); gone != nil && session.CodeOf(gone) != session.CodeNoContainer {
-		e.daemon.Log.Warn("a container that cannot be started stays", "container", c.Name, "error", gone)
-	}
+	e.clear(ctx, id)
 	return err
 }
 

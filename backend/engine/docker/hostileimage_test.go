@@ -178,10 +178,7 @@ func TestHostileImagesLeadTheGuestNowhere(t *testing.T) {
 		{"/var is a link", []entry{linkTo("var", "/data")}, "/data", "session_start_uncooperative", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			folder, e := newShared(t), open(t, docker.Config{Instance: instanceOf(t), Guest: func(string) ([]byte,
-				error) {
-				return os.ReadFile(realGuest)
-			}})
+			folder, e := newShared(t), open(t, docker.Config{Instance: instanceOf(t), Guest: real})
 			spec := newContainer(instanceOf(t), "")
 			spec.Image = importImage(t, c.image)
 			spec.Guest.UID, spec.Guest.GID = person, person

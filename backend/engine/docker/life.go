@@ -122,10 +122,15 @@ func (e *Engine) startFailure(ctx context.Context, id string, err error) error {
 		return session.WrapError(err, session.CodeStartFailed,
 			"Docker could not start the container: "+daemon.Sentence(text), startHints.Of(text))
 	}
-	cleaning, cancel := e.daemon.Brief(context.WithoutCancel(ctx))
-	defer cancel()
-	if gone := e.daemon.RemoveContainer(cleaning, id); gone != nil && session.CodeOf(gone) != session.CodeNoContainer {
-		e.daemon.Log.Warn("a container that did not start stays", "container", daemon.ShortID(id), "error", gone)
-	}
+	e.clear(ctx, id)
 	return failed
+}
+
+// clear removes a container that cannot be started, also when ctx has ended. One that stays is logged.
+func (e *Engine) clear(ctx context.Context, id string) {
+	ctx, cancel := e.daemon.Brief(context.WithoutCancel(ctx))
+	defer cancel()
+	if gone := e.daemon.RemoveContainer(ctx, id); gone != nil && session.CodeOf(gone) != session.CodeNoContainer {
+		e.daemon.Log.Warn("a container that cannot be started stays", "container", daemon.ShortID(id), "error", gone)
+	}
 }

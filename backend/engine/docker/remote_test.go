@@ -13,7 +13,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -66,8 +65,6 @@ func desktop(t testing.TB, network string) (host string) {
 	return network + "://" + listener.Addr().String()
 }
 
-func realOne(string) ([]byte, error) { return os.ReadFile(realGuest) }
-
 func TestEngineOfAnotherMachineKeepsItsPromises(t *testing.T) {
 	t.Parallel()
 	instance, host := instanceOf(t), desktop(t, "unix")
@@ -77,14 +74,14 @@ func TestEngineOfAnotherMachineKeepsItsPromises(t *testing.T) {
 	}
 	maps.Copy(options.Without, without())
 	enginetest.Run(t, func(t *testing.T) engine.Engine {
-		return enginetest.Attended(t, engine.Of(open(t, docker.Config{Host: host, Instance: instance, Guest: realOne})))
+		return enginetest.Attended(t, engine.Of(open(t, docker.Config{Host: host, Instance: instance, Guest: real})))
 	}, options)
 }
 
 func TestGuestOfAnotherMachine(t *testing.T) {
 	t.Parallel()
 	host, dir, instance := desktop(t, "tcp"), t.TempDir(), instanceOf(t)
-	first := open(t, docker.Config{Host: host, Dir: dir, Instance: instance, Guest: realOne})
+	first := open(t, docker.Config{Host: host, Dir: dir, Instance: instance, Guest: real})
 	spec := newContainer(instance, "")
 	spec.Guest.UID, spec.Guest.GID = person, person
 	id := started(t, first, spec)
@@ -94,7 +91,7 @@ func TestGuestOfAnotherMachine(t *testing.T) {
 		}
 	}
 	first.Close() //nolint:errcheck // as if its process had ended
-	next := open(t, docker.Config{Host: host, Dir: dir, Instance: instance, Guest: realOne})
+	next := open(t, docker.Config{Host: host, Dir: dir, Instance: instance, Guest: real})
 	client, err := begun(t, next, id)
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +110,7 @@ func TestGuestOfAnotherMachine(t *testing.T) {
 		if _, err := next.Commit(t.Context(), id, engine.Commit{Ref: ref}); err != nil {
 			t.Fatal(err)
 		}
-		defer next.RemoveImage(t.Context(), ref) //nolint:errcheck // a leftover harms nobody
+		defer next.RemoveImage(t.Context(), ref) //nolint:errcheck // a leftover does no harm
 		probe, err := api(t).ContainerCreate(t.Context(), &container.Config{Image: ref, Cmd: []string{"true"}}, nil,
 			nil, nil, "")
 		if err != nil {

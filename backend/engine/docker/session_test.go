@@ -120,7 +120,7 @@ func TestMounts(t *testing.T) {
 				t.Fatal(err)
 			}
 			e := open(t, docker.Config{Instance: instanceOf(t),
-				Guest: func(string) ([]byte, error) { return os.ReadFile(realGuest) }})
+				Guest: real})
 			c := newContainer(instanceOf(t), "echo ran > /home/work/part/file")
 			c.Guest.UID, c.Guest.GID = os.Getuid(), os.Getgid()
 			c.Mounts = []session.Mount{{Source: part, Target: "/home/work/part"}}
