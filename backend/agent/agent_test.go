@@ -5,8 +5,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"maps"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,168 +15,15 @@ import (
 	"time"
 
 	"slipway/backend/agent/devices"
-	"slipway/backend/agent/guests"
 	"slipway/backend/agent/meter"
 	"slipway/backend/engine"
 	"slipway/backend/engine/enginetest"
+	"slipway/backend/engine/sim"
 	"slipway/backend/engine/sim/simtest"
-	"slipway/backend/guest/link"
 	"slipway/backend/session"
 	"slipway/backend/store"
 	"slipway/gpu"
 )
-
-// scriptedGuest is a guest that answers as a test says.
-type scriptedGuest struct {
-	sshUse session.SSHUse
-	guests.Tree
-	conn net.Conn
-	once sync.Once
-	done chan struct{}
-
-	mu        sync.Mutex // guards everything below
-	events    chan link.Event
-	installed map[string]string
-	services  []link.Service
-	starts    int
-	hold      chan struct{} // where set, StartService waits for it or for the end of its context
-	startErr  error
-	listening map[int]bool
-}
-
-func newScriptedGuest(conn net.Conn) *scriptedGuest {
-	g := &scriptedGuest{conn: conn, done: make(chan struct{}), events: make(chan link.Event, 16),
-		installed: map[string]string{}, listening: map[int]bool{}}
-	g.events <- link.Event{Ready: true}
-	go func() {
-		_, _ = io.Copy(io.Discard, conn) // ends when the container or the link does
-		g.Close()
-	}()
-	return g
-}
-
-func (g *scriptedGuest) Close() error {
-	g.once.Do(func() { g.conn.Close(); close(g.done) })
-	return nil
-}
-
-var errLost = &session.Error{Code: "session_use_unavailable", Message: "The connection into the session was lost."}
-
-func (g *scriptedGuest) Done() <-chan struct{} { return g.done }
-
-func (g *scriptedGuest) Events(ctx context.Context, fn func(link.Event) error) error {
-	for {
-		select {
-		case e := <-g.events:
-			if err := fn(e); err != nil || e.Exit != nil {
-				return err
-			}
-		case <-g.done:
-			return errLost
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-func (g *scriptedGuest) alive() error {
-	select {
-	case <-g.done:
-		return errLost
-	default:
-		return nil
-	}
-}
-
-func (g *scriptedGuest) ListTerminals(context.Context) ([]session.Terminal, error) {
-	return []session.Terminal{{ID: "t1"}}, g.alive()
-}
-func (g *scriptedGuest) OpenTerminal(_ context.Context, r session.TerminalRequest) (session.Terminal, error) {
-	return session.Terminal{ID: "t1", Cols: r.Cols, Rows: r.Rows}, g.alive()
-}
-func (g *scriptedGuest) AttachTerminal(context.Context, session.AttachRequest) (net.Conn, error) {
-	near, _ := net.Pipe()
-	return near, g.alive()
-}
-func (g *scriptedGuest) CloseTerminal(context.Context, string) error { return g.alive() }
-func (g *scriptedGuest) Exec(context.Context, session.ExecRequest) (net.Conn, error) {
-	return nil, &session.Error{Code: "process_start_not-found", Message: "There is no such program."}
-}
-func (g *scriptedGuest) Which(_ context.Context, names []string) (map[string]string, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	found := map[string]string{}
-	for _, name := range names {
-		if path, ok := g.installed[name]; ok {
-			found[name] = path
-		}
-	}
-	return found, g.alive()
-}
-func (g *scriptedGuest) StartService(ctx context.Context, r link.ServiceRequest) (link.Service, error) {
-	g.mu.Lock()
-	g.starts++
-	hold, err := g.hold, g.startErr
-	g.mu.Unlock()
-	if hold != nil {
-		select {
-		case <-hold:
-		case <-ctx.Done():
-			return link.Service{}, ctx.Err()
-		}
-	}
-	if err != nil {
-		return link.Service{}, err
-	}
-	s := link.Service{ID: r.ID, Port: r.Port, Dir: r.Dir, State: link.ServiceReady}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.services = []link.Service{s}
-	return s, nil
-}
-func (g *scriptedGuest) startCount() int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.starts
-}
-func (g *scriptedGuest) StopService(context.Context, string) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.services = nil
-	return nil
-}
-func (g *scriptedGuest) Services(context.Context) ([]link.Service, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.services, nil
-}
-func (g *scriptedGuest) Listening(context.Context) ([]int, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return slices.Sorted(maps.Keys(g.listening)), g.alive()
-}
-func (g *scriptedGuest) SSHHost(context.Context) (session.SSHHost, error) {
-	return session.SSHHost{Key: "ssh-ed25519 AAAA"}, g.alive()
-}
-func (g *scriptedGuest) DialSSH(context.Context, session.SSHRequest) (net.Conn, error) {
-	near, _ := net.Pipe()
-	return near, g.alive()
-}
-func (g *scriptedGuest) SSHUse(context.Context) (session.SSHUse, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.sshUse, g.alive()
-}
-func (g *scriptedGuest) Dial(_ context.Context, port int) (net.Conn, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if !g.listening[port] {
-		return nil, &session.Error{Code: "app_start_timeout", Message: "Nothing listens there."}
-	}
-	near, far := net.Pipe()
-	go io.Copy(far, far) //nolint:errcheck // an echo that ends with the pipe
-	return near, nil
-}
 
 // scriptedDevices is a source of devices that says what a test wants.
 type scriptedDevices struct {
@@ -222,9 +67,6 @@ type world struct {
 	config func(*Config)
 	fault  func(string) error
 	stop   func()
-
-	mu     sync.Mutex // guards guests
-	guests []*scriptedGuest
 }
 
 // dirInMemory is a folder of the test's whose files reach no disk, where the
@@ -273,13 +115,6 @@ func (w *world) start() {
 		Version: "test",
 		Log:     slog.New(slog.NewTextHandler(io.Discard, nil)),
 		Devices: DeviceConfig{Source: w.gpus},
-		Sessions: SessionConfig{Link: func(_ context.Context, conn net.Conn) (guests.Client, error) {
-			g := newScriptedGuest(conn)
-			w.mu.Lock()
-			w.guests = append(w.guests, g)
-			w.mu.Unlock()
-			return guests.ClientOf(g), nil
-		}},
 		Host: HostConfig{
 			Moment: w.gpus.moment,
 			Boot:   func() (time.Time, error) { return time.Time{}, nil },
@@ -342,10 +177,14 @@ func (w *world) halt() {
 	}
 }
 
-func (w *world) guest() *scriptedGuest {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.guests[len(w.guests)-1]
+// inside is what goes on in the main container of a session that runs.
+func (w *world) inside(s session.Session) sim.Inside {
+	w.t.Helper()
+	in, ok := w.fake.Inside(s.Container())
+	if !ok {
+		w.t.Fatalf("the container of %s does not run", s.Name)
+	}
+	return in
 }
 
 func (w *world) launch(spec session.Spec) session.Session {

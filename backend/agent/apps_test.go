@@ -2,20 +2,27 @@ package agent
 
 import (
 	"context"
+	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
+	"slipway/backend/engine/sim"
+	"slipway/backend/engine/sim/shell"
 	"slipway/backend/engine/sim/simtest"
 	"slipway/backend/session"
 )
 
 func TestPortsThatNobodyAnnouncedAreFound(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w, s, g := runningWithGuest(t, session.Spec{Access: session.Access{Ports: []int{8000}}})
+		w := newWorld(t, newFake(t, simtest.Config{}), nil)
+		s := w.awaitStatus(w.launch(session.Spec{Access: session.Access{Ports: []int{8000}}}).ID, session.Running)
 		ctx := context.Background()
-		g.mu.Lock()
-		g.listening[8000], g.listening[8501], g.listening[7431] = true, true, true
-		g.mu.Unlock()
+		w.listen(s.ID, 8000)
+		w.listen(s.ID, 7431)
+		end := w.listen(s.ID, 8501)
+		synctest.Wait()
 		apps, err := w.agent.ListApps(ctx, s.ID)
 		if err != nil || len(apps) != 2 {
 			t.Fatalf("%+v, %v", apps, err)
@@ -34,43 +41,66 @@ func TestPortsThatNobodyAnnouncedAreFound(t *testing.T) {
 			err) != "app_open_not-found" {
 			t.Errorf("a port of Slipway's own: %v", err)
 		}
-		g.mu.Lock()
-		delete(g.listening, 8501)
-		g.mu.Unlock()
+		end()
+		synctest.Wait()
 		if apps, err := w.agent.ListApps(ctx, s.ID); err != nil || len(apps) != 1 {
 			t.Errorf("when it is gone: %+v, %v", apps, err)
 		}
 	})
 }
 
-// runningWithGuest is a session that runs, with the guest in it.
-func runningWithGuest(t *testing.T, spec session.Spec) (*world, session.Session, *scriptedGuest) {
-	t.Helper()
-	w := newWorld(t, newFake(t, simtest.Config{}), nil)
-	s := w.awaitStatus(w.launch(spec).ID, session.Running)
-	return w, s, w.guest()
+// program is a server that a test has installed in a container.
+type program struct {
+	name string
+	in   sim.Inside
+	hold atomic.Bool // it does not answer yet
+}
+
+// install installs a server that answers every request.
+func install(in sim.Inside, name string) *program {
+	p := &program{name: name, in: in}
+	in.World.Install(name, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if p.hold.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	return p
+}
+
+// runs returns how often the program runs, and the newest of its processes.
+func (p *program) runs() (newest shell.Process, count int) {
+	for _, process := range p.in.World.Processes() {
+		if strings.Contains(process.Command, p.name) {
+			newest, count = process, count+1
+		}
+	}
+	return newest, count / 2 // a command that the guest starts is in the table, and so is the program in it
 }
 
 func TestAppShowsTheDirectoryThatWasChosen(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w, s, g := runningWithGuest(t, session.Spec{})
+		w := newWorld(t, newFake(t, simtest.Config{}), nil)
+		s := w.awaitStatus(w.launch(session.Spec{}).ID, session.Running)
 		ctx := context.Background()
-		g.mu.Lock()
-		g.installed["tensorboard"], g.installed["jupyter-lab"] = "/usr/bin/tensorboard", "/usr/bin/jupyter-lab"
-		g.mu.Unlock()
+		board := install(w.inside(s), "tensorboard")
+		install(w.inside(s), "jupyter-lab")
+		last := 0
 		for _, step := range []struct {
 			asked, shown string
-			starts       int
+			again        bool
 		}{
-			{"", "/home/work/logs", 1},
-			{"runs/../exp", "/home/work/exp", 2},
-			{"", "/home/work/exp", 3}, // the one that it shows; the guest joins the running one
-			{"/data/logs/", "/data/logs", 4},
+			{"", "/home/work/logs", true},
+			{"runs/../exp", "/home/work/exp", true},
+			{"", "/home/work/exp", false}, // the one that it shows, by the program that runs
+			{"/data/logs/", "/data/logs", true},
 		} {
 			app, err := w.agent.StartApp(ctx, s.ID, session.AppRequest{App: "tensorboard", Dir: step.asked})
-			if err != nil || app.Dir != step.shown || g.startCount() != step.starts {
-				t.Errorf("asked for %q: %+v, %v after %d starts", step.asked, app, err, g.startCount())
+			process, count := board.runs()
+			if err != nil || app.Dir != step.shown || count != 1 || (process.PID != last) != step.again ||
+				!strings.Contains(process.Command, "--logdir="+step.shown+" ") {
+				t.Fatalf("asked for %q: %+v, %v; %d run, the last is %q", step.asked, app, err, count, process.Command)
 			}
+			last = process.PID
 		}
 		for app, dir := range map[string]string{"jupyterlab": "x", "tensorboard": "a\nb"} {
 			if _, err := w.agent.StartApp(ctx, s.ID, session.AppRequest{App: app, Dir: dir}); session.CodeOf(
@@ -83,16 +113,15 @@ func TestAppShowsTheDirectoryThatWasChosen(t *testing.T) {
 
 func TestAStartIsGivenUp(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w, s, g := runningWithGuest(t, session.Spec{})
+		w := newWorld(t, newFake(t, simtest.Config{}), nil)
+		s := w.awaitStatus(w.launch(session.Spec{}).ID, session.Running)
 		ctx := context.Background()
-		hold := make(chan struct{})
-		g.mu.Lock()
-		g.installed["code-server"], g.hold = "/usr/bin/code-server", hold
-		g.mu.Unlock()
+		lab := install(w.inside(s), "jupyter-lab")
+		lab.hold.Store(true)
 		failures := make(chan error, 2)
 		for range 2 {
 			go func() {
-				_, err := w.agent.StartApp(ctx, s.ID, session.AppRequest{App: "code-server"})
+				_, err := w.agent.StartApp(ctx, s.ID, session.AppRequest{App: "jupyterlab"})
 				failures <- err
 			}()
 		}
@@ -100,7 +129,10 @@ func TestAStartIsGivenUp(t *testing.T) {
 		if apps, err := w.agent.ListApps(ctx, s.ID); err != nil || apps[0].State != session.AppStarting {
 			t.Fatalf("%+v, %v", apps, err)
 		}
-		if err := w.agent.StopApp(ctx, s.ID, "code-server"); err != nil {
+		if _, count := lab.runs(); count != 1 {
+			t.Errorf("%d run", count)
+		}
+		if err := w.agent.StopApp(ctx, s.ID, "jupyterlab"); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {
@@ -108,12 +140,12 @@ func TestAStartIsGivenUp(t *testing.T) {
 				t.Errorf("whoever waits is told %v", err)
 			}
 		}
-		if apps, err := w.agent.ListApps(ctx, s.ID); err != nil || apps[0].State != session.AppStopped ||
-			g.startCount() != 1 {
-			t.Errorf("after that: %+v, %v, %d starts", apps, err, g.startCount())
+		_, count := lab.runs()
+		if apps, err := w.agent.ListApps(ctx, s.ID); err != nil || apps[0].State != session.AppStopped || count != 0 {
+			t.Errorf("after that: %+v, %v, %d run", apps, err, count)
 		}
-		close(hold)
-		if app, err := w.agent.StartApp(ctx, s.ID, session.AppRequest{App: "code-server"}); err != nil ||
+		lab.hold.Store(false)
+		if app, err := w.agent.StartApp(ctx, s.ID, session.AppRequest{App: "jupyterlab"}); err != nil ||
 			app.State != session.AppReady {
 			t.Errorf("started again: %+v, %v", app, err)
 		}

@@ -252,25 +252,29 @@ func TestKernelsAreReachedByName(t *testing.T) {
 		ctx := context.Background()
 		s := w.awaitStatus(w.launch(session.Spec{Cluster: 2}).ID, session.Running)
 		first, err := w.agent.OpenTerminal(ctx, s.ID, session.TerminalRequest{})
-		if err != nil || first.ID != "t1" || first.Kernel != "" {
+		if err != nil || strings.Contains(first.ID, ".") || first.Kernel != "" {
 			t.Errorf("%+v, %v", first, err)
 		}
 		second, err := w.agent.OpenTerminal(ctx, s.ID, session.TerminalRequest{Kernel: "sub1"})
-		if err != nil || second.ID != "sub1.t1" || second.Kernel != "sub1" {
+		if err != nil || !strings.HasPrefix(second.ID, "sub1.") || second.Kernel != "sub1" {
 			t.Errorf("%+v, %v", second, err)
 		}
 		list, err := w.agent.ListTerminals(ctx, s.ID)
-		if err != nil || len(list) != 2 || list[0].ID != "t1" || list[1].ID != "sub1.t1" {
+		if err != nil || len(list) != 2 || list[0].ID != first.ID || list[1].ID != second.ID {
 			t.Errorf("%+v, %v", list, err)
 		}
-		stream, err := w.agent.AttachTerminal(ctx, s.ID, session.AttachRequest{Terminal: "sub1.t1"})
+		stream, err := w.agent.AttachTerminal(ctx, s.ID, session.AttachRequest{Terminal: second.ID, Client: "test"})
 		if err != nil {
 			t.Error(err)
 		} else {
 			stream.Close()
 		}
-		if err := w.agent.CloseTerminal(ctx, s.ID, "sub1.t1"); err != nil {
+		if err := w.agent.CloseTerminal(ctx, s.ID, second.ID); err != nil {
 			t.Error(err)
+		}
+		time.Sleep(time.Minute) // what it showed is kept for who watches
+		if list, err := w.agent.ListTerminals(ctx, s.ID); err != nil || len(list) != 1 || list[0].ID != first.ID {
+			t.Errorf("after one was closed: %+v, %v", list, err)
 		}
 		if _, err := w.agent.OpenTerminal(ctx, s.ID, session.TerminalRequest{Kernel: "sub7"}); session.CodeOf(
 			err) != "session_use_not-found" {

@@ -13,7 +13,6 @@ import (
 	"slipway/backend/engine"
 	"slipway/backend/engine/enginetest"
 	"slipway/backend/engine/sim/simtest"
-	"slipway/backend/guest/link"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -231,7 +230,8 @@ func TestBatchEnds(t *testing.T) {
 		{"out of memory", func(w *world, id string) { w.fake.OOM(id) }, session.Terminated, session.ResultFailure,
 			session.ReasonOOM, 137},
 		{"out of memory as its guest tells", func(w *world, id string) {
-			w.guest().events <- link.Event{OOM: 1}
+			in, _ := w.fake.Inside(id)
+			in.Guest.OOM(1)
 			w.await(session.ID(w.fake.States()[0].Labels[engine.LabelSession]), "warned",
 				func(s session.Session) bool { return len(s.Warnings) > 0 })
 			w.fake.Exit(id, 1)
@@ -239,8 +239,8 @@ func TestBatchEnds(t *testing.T) {
 		{"killed by nobody knows whom", func(w *world, id string) { w.fake.Exit(id, 137) }, session.Terminated,
 			session.ResultFailure, session.ReasonTaskFailed, 137},
 		{"without a shell", func(w *world, id string) {
-			w.guest().events <- link.Event{Error: &session.Cause{Code: "session_start_no-shell",
-				Message: "The image has no shell.", Hint: "Choose another."}}
+			in, _ := w.fake.Inside(id)
+			in.Guest.Trouble(session.NewError("session_start_no-shell", "The image has no shell.", "Choose another."))
 			time.Sleep(time.Millisecond)
 			w.fake.Exit(id, 127)
 		}, session.Failed, session.ResultFailure, session.ReasonStartFailed, 127},
@@ -573,7 +573,7 @@ func TestContainersThatTheEngineOrTheMachineTookAlong(t *testing.T) {
 				s := w.launch(c.spec)
 				s = w.awaitStatus(s.ID, session.Running)
 				if c.told {
-					w.guest().events <- link.Event{Exit: &c.code}
+					w.inside(s).Guest.Exit(c.code)
 					time.Sleep(time.Millisecond)
 				}
 				time.Sleep(time.Minute)

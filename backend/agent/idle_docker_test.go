@@ -2,67 +2,17 @@ package agent
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"slipway/backend/agent/reclaim"
 	"slipway/backend/engine/enginetest"
 	"slipway/backend/session"
-	"slipway/backend/terminal"
 	"slipway/gpu"
 )
-
-// screen is what a terminal has shown.
-type screen struct {
-	mu   sync.Mutex // guards text
-	text strings.Builder
-}
-
-func (s *screen) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.Write(p)
-}
-
-func (s *screen) shows(text string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return strings.Contains(s.text.String(), text)
-}
-
-// watch opens a terminal in a session and types a line into it.
-func (r *real) watch(id session.ID, line string) *screen {
-	r.t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	opened, err := r.agent.OpenTerminal(ctx, id, session.TerminalRequest{Cols: 120, Rows: 24})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	stream, err := r.agent.AttachTerminal(ctx, id, session.AttachRequest{Terminal: opened.ID, Client: "test"})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	s := &screen{}
-	viewer := terminal.NewViewer(terminal.ViewerConfig{Client: "test", Output: s})
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		viewer.Run(ctx, terminal.NewConn(stream)) //nolint:errcheck // it ends with the session or the test
-	}()
-	r.t.Cleanup(func() {
-		cancel()
-		<-ended
-	})
-	if _, err := io.WriteString(viewer, line+"\n"); err != nil {
-		r.t.Fatal(err)
-	}
-	return s
-}
 
 func TestRealIdleSessions(t *testing.T) {
 	t.Parallel()
@@ -71,14 +21,14 @@ func TestRealIdleSessions(t *testing.T) {
 	policy := &session.IdlePolicy{Network: session.Duration(time.Minute)}
 	idle := r.awaitRunning(r.launch(session.Spec{Name: "idle", Lifetime: session.Lifetime{Idle: policy}}).ID)
 	busy := r.awaitRunning(r.launch(session.Spec{Name: "busy", Lifetime: session.Lifetime{Idle: policy}}).ID)
-	shown := r.watch(idle.ID, "echo at the prompt")
-	r.watch(busy.ID, "sleep 600")
+	shown := watch(t, r.agent, idle.ID, "echo at the prompt")
+	watch(t, r.agent, busy.ID, "sleep 600")
 
 	ended := r.awaitEnd(idle.ID)
 	if ended.Reason != session.ReasonIdle || ended.Status != session.Terminated {
 		t.Errorf("the idle one ended as %s: %+v", ended.Reason, ended.Error)
 	}
-	if !shown.shows("slipway keep idle") {
+	if shown.shows("slipway keep idle") == 0 {
 		t.Error("its terminal was told nothing")
 	}
 	if s, err := r.agent.Get(context.Background(), busy.ID); err != nil || s.Status != session.Running ||

@@ -24,7 +24,7 @@ func (w *world) rows(prefix string) (n int) {
 // an idle policy.
 func newWatched(t *testing.T, policy session.IdlePolicy) (g *gpuWorld, busy, idle session.Session) {
 	g = newGPUWorld(t, newFake(t, simtest.Config{}), sim.Config{Seed: 8},
-		func(c *Config) { c.Sessions.Idle, c.Sessions.Link = policy, new(scene).link })
+		func(c *Config) { c.Sessions.Idle = policy })
 	busy, idle = g.run("busy", 500), g.run("idle", 500)
 	g.machine.RunGranted(busy.Container(), sim.Training, busy.Grants.GPUs)
 	g.machine.RunGranted(idle.Container(), sim.Holding, idle.Grants.GPUs)
@@ -83,7 +83,7 @@ func TestWhoWorkedBeforeARestartIsNotTakenForIdleSinceItsStart(t *testing.T) {
 func TestAMachineThatSleptWhileTheAgentWasAwayDidNotIdle(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		g := newGPUWorld(t, newFake(t, simtest.Config{}), sim.Config{Seed: 9},
-			func(c *Config) { c.Sessions.Idle, c.Sessions.Link = session.IdlePolicy{Network: hour}, new(scene).link })
+			func(c *Config) { c.Sessions.Idle = session.IdlePolicy{Network: hour} })
 		s := g.run("laptop", gpu.Share(500))
 		g.agent.reclaim.Seen(s.ID, false)
 		time.Sleep(30 * time.Minute)

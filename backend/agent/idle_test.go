@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -9,10 +8,13 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"slipway/backend/agent/guests"
 	"slipway/backend/engine/sim/simtest"
+	"slipway/backend/guest/link"
 	"slipway/backend/session"
 	"slipway/gpu"
 	"slipway/gpu/sim"
@@ -23,17 +25,38 @@ const hour = session.Duration(time.Hour)
 // idler is a world with a session under an idle policy.
 type idler struct {
 	*world
-	in scene
-	id session.ID
+	id     session.ID
+	unseen atomic.Bool // nothing can tell what runs in its terminals
 }
 
 func newIdler(t *testing.T, policy session.IdlePolicy) *idler {
 	i := &idler{}
-	i.world = newWorld(t, newFake(t, simtest.Config{}), func(c *Config) { c.Sessions.Link = i.in.link })
+	i.world = newWorld(t, newFake(t, simtest.Config{}), func(c *Config) {
+		c.Sessions.Link = func(ctx context.Context, conn net.Conn) (guests.Client, error) {
+			client, err := guests.Connect(ctx, conn)
+			client.Terminals = unseenTerminals{client.Terminals, &i.unseen}
+			return client, err
+		}
+	})
 	s := i.launch(session.Spec{Name: "idler", Lifetime: session.Lifetime{Idle: &policy}})
 	i.awaitStatus(s.ID, session.Running)
 	i.id = s.ID
 	return i
+}
+
+type unseenTerminals struct {
+	guests.Terminals
+	unseen *atomic.Bool
+}
+
+func (u unseenTerminals) Activity(ctx context.Context) ([]link.Foreground, error) {
+	list, err := u.Terminals.Activity(ctx)
+	for i := range list {
+		if u.unseen.Load() {
+			list[i] = link.Foreground{Terminal: list[i].Terminal}
+		}
+	}
+	return list, err
 }
 
 func (i *idler) get() session.Session {
@@ -96,31 +119,39 @@ func hasIdleWarning(s session.Session) bool {
 func TestAnUnusedSessionIsReclaimed(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		i := newIdler(t, session.IdlePolicy{Network: hour})
-		i.in.runs("")
+		shown := watch(t, i.agent, i.id, "")
 		s := i.lives(45 * time.Minute)
 		if len(s.Idle) != 1 || s.Idle[0].State != session.IdleIdle || s.Idle[0].ExpiresAt == nil || hasIdleWarning(s) {
 			t.Errorf("after 45 minutes: %+v, %+v", s.Idle, s.Warnings)
 		}
 		s = i.lives(7 * time.Minute)
-		if !hasIdleWarning(s) || len(i.in.told()) != 1 || !strings.Contains(i.in.told()[0], "slipway keep idler") {
-			t.Errorf("after 52 minutes: %+v, terminals were told %q", s.Warnings, i.in.told())
+		if !hasIdleWarning(s) || shown.shows("slipway keep idler") != 1 {
+			t.Errorf("after 52 minutes: %+v, the terminal shows %q", s.Warnings, shown.text.String())
 		}
 		i.ends(session.ReasonIdle, time.Hour)
-		if told := i.in.told(); len(told) != 2 {
-			t.Errorf("terminals were told %q", told)
+		if shown.shows("slipway keep idler") != 2 {
+			t.Errorf("the terminal shows %q", shown.text.String())
 		}
 	})
 }
 
 func TestUseKeepsASession(t *testing.T) {
 	for name, use := range map[string]func(*idler){
-		"a program in a terminal":             func(i *idler) { i.in.runs("python train.py") },
-		"a terminal that cannot be looked at": func(i *idler) { i.in.runs("?") },
+		"a program in a terminal": func(i *idler) { watch(i.t, i.agent, i.id, "sleep 100000") },
+		"a terminal that cannot be looked at": func(i *idler) {
+			i.unseen.Store(true)
+			watch(i.t, i.agent, i.id, "")
+		},
 		"an app with traffic": func(i *idler) {
-			i.in.serves("tensorboard", 8080,
-				func(c net.Conn) { io.Copy(io.Discard, c) }) //nolint:errcheck // it ends with the pipe
-			conn, err := i.agent.DialPort(context.Background(), i.id, 8080)
+			app := i.starts("tensorboard", "tensorboard", func(_ http.ResponseWriter, r *http.Request) {
+				io.Copy(io.Discard, r.Body) //nolint:errcheck // it ends with the request
+			})
+			conn, err := i.agent.DialPort(context.Background(), i.id, app.Port)
 			if err != nil {
+				i.t.Fatal(err)
+			}
+			const head = "POST / HTTP/1.1\r\nHost: app\r\nContent-Length: 100\r\n\r\n"
+			if _, err := io.WriteString(conn, head); err != nil {
 				i.t.Fatal(err)
 			}
 			over := make(chan struct{})
@@ -139,6 +170,7 @@ func TestUseKeepsASession(t *testing.T) {
 			}()
 		},
 		"a file that is read": func(i *idler) {
+			i.run(i.id, "sh", "-c", "echo content > a")
 			i.often(func(ctx context.Context) {
 				content, err := i.agent.ReadFile(ctx, session.Place{Session: i.id}, session.ReadRequest{Path: "a"})
 				if err != nil {
@@ -156,12 +188,12 @@ func TestUseKeepsASession(t *testing.T) {
 			})
 		},
 		"a busy notebook": func(i *idler) {
-			i.in.serves("notebook", 7431, answerKernels(func() string {
+			i.starts("notebook", "jupyter-notebook", answerKernels(func() string {
 				return `[{"name":"python3","execution_state":"busy","last_activity":"2000-01-01T00:00:00Z"}]`
 			}))
 		},
 		"a notebook that was used lately": func(i *idler) {
-			i.in.serves("jupyterlab", 7430, answerKernels(func() string {
+			i.starts("jupyterlab", "jupyter-lab", answerKernels(func() string {
 				return fmt.Sprintf(`[{"name":"python3","execution_state":"idle","last_activity":%q}]`,
 					time.Now().UTC().Truncate(10*time.Minute).Format(time.RFC3339Nano))
 			}))
@@ -199,16 +231,23 @@ func (i *idler) often(do func(context.Context)) {
 	}()
 }
 
+// starts installs a program that answers requests and starts it as an app.
+func (i *idler) starts(app, program string, answer http.HandlerFunc) session.App {
+	i.t.Helper()
+	i.inside(i.get()).World.Install(program, answer)
+	started, err := i.agent.StartApp(context.Background(), i.id, session.AppRequest{App: app})
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	return started
+}
+
 // answerKernels is a notebook's server that tells of its kernels.
-func answerKernels(kernels func() string) func(net.Conn) {
-	return func(conn net.Conn) {
-		defer conn.Close() //nolint:errcheck // the end of a test
-		request, err := http.ReadRequest(bufio.NewReader(conn))
-		if err != nil || request.URL.Path != "/api/kernels" {
-			return
+func answerKernels(kernels func() string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/api/kernels" {
+			io.WriteString(w, kernels()) //nolint:errcheck // who asks has left
 		}
-		body := kernels()
-		fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", len(body), body)
 	}
 }
 
@@ -243,12 +282,7 @@ func TestAWishKeepsASession(t *testing.T) {
 func TestWarningsAndTrafficOutliveTheAgent(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		i := newIdler(t, session.IdlePolicy{Network: hour})
-		i.in.runs("")
-		stream, err := i.agent.AttachTerminal(context.Background(), i.id, session.AttachRequest{Terminal: "t1"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer stream.Close()
+		watch(t, i.agent, i.id, "")
 		time.Sleep(20 * time.Minute)
 		i.agent.reclaim.Seen(i.id, true)
 		i.lives(50 * time.Minute) // quiet for 50 minutes
@@ -268,7 +302,7 @@ func TestTooLittleUseOfADeviceEndsASession(t *testing.T) {
 		threshold := 5.0
 		policy := session.IdlePolicy{Use: session.UsePolicy{Window: hour, GPU: &threshold}}
 		g := newGPUWorld(t, newFake(t, simtest.Config{}), sim.Config{Seed: 8},
-			func(c *Config) { c.Sessions.Idle, c.Sessions.Link = policy, new(scene).link })
+			func(c *Config) { c.Sessions.Idle = policy })
 		busy, idle := g.run("busy", 500), g.run("idle", 500)
 		g.machine.RunGranted(busy.Container(), sim.Training, busy.Grants.GPUs)
 		g.machine.RunGranted(idle.Container(), sim.Holding, idle.Grants.GPUs)
@@ -302,7 +336,7 @@ func TestTooLittleUseOfADeviceEndsASession(t *testing.T) {
 func TestAMachineThatSleptCountsNoTimeWithoutUse(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		g := newGPUWorld(t, newFake(t, simtest.Config{}), sim.Config{Seed: 9},
-			func(c *Config) { c.Sessions.Idle, c.Sessions.Link = session.IdlePolicy{Network: hour}, new(scene).link })
+			func(c *Config) { c.Sessions.Idle = session.IdlePolicy{Network: hour} })
 		s := g.run("laptop", gpu.Share(500))
 		g.agent.reclaim.Seen(s.ID, false)
 		time.Sleep(30 * time.Minute)
@@ -323,7 +357,9 @@ func TestAShortWindowIsJudged(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		low := 50.0
 		i := newIdler(t, session.IdlePolicy{Use: session.UsePolicy{Window: session.Duration(time.Minute), CPU: &low}})
-		i.in.runs("")
+		if _, err := i.agent.OpenTerminal(context.Background(), i.id, session.TerminalRequest{}); err != nil {
+			t.Fatal(err)
+		}
 		i.ends(session.ReasonUnused, time.Minute)
 	})
 }

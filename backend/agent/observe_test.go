@@ -2,99 +2,95 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"io"
-	"net"
-	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"testing"
 
-	"slipway/backend/agent/guests"
-	"slipway/backend/guest/link"
 	"slipway/backend/session"
+	"slipway/backend/terminal"
 )
 
-func (g *scriptedGuest) Activity(context.Context) ([]link.Foreground, error) { return nil, g.alive() }
-func (g *scriptedGuest) Notice(context.Context, string) error                { return g.alive() }
-
-// scene is what goes on in every container of a test, however often its guest
-// connects.
-type scene struct {
-	mu         sync.Mutex // guards everything below
-	foreground []link.Foreground
-	notices    []string
-	services   []link.Service
-	serve      func(net.Conn) // answers on every port; nil: nobody does
+// screen is what a terminal has shown.
+type screen struct {
+	mu   sync.Mutex // guards text
+	text strings.Builder
 }
 
-// link makes guests that show what goes on scene.
-func (in *scene) link(_ context.Context, conn net.Conn) (guests.Client, error) {
-	return guests.ClientOf(&sceneGuest{scriptedGuest: newScriptedGuest(conn), in: in}), nil
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
 }
 
-// told returns the notices so far.
-func (in *scene) told() []string {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	return slices.Clone(in.notices)
+// shows returns how often a text was shown.
+func (s *screen) shows(text string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Count(s.text.String(), text)
 }
 
-// runs sets what has the terminal: nothing, a program, or "?".
-func (in *scene) runs(program string) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	in.foreground = []link.Foreground{{Terminal: "t1", Program: program, Known: program != "?"}}
-}
-
-// serves sets a service that runs and what answers on its port.
-func (in *scene) serves(id string, port int, serve func(net.Conn)) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	in.services, in.serve = []link.Service{{ID: id, Port: port, State: link.ServiceReady}}, serve
-}
-
-type sceneGuest struct {
-	*scriptedGuest
-	in *scene
-}
-
-func (g *sceneGuest) Activity(context.Context) ([]link.Foreground, error) {
-	g.in.mu.Lock()
-	defer g.in.mu.Unlock()
-	return slices.Clone(g.in.foreground), g.alive()
-}
-
-func (g *sceneGuest) Notice(_ context.Context, text string) error {
-	g.in.mu.Lock()
-	defer g.in.mu.Unlock()
-	g.in.notices = append(g.in.notices, text)
-	return g.alive()
-}
-
-func (g *sceneGuest) Services(context.Context) ([]link.Service, error) {
-	g.in.mu.Lock()
-	defer g.in.mu.Unlock()
-	return slices.Clone(g.in.services), g.alive()
-}
-
-// ReadFile answers for any file.
-func (g *sceneGuest) ReadFile(context.Context, session.ReadRequest) (io.ReadCloser, error) {
-	return io.NopCloser(strings.NewReader("content")), g.alive()
-}
-
-// WriteUpload takes any file.
-func (g *sceneGuest) WriteUpload(_ context.Context, _ session.Upload, from io.Reader) (int64, error) {
-	n, err := io.Copy(io.Discard, from)
-	return n, errors.Join(err, g.alive())
-}
-
-func (g *sceneGuest) Dial(context.Context, int) (net.Conn, error) {
-	g.in.mu.Lock()
-	defer g.in.mu.Unlock()
-	if g.in.serve == nil {
-		return nil, &session.Error{Code: "app_start_timeout", Message: "Nothing listens there."}
+// watch opens a terminal in a session and types a line into it.
+func watch(t *testing.T, agent *Agent, id session.ID, line string) *screen {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	opened, err := agent.OpenTerminal(ctx, id, session.TerminalRequest{Cols: 120, Rows: 24})
+	if err != nil {
+		t.Fatal(err)
 	}
-	near, far := net.Pipe()
-	go g.in.serve(far)
-	return near, nil
+	stream, err := agent.AttachTerminal(ctx, id, session.AttachRequest{Terminal: opened.ID, Client: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &screen{}
+	viewer := terminal.NewViewer(terminal.ViewerConfig{Client: "test", Output: s})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		viewer.Run(ctx, terminal.NewConn(stream)) //nolint:errcheck // it ends with the session or the test
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+	if _, err := io.WriteString(viewer, line+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// begin starts a command in a session; the channel closes at its end, which end brings about.
+func (w *world) begin(id session.ID, argv ...string) (ended <-chan struct{}, end func()) {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	stream, err := w.agent.Exec(ctx, id, session.ExecRequest{Command: argv})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		terminal.RunExec(ctx, terminal.NewConn(stream), terminal.ExecIO{}) //nolint:errcheck // it may be ended
+	}()
+	stop := func() {
+		cancel()
+		<-over
+	}
+	w.t.Cleanup(stop)
+	return over, stop
+}
+
+// run runs a command in a session to its end.
+func (w *world) run(id session.ID, argv ...string) {
+	w.t.Helper()
+	ended, _ := w.begin(id, argv...)
+	<-ended
+}
+
+// listen starts a server on a port of a session; end stops it.
+func (w *world) listen(id session.ID, port int) (end func()) {
+	w.t.Helper()
+	_, end = w.begin(id, "httpd", "-p", strconv.Itoa(port))
+	return end
 }

@@ -21,7 +21,6 @@ import (
 	"slipway/backend/engine"
 	"slipway/backend/engine/enginetest"
 	"slipway/backend/engine/sim/simtest"
-	"slipway/backend/guest/link"
 	"slipway/backend/session"
 	"slipway/backend/store"
 	"slipway/gpu"
@@ -354,7 +353,7 @@ func TestMemoryKillsAreWarnedOf(t *testing.T) {
 		w := newWorld(t, newFake(t, simtest.Config{}), nil)
 		s := w.launch(session.Spec{})
 		s = w.awaitStatus(s.ID, session.Running)
-		w.guest().events <- link.Event{OOM: 1}
+		w.inside(s).Guest.OOM(1)
 		got := w.await(s.ID, "warned", func(s session.Session) bool { return len(s.Warnings) == 1 })
 		if got.Warnings[0].Code != session.CodeOOM || !strings.Contains(got.Warnings[0].Text, s.Name) {
 			t.Errorf("%+v", got.Warnings)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"slipway/backend/engine/sim/simtest"
@@ -18,15 +19,16 @@ func TestTerminalsAndExecAreTheGuests(t *testing.T) {
 		ctx := context.Background()
 		s := w.launch(session.Spec{})
 		s = w.awaitStatus(s.ID, session.Running)
-		if got, err := w.agent.OpenTerminal(ctx, s.ID, session.TerminalRequest{Cols: 80, Rows: 24}); err != nil ||
-			got.Cols != 80 {
-			t.Errorf("%+v, %v", got, err)
+		first, err := w.agent.OpenTerminal(ctx, s.ID, session.TerminalRequest{Cols: 80, Rows: 24})
+		if err != nil || first.Cols != 80 {
+			t.Errorf("%+v, %v", first, err)
 		}
-		if stream, err := w.agent.AttachTerminal(ctx, s.ID, session.AttachRequest{Terminal: "t1"}); err != nil ||
-			stream == nil {
-			t.Errorf("%v, %v", stream, err)
+		shown := watch(t, w.agent, s.ID, "echo so is $((6*7))")
+		synctest.Wait()
+		if shown.shows("so is 42") != 1 {
+			t.Errorf("a second one shows %q", shown.text.String())
 		}
-		if err := w.agent.CloseTerminal(ctx, s.ID, "t1"); err != nil {
+		if err := w.agent.CloseTerminal(ctx, s.ID, first.ID); err != nil {
 			t.Error(err)
 		}
 		if stream, err := w.agent.Exec(ctx, s.ID, session.ExecRequest{Command: []string{"nothing"}}); stream != nil ||
@@ -105,12 +107,10 @@ func TestApps(t *testing.T) {
 		ctx := context.Background()
 		s := w.launch(session.Spec{Access: session.Access{Ports: []int{8000, 8001}}})
 		s = w.awaitStatus(s.ID, session.Running)
-		g := w.guest()
-		g.mu.Lock()
-		g.installed["jupyter-notebook"] = "/usr/bin/jupyter-notebook"
-		g.listening[8001] = true
-		g.hold = make(chan struct{})
-		g.mu.Unlock()
+		book := install(w.inside(s), "jupyter-notebook")
+		book.hold.Store(true)
+		w.listen(s.ID, 8001)
+		synctest.Wait()
 		states := func() string {
 			apps, err := w.agent.ListApps(ctx, s.ID)
 			if err != nil {
@@ -145,11 +145,11 @@ func TestApps(t *testing.T) {
 		if got := states(); !strings.HasPrefix(got, "notebook starting") {
 			t.Errorf("while it starts: %s", got)
 		}
-		close(g.hold)
-		all.Wait()
-		if g.starts != 1 {
-			t.Errorf("it was started %d times", g.starts)
+		if _, count := book.runs(); count != 1 {
+			t.Errorf("it was started %d times", count)
 		}
+		book.hold.Store(false)
+		all.Wait()
 		if got := states(); !strings.HasPrefix(got, "notebook ready") {
 			t.Errorf("then: %s", got)
 		}

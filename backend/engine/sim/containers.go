@@ -204,8 +204,12 @@ func (s *containers) Remove(ctx context.Context, id string) error {
 	if !ok {
 		return nil
 	}
-	err := c.log.file.Close()
-	return errors.Join(err, s.save(), os.RemoveAll(s.containerDir(id)))
+	return s.forget(c)
+}
+
+// forget removes what is stored of a container that is no more.
+func (s *containers) forget(c *container) error {
+	return errors.Join(c.log.file.Close(), s.save(), os.RemoveAll(s.containerDir(c.State.ID)))
 }
 
 // Others implements [engine.Monitor]: a simulated machine has no other users.

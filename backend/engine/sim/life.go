@@ -217,7 +217,15 @@ func (s *containers) ended(id string, l *life, code int) {
 func (s *containers) finish(id string, code int) {
 	s.mu.Lock()
 	c, ok := s.byID[id]
-	if !ok || !c.State.Running {
+	s.mu.Unlock()
+	if ok {
+		s.end(c, code)
+	}
+}
+
+func (s *containers) end(c *container, code int) {
+	s.mu.Lock()
+	if !c.State.Running {
 		s.mu.Unlock()
 		return
 	}
@@ -304,6 +312,23 @@ func (s *containers) serve(l *life) net.Conn {
 	return near
 }
 
+// Inside is what goes on in a container that runs.
+type Inside struct {
+	Guest *guest.Guest
+	World *shell.World
+}
+
+// Inside returns what goes on in a container; ok is false if it does not run.
+func (s *containers) Inside(id string) (in Inside, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.byID[id]
+	if c == nil || c.life == nil {
+		return Inside{}, false
+	}
+	return Inside{c.life.guest, c.life.world}, true
+}
+
 // Exit ends a running container with a code, like a program that ends by itself or is killed.
 func (s *containers) Exit(id string, code int) {
 	s.finish(id, code)
@@ -321,11 +346,16 @@ func (s *containers) OOM(id string) {
 // Lose removes a container without telling watchers, as when somebody removes it while the event stream is broken.
 func (s *containers) Lose(id string) error {
 	s.mu.Lock()
-	if c, ok := s.byID[id]; ok {
-		c.lost = true
+	c, ok := s.byID[id]
+	if !ok {
+		s.mu.Unlock()
+		return nil
 	}
+	c.lost = true
+	delete(s.byID, id) // before it ends, so that it is never seen as one that did
 	s.mu.Unlock()
-	return s.Remove(s.ctx, id)
+	s.end(c, 137)
+	return s.forget(c)
 }
 
 func (s *containers) WriteLog(id string, lines ...string) {

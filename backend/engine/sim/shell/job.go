@@ -13,8 +13,8 @@ import (
 // Job is a command that runs without a terminal.
 type Job struct {
 	stdin  io.WriteCloser // nil: none
-	stdout *os.File
-	stderr *os.File
+	stdout io.Reader
+	stderr io.Reader
 	cancel context.CancelFunc
 	done   chan struct{}
 	code   atomic.Int64
@@ -38,7 +38,8 @@ func Start(w *World, config JobConfig) (*Job, error) {
 		script, title = quoted(config.Argv), strings.Join(config.Argv, " ")
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	j := &Job{cancel: cancel, done: make(chan struct{})}
+	none := strings.NewReader("")
+	j := &Job{cancel: cancel, done: make(chan struct{}), stdout: none, stderr: none}
 	run := Config{Env: config.Env, Dir: config.Dir, Stdout: config.Output, Stderr: config.Output}
 	far, err := j.connect(config, &run)
 	var s *Shell
@@ -46,58 +47,50 @@ func Start(w *World, config JobConfig) (*Job, error) {
 		s, err = New(w, run)
 	}
 	hangUp := func() {
-		cancel()
-		for _, file := range far {
-			file.Close() //nolint:errcheck // the near end sees the end
+		for _, end := range far {
+			end.Close() //nolint:errcheck // the near end sees the end
 		}
 	}
 	if err != nil {
+		cancel()
 		hangUp()
 		return nil, err
 	}
+	context.AfterFunc(ctx, hangUp) // so that a command that is killed does not wait for who reads
 	process := w.Begin(title, "?", cancel)
 	go func() {
 		code := s.Run(ctx, script, "sh")
 		w.End(process)
 		j.code.CompareAndSwap(0, int64(code)) // that of a signal stays
 		hangUp()
+		cancel()
 		close(j.done)
 	}()
 	return j, nil
 }
 
-func (j *Job) connect(config JobConfig, run *Config) (far []*os.File, err error) {
-	pipe := func() (reader, writer *os.File) {
-		if err == nil {
-			reader, writer, err = os.Pipe()
-		}
-		return reader, writer
-	}
+func (j *Job) connect(config JobConfig, run *Config) (far []io.Closer, err error) {
 	if config.Stdin {
-		reader, writer := pipe()
+		reader, writer, err := os.Pipe() // the interpreter needs a file
+		if err != nil {
+			return nil, err
+		}
 		j.stdin, run.Stdin, far = writer, reader, append(far, reader)
 	}
 	if config.Output == nil {
-		out, farOut := pipe()
-		errs, farErrs := pipe()
+		out, farOut := io.Pipe()
+		errs, farErrs := io.Pipe()
 		j.stdout, j.stderr, run.Stdout, run.Stderr, far = out, errs, farOut, farErrs, append(far, farOut, farErrs)
 	}
-	return far, err
+	return far, nil
 }
 
 // Stdin is nil if the job has none.
 func (j *Job) Stdin() io.WriteCloser { return j.stdin }
 
-func (j *Job) Stdout() io.Reader { return stream(j.stdout) }
+func (j *Job) Stdout() io.Reader { return j.stdout }
 
-func (j *Job) Stderr() io.Reader { return stream(j.stderr) }
-
-func stream(file *os.File) io.Reader {
-	if file == nil {
-		return strings.NewReader("")
-	}
-	return file
-}
+func (j *Job) Stderr() io.Reader { return j.stderr }
 
 // Signal ends the job with 128 and the number, unless the signal is 0 or ignored by default.
 func (j *Job) Signal(number int) error {

@@ -117,6 +117,18 @@ func (c *command) serveOn(port int, handler http.Handler, greeting string) int {
 	return 130
 }
 
+// Install adds a program that serves pages on the port in its arguments.
+func (w *World) Install(name string, handler http.Handler) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	servers := maps.Clone(w.Servers)
+	if servers == nil {
+		servers = map[string]http.Handler{}
+	}
+	servers[name] = handler
+	w.Servers = servers
+}
+
 func serveFiles(c *command) int {
 	m, rel := c.world.FS.resolve(c.dir)
 	tree, err := fs.Sub(m.root.FS(), rel)

@@ -62,6 +62,8 @@ func utilities() map[string]utility {
 // utilities are all programs of a world.
 func (w *World) utilities() map[string]utility {
 	all := utilities()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for name, handler := range w.Servers {
 		all[name] = servePages(handler)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -267,12 +268,15 @@ func TestJobs(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out, errs bytes.Buffer
-		if _, err := out.ReadFrom(j.Stdout()); err != nil {
-			t.Fatal(err)
+		var both sync.WaitGroup
+		for from, to := range map[io.Reader]*bytes.Buffer{j.Stdout(): &out, j.Stderr(): &errs} {
+			both.Go(func() {
+				if _, err := to.ReadFrom(from); err != nil {
+					t.Error(err)
+				}
+			})
 		}
-		if _, err := errs.ReadFrom(j.Stderr()); err != nil {
-			t.Fatal(err)
-		}
+		both.Wait()
 		if code := j.Wait(); code != 4 || out.String() != "in" || errs.String() != "wrong\n" {
 			t.Errorf("got %q, %q, %d", out.String(), errs.String(), code)
 		}
@@ -284,6 +288,19 @@ func TestJobs(t *testing.T) {
 		}
 		if err := j.Signal(2); err != nil || j.Wait() != 130 {
 			t.Errorf("got %v, %d", err, j.Wait())
+		}
+	})
+	t.Run("one that waits for who reads can be ended", func(t *testing.T) {
+		j, err := Start(newWorld(t), JobConfig{Argv: []string{"seq", "1000000"}, Env: testEnv})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(j.Stdout(), make([]byte, 10)); err != nil {
+			t.Fatal(err)
+		}
+		j.Kill()
+		if code := j.Wait(); code != 143 {
+			t.Errorf("got %d, want 143", code)
 		}
 	})
 	t.Run("a loop without commands can be ended", func(t *testing.T) {
