@@ -52,7 +52,7 @@ func (f *plane) serveAgents() {
 				return
 			}
 		}
-		refuse(w, http.StatusNotFound, session.Error{Code: "agent_find_not-found", Message: "There is no such agent.",
+		refuse(w, session.Error{Code: "agent_find_not-found", Message: "There is no such agent.",
 			Hint: "List them."})
 	})
 	f.handle("GET /api/v1/machines", func(w http.ResponseWriter, _ *http.Request) {

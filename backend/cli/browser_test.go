@@ -64,7 +64,7 @@ func TestNoCodeIsAmongAProcesssArguments(t *testing.T) {
 					t.Errorf("a pass is asked for %+v, %v", asked, err)
 				}
 				if !known {
-					refuse(w, http.StatusConflict, session.Error{Code: "server_start_failed", Message: "Unknown."})
+					refuse(w, session.Error{Code: "server_start_failed", Message: "Unknown."})
 					return
 				}
 				reply(w, http.StatusCreated, api.Pass{URL: "http://127.0.0.1:7421/pass/p"})
@@ -99,7 +99,7 @@ func TestEnterPrintsANewAddress(t *testing.T) {
 	given := 0
 	f.handle("POST /api/v1/login", func(w http.ResponseWriter, _ *http.Request) {
 		if given++; given == 2 {
-			refuse(w, http.StatusServiceUnavailable, session.Error{Code: "request_read_unavailable",
+			refuse(w, session.Error{Code: "request_read_unavailable",
 				Message: "It ends."})
 			return
 		}

@@ -133,7 +133,7 @@ func TestFailuresSayCodeSentenceAndHint(t *testing.T) {
 			{Field: "name", Kind: "invalid", Message: "The name is too short.",
 				Hint: "Write 4 to 64 characters."}}}
 	f.handle("POST /api/v1/sessions",
-		func(w http.ResponseWriter, _ *http.Request) { refuse(w, http.StatusUnprocessableEntity, invalid) })
+		func(w http.ResponseWriter, _ *http.Request) { refuse(w, invalid) })
 	t.Run("to people", func(t *testing.T) {
 		got := f.run(t, "run", "--image", "python", "--name", "a")
 		want := "slipway: The spec has a value that is wrong.\n  name: The name is too short. Write 4 to 64 " +

@@ -18,7 +18,7 @@ func TestCpBetweenMachinesIsAnOperation(t *testing.T) {
 	f.handle("GET /api/v1/folders/{folder}", func(w http.ResponseWriter, r *http.Request) {
 		at := r.PathValue("folder") + "@" + r.FormValue("agent")
 		if at != "data@lab" && at != "data@desk" {
-			refuse(w, http.StatusNotFound, *session.NoFolder(at))
+			refuse(w, *session.NoFolder(at))
 			return
 		}
 		reply(w, http.StatusOK, api.Folder{Folder: session.Folder{ID: session.FolderID("id-" + at)}})
@@ -29,8 +29,7 @@ func TestCpBetweenMachinesIsAnOperation(t *testing.T) {
 		case "a.csv":
 			info.Kind = session.KindFile
 		case "new":
-			refuse(w, http.StatusNotFound,
-				session.Error{Code: session.CodeFileNotFound, Message: "Not there.", Hint: "Look."})
+			refuse(w, session.Error{Code: session.CodeFileNotFound, Message: "Not there.", Hint: "Look."})
 			return
 		}
 		reply(w, http.StatusOK, info)

@@ -220,7 +220,7 @@ func TestADefaultMachineIsForLaunchesAndLists(t *testing.T) {
 			reply(w, http.StatusOK, api.Agent{Name: name})
 			return
 		}
-		refuse(w, http.StatusNotFound, session.Error{Code: "agent_find_not-found", Message: "There is no such agent."})
+		refuse(w, session.Error{Code: "agent_find_not-found", Message: "There is no such agent."})
 	})
 	listed := ""
 	f.handle("GET /api/v1/sessions", func(w http.ResponseWriter, r *http.Request) {

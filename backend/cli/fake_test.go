@@ -22,6 +22,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"slipway/backend/api"
+	"slipway/backend/api/apitest"
 	"slipway/backend/api/route"
 	"slipway/backend/place"
 	"slipway/backend/session"
@@ -62,12 +63,21 @@ func newPlane(t *testing.T) *plane {
 			reply(w, http.StatusOK, s)
 			return
 		}
-		refuse(w, http.StatusNotFound, session.Error{Code: "session_read_not-found",
+		refuse(w, session.Error{Code: "session_read_not-found",
 			Message: "There is no such session.",
 			Hint:    "slipway ps -a lists all."})
 	})
 	f.handle("GET /api/v1/events", f.events)
 	return f
+}
+
+func TestPlaneKeepsTheControlPlanesPromises(t *testing.T) {
+	apitest.Run(t, func(t *testing.T) apitest.Plane {
+		f := newPlane(t)
+		return apitest.Plane{URL: f.URL, Token: "secret", Put: func(s session.Session) {
+			f.set(api.Session{Session: s, Type: s.Spec.Type, Image: s.Spec.Image})
+		}}
+	})
 }
 
 func (f *plane) answerFrom(t *testing.T, url string) {
@@ -86,7 +96,7 @@ func (f *plane) handle(pattern string, handler http.HandlerFunc) {
 
 func (f *plane) serve(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Authorization") != "Bearer secret" {
-		refuse(w, http.StatusUnauthorized, session.Error{Code: "request_login_required", Message: "No token."})
+		refuse(w, session.Error{Code: "request_login_required", Message: "No token."})
 		return
 	}
 	mux := http.NewServeMux()
@@ -126,8 +136,12 @@ func (f *plane) contract(answers http.Handler) http.Handler {
 			answer := httptest.NewRecorder()
 			answers.ServeHTTP(answer, r)
 			unanswered := answer.Body.Len() == 0 && len(answer.Header()) == 0 // as when the command line has left
-			if answer.Code < http.StatusBadRequest && !unanswered && !f.newer {
+			switch {
+			case unanswered || f.newer:
+			case answer.Code < http.StatusBadRequest:
 				f.fits(d.Name+": the answer", answer.Body.Bytes(), d.Response)
+			default:
+				f.fits(d.Name+": the problem", answer.Body.Bytes(), session.Error{})
 			}
 			maps.Copy(w.Header(), answer.Header())
 			w.WriteHeader(answer.Code)
@@ -153,11 +167,17 @@ func (f *plane) fits(what string, body []byte, like any) {
 }
 
 func (f *plane) list(w http.ResponseWriter, r *http.Request) {
+	state := r.FormValue("state")
+	if !slices.Contains([]string{"", "all", "live", "finished"}, state) {
+		refuse(w, session.Error{Code: session.CodeRequestInvalid, Message: "There is no such state.",
+			Fields: []session.FieldError{{Field: "state", Message: "It is not known."}}})
+		return
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	out := []api.Session{}
 	for _, s := range f.sessions {
-		if r.FormValue("state") == "all" || !ended(s) {
+		if state != "live" && state != "finished" || (state == "finished") == ended(s) {
 			out = append(out, s)
 		}
 	}
@@ -234,7 +254,7 @@ func reply(w http.ResponseWriter, status int, value any) {
 	_ = json.NewEncoder(w).Encode(value)
 }
 
-func refuse(w http.ResponseWriter, status int, problem session.Error) { reply(w, status, problem) }
+func refuse(w http.ResponseWriter, problem session.Error) { reply(w, problem.Code.Status(), problem) }
 
 // result is how one run of the command line ended.
 type result struct {

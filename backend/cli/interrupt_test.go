@@ -54,7 +54,7 @@ func TestAnUploadThatIsInterruptedGoesOn(t *testing.T) {
 	var begunAt []int64
 	f.handle("GET "+folderFiles+"/stat", func(w http.ResponseWriter, r *http.Request) {
 		if path := r.FormValue("path"); path != "" && finished == nil {
-			refuse(w, http.StatusNotFound, session.Error{Code: "file_use_not-found",
+			refuse(w, session.Error{Code: "file_use_not-found",
 				Message: "There is no such file."})
 			return
 		}

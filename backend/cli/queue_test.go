@@ -406,7 +406,7 @@ func TestWrongQueueFlagsLaunchNothing(t *testing.T) {
 			refusing := newPlane(t)
 			for _, path := range []string{"sessions", "launches"} {
 				refusing.handle("POST /api/v1/"+path,
-					func(w http.ResponseWriter, _ *http.Request) { refuse(w, http.StatusUnprocessableEntity, refusal) })
+					func(w http.ResponseWriter, _ *http.Request) { refuse(w, refusal) })
 			}
 			for _, args := range [][]string{{"-d"}, {"--count", "3"}} {
 				got := refusing.run(t, append([]string{"run", "--image", "i", "--gpu", "0.5"}, args...)...)

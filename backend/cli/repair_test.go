@@ -51,7 +51,7 @@ func written(t *testing.T, text string) string {
 func TestWhatAFileNamesAndIsNotThereIsToldWithItsRepair(t *testing.T) {
 	plane, file := newPlane(t), written(t, goneRecipe)
 	plane.handle("POST /api/v1/sessions",
-		func(w http.ResponseWriter, _ *http.Request) { refuse(w, http.StatusUnprocessableEntity, gone) })
+		func(w http.ResponseWriter, _ *http.Request) { refuse(w, gone) })
 	plane.handle("POST /api/v1/preview", func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, http.StatusOK, api.Preview{Preview: session.Preview{Errors: gone.Fields}, Agent: "local"})
 	})

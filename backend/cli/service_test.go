@@ -58,7 +58,7 @@ func servicePlane(t *testing.T, s *api.Service) (*plane, *session.DeployRequest)
 	f.handle("GET /api/v1/services/{service}", func(w http.ResponseWriter, r *http.Request) {
 		if r.PathValue("service") != s.Name {
 			no := session.NoService(r.PathValue("service"))
-			refuse(w, http.StatusNotFound, *no)
+			refuse(w, *no)
 			return
 		}
 		reply(w, http.StatusOK, s)

@@ -118,7 +118,7 @@ func TestAServiceIsCreatedFromADefinition(t *testing.T) {
 	}
 
 	f.handle("GET /api/v1/services/definition", func(w http.ResponseWriter, _ *http.Request) {
-		refuse(w, http.StatusUnprocessableEntity, session.Error{Code: session.CodeInvalid,
+		refuse(w, session.Error{Code: session.CodeInvalid,
 			Message: "model-definition.yaml cannot be used.", Fields: []session.FieldError{{
 				Field: "model-definition.yaml:12", Kind: session.KindUnknown, Message: `"prot" is not a field here.`,
 				Hint: "Did you mean port?"}}})

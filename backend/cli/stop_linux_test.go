@@ -26,7 +26,7 @@ func TestStopAsksBeforeItDeletesFiles(t *testing.T) {
 	files := func(names ...string) http.HandlerFunc { return loses(hub.Loss{Files: names, Count: len(names)}) }
 	after := []hub.Cancelled{{ID: "aaaaaaaaaaaa", Name: "eval-b"}, {ID: "bbbbbbbbbbbb", Name: "report-c"}}
 	lost := func(w http.ResponseWriter, _ *http.Request) {
-		refuse(w, http.StatusServiceUnavailable, session.Error{Code: "agent_call_unavailable", Message: "No answer."})
+		refuse(w, session.Error{Code: "agent_call_unavailable", Message: "No answer."})
 	}
 	for name, c := range map[string]struct {
 		ref    string

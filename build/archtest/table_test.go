@@ -195,6 +195,8 @@ var table = []row{
 		"backend/session", "backend/updates"}},
 	{pkg: "backend/client", imports: []string{"backend/api/route", "backend/place", "backend/session",
 		"backend/terminal"}},
+	{pkg: "backend/api/apitest", imports: []string{"backend/api", "backend/api/route", "backend/client",
+		"backend/session"}},
 	{pkg: "backend/server", imports: []string{"backend/api", "backend/api/route", "backend/pace", "backend/recipe",
 		"backend/runtimes",
 		"backend/session", "backend/settings", "backend/diagnose", "backend/notify", "backend/hub", "gpu",
