@@ -3,6 +3,7 @@ package docker
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -81,18 +82,17 @@ func (e *Engine) Create(ctx context.Context, c engine.Container) (string, error)
 		return "", err
 	}
 	host.Mounts = slices.Concat(ownMounts(c, k, facts.Here), mounts(c), host.Mounts)
-	if facts.Podman {
-		err = e.makeVolumes(ctx, host.Mounts)
-	}
+	empty, err := e.makeHome(ctx, host.Mounts) // Podman would make it without its labels
 	id := ""
 	if err == nil {
 		id, err = e.create(ctx, c, config, host)
 	}
 	if err == nil {
-		err = e.complete(ctx, id, image, c, k, facts)
+		// Podman may fill a new volume with what the image has there.
+		err = e.complete(ctx, id, image, empty && !facts.Podman, c, k, facts)
 	}
 	if err != nil {
-		e.abandon(c.Name, fresh, err)
+		e.abandon(c, fresh, empty, err)
 		return "", err
 	}
 	e.kernels.bind(id, k)
@@ -100,9 +100,9 @@ func (e *Engine) Create(ctx context.Context, c engine.Container) (string, error)
 }
 
 // complete checks a created container and gives it what it has no mounts for. It removes the container if that fails.
-func (e *Engine) complete(ctx context.Context, id, image string, c engine.Container, k *kernel,
+func (e *Engine) complete(ctx context.Context, id, image string, empty bool, c engine.Container, k *kernel,
 	facts *daemon.Facts) error {
-	err := e.checkPlaces(ctx, id, image, c.Mounts)
+	err := e.checkPlaces(ctx, id, image, empty, c.Mounts)
 	if err == nil && !facts.Here {
 		err = e.deliver(ctx, id, k)
 	}
@@ -113,17 +113,25 @@ func (e *Engine) complete(ctx context.Context, id, image string, c engine.Contai
 	return err
 }
 
-// abandon removes the files of a container that was not created. It keeps them where the outcome is unknown: the daemon
-// may have made it, and the next Create, Remove or List finds it.
-func (e *Engine) abandon(name string, fresh bool, err error) {
+// abandon removes the files and the empty home of a container that was not created. It keeps them where the outcome is
+// unknown: the daemon may have made it, and the next Create, Remove or List finds it.
+func (e *Engine) abandon(c engine.Container, fresh, empty bool, err error) {
 	code := session.CodeOf(err)
-	unknown := code == session.CodeEngineUnavailable || errors.Is(err, context.Canceled) ||
-		errors.Is(err, context.DeadlineExceeded)
-	if !fresh || unknown {
+	if code == session.CodeEngineUnavailable || errors.Is(err, context.Canceled) ||
+		errors.Is(err, context.DeadlineExceeded) {
 		return
 	}
-	if err := e.kernels.discard(name); err != nil {
-		e.daemon.Log.Warn("files of a container that was not created stay", "container", name, "error", err)
+	var left error
+	if empty {
+		ctx, cancel := e.daemon.Brief(context.Background())
+		defer cancel()
+		left = e.removeVolume(ctx, homeVolume(c.Labels))
+	}
+	if fresh {
+		left = errors.Join(left, e.kernels.discard(c.Name))
+	}
+	if left != nil {
+		e.daemon.Log.Warn("files of a container that was not created stay", "container", c.Name, "error", left)
 	}
 }
 
@@ -192,18 +200,21 @@ func (e *Engine) ownCommand(ctx context.Context, c *engine.Container, image stri
 	return nil
 }
 
-// makeVolumes makes the named volumes of a container, because Podman makes them without their labels.
-func (e *Engine) makeVolumes(ctx context.Context, mounts []mount.Mount) error {
-	for _, m := range mounts {
-		if m.Type != mount.TypeVolume || m.Source == "" {
-			continue
-		}
-		_, err := e.daemon.API.VolumeCreate(ctx, volume.CreateOptions{Name: m.Source, Labels: m.VolumeOptions.Labels})
-		if err != nil && !daemon.IsConflict(err) {
-			return daemon.Failure(ctx, err)
-		}
+// makeHome makes the volume of a session's home, if it has one. It reports whether the volume is new, and so empty: for
+// an older one, the daemon answers with the labels that it was made with.
+func (e *Engine) makeHome(ctx context.Context, mounts []mount.Mount) (empty bool, err error) {
+	const labelMade = "slipway.made"
+	i := slices.IndexFunc(mounts, func(m mount.Mount) bool { return m.Target == session.Home })
+	if i < 0 || mounts[i].Type != mount.TypeVolume {
+		return false, nil
 	}
-	return nil
+	mark, labels := rand.Text(), maps.Clone(mounts[i].VolumeOptions.Labels)
+	labels[labelMade] = mark
+	made, err := e.daemon.API.VolumeCreate(ctx, volume.CreateOptions{Name: mounts[i].Source, Labels: labels})
+	if daemon.IsConflict(err) {
+		return false, nil
+	}
+	return err == nil && made.Labels[labelMade] == mark, daemon.Failure(ctx, err)
 }
 
 // emulates reports whether binfmt_misc has an interpreter for an architecture, as qemu-user-static registers it.

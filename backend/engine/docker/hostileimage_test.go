@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -18,10 +19,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/image"
 
 	"slipway/backend/engine"
 	"slipway/backend/engine/docker"
+	"slipway/backend/engine/enginetest"
 	"slipway/backend/guest/link"
 	"slipway/backend/session"
 )
@@ -46,22 +49,8 @@ func linkTo(at, target string) entry {
 // importImage makes an image of a few files, without a program in it.
 func importImage(t testing.TB, entries []entry, changes ...string) string {
 	t.Helper()
-	var content bytes.Buffer
-	w := tar.NewWriter(&content)
-	for _, e := range entries {
-		e.Size = int64(len(e.content))
-		if err := w.WriteHeader(&e.Header); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.WriteString(w, e.content); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
 	ref := fmt.Sprintf("slipway-test/hostile-%d-%d:1", os.Getpid(), time.Now().UnixNano())
-	reply, err := api(t).ImageImport(t.Context(), image.ImportSource{Source: &content, SourceName: "-"}, ref,
+	reply, err := api(t).ImageImport(t.Context(), image.ImportSource{Source: pack(t, entries), SourceName: "-"}, ref,
 		image.ImportOptions{Changes: changes})
 	if err != nil {
 		t.Fatal(err)
@@ -78,6 +67,26 @@ func importImage(t testing.TB, entries []entry, changes ...string) string {
 			image.RemoveOptions{Force: true})
 	}) //nolint:errcheck // a leftover harms nobody
 	return ref
+}
+
+// pack makes a tar of entries.
+func pack(t testing.TB, entries []entry) *bytes.Buffer {
+	t.Helper()
+	var content bytes.Buffer
+	w := tar.NewWriter(&content)
+	for _, e := range entries {
+		e.Size = int64(len(e.content))
+		if err := w.WriteHeader(&e.Header); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(w, e.content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return &content
 }
 
 // shared is a folder of the machine in which several people have files.
@@ -216,25 +225,68 @@ func TestHostileImagesLeadTheGuestNowhere(t *testing.T) {
 
 // A home is the person's to change, so what is in it is looked at before each start.
 func TestALinkInTheHomeLeadsNothingOverTheGuest(t *testing.T) {
-	e, home, data := open(t, docker.Config{Instance: instanceOf(t)}), t.TempDir(), t.TempDir()
-	spec := func() engine.Container {
-		c := newContainer(instanceOf(t), "")
-		c.Mounts = []session.Mount{{Source: home, Target: session.Home}, {Source: data, Target: session.Home + "/data"}}
-		return c
+	t.Parallel()
+	for name, own := range map[string]string{"of the session": "", "that is mounted": t.TempDir()} {
+		t.Run(name, func(t *testing.T) {
+			e, data := open(t, docker.Config{Instance: instanceOf(t)}), t.TempDir()
+			first := newContainer(instanceOf(t), "")
+			first.Mounts = []session.Mount{{Source: data, Target: session.Home + "/data"}}
+			if own != "" {
+				first.Mounts = append(first.Mounts, session.Mount{Source: own, Target: session.Home})
+			}
+			id := started(t, e, first)
+			planted := pack(t, []entry{linkTo("more", "/.slipway")})
+			if err := api(t).CopyToContainer(t.Context(), id, session.Home, planted,
+				container.CopyToContainerOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			second := first
+			second.Name = strings.TrimSuffix(first.Name, "1") + "2"
+			second.Mounts = append(slices.Clip(first.Mounts),
+				session.Mount{Source: data, Target: session.Home + "/more"})
+			_, err := e.Create(t.Context(), second)
+			wantCode(t, err, session.CodeEngineUnsupported)
+			if !strings.Contains(err.Error(), "/home/work/more is a link") {
+				t.Error(err)
+			}
+			if _, err := e.Inspect(t.Context(), second.Name); session.CodeOf(err) != session.CodeNoContainer {
+				t.Errorf("its container stays: %v", err)
+			}
+		})
 	}
-	started(t, e, spec())
-	if err := errors.Join(os.RemoveAll(filepath.Join(home, "data")), os.Symlink("/.slipway",
-		filepath.Join(home, "data"))); err != nil {
-		t.Fatal(err)
+}
+
+// The home of a session begins empty, whatever the image has in its place.
+func TestALinkInTheImagesHomeIsNotInTheSessions(t *testing.T) {
+	t.Parallel()
+	e := open(t, docker.Config{Instance: instanceOf(t)})
+	c := newContainer(instanceOf(t), "")
+	c.Image = importImage(t, []entry{linkTo("home/work/data", "/.slipway")})
+	c.Mounts = []session.Mount{{Source: t.TempDir(), Target: session.Home + "/data"}}
+	id := started(t, e, c)
+	stat, err := api(t).ContainerStatPath(t.Context(), id, session.Home+"/data")
+	if err != nil || stat.Mode&fs.ModeSymlink != 0 || !stat.Mode.IsDir() {
+		t.Errorf("%+v, %v", stat, err)
 	}
-	c := spec()
+}
+
+// A container that cannot be made leaves no home behind, and one that others use stays.
+func TestAContainerThatCannotBeMadeLeavesNoHome(t *testing.T) {
+	t.Parallel()
+	e := open(t, docker.Config{Instance: instanceOf(t)})
+	c := newContainer(instanceOf(t), "")
+	c.Image = importImage(t, []entry{linkTo("a", "/.slipway")})
+	c.Mounts = []session.Mount{{Source: t.TempDir(), Target: "/a"}}
 	_, err := e.Create(t.Context(), c)
-	if wantCode(t, err, session.CodeEngineUnsupported); !strings.Contains(err.Error(), "/home/work/data is a link") {
-		t.Error(err)
-	}
-	if _, err := e.Inspect(t.Context(), c.Name); session.CodeOf(err) != session.CodeNoContainer {
-		t.Errorf("its container stays: %v", err)
-	}
+	wantCode(t, err, session.CodeEngineUnsupported)
+	wantNoVolume(t, c)
+	other := c
+	other.Name, other.Image, other.Mounts = strings.TrimSuffix(c.Name, "1")+"2", enginetest.ImageMinimal, nil
+	home := "slipway-" + c.Labels[engine.LabelSession]
+	started(t, e, other)
+	_, err = e.Create(t.Context(), c)
+	wantCode(t, err, session.CodeEngineUnsupported)
+	wantVolume(t, home, true)
 }
 
 // begun waits until a guest is set up, or says why it is not. Trouble that it

@@ -44,12 +44,13 @@ func (p *places) know(image string, steps []string) {
 
 // checkPlaces refuses a link on the way to a mount. It could lead a directory of the person over the guest, and then a
 // program of the person would be process 1, as root. What the guest checks itself comes too late. The container is not
-// started, so it has the files of its image; those in its home and in other mounts are looked at each time.
-func (e *Engine) checkPlaces(ctx context.Context, id, image string, mounts []session.Mount) error {
+// started, so it has the files of its image; those in other mounts and in its home, unless that is empty, are looked at
+// each time.
+func (e *Engine) checkPlaces(ctx context.Context, id, image string, empty bool, mounts []session.Mount) error {
 	if len(mounts) == 0 {
 		return nil
 	}
-	steps, targets := stepsTo(ownFolder+"/guest"), []string{session.Home}
+	steps, targets := stepsTo(ownFolder+"/guest"), []string(nil)
 	for _, m := range mounts {
 		target := path.Clean(m.Target)
 		steps, targets = append(steps, stepsTo(target)...), append(targets, target)
@@ -57,7 +58,11 @@ func (e *Engine) checkPlaces(ctx context.Context, id, image string, mounts []ses
 	mounted := func(at string) bool {
 		return slices.ContainsFunc(targets, func(target string) bool { return strings.HasPrefix(at, target+"/") })
 	}
-	steps = slices.DeleteFunc(steps, func(at string) bool { return !mounted(at) && e.places.plain(image, at) })
+	inHome := func(at string) bool { return strings.HasPrefix(at, session.Home+"/") && !mounted(at) }
+	ofImage := func(at string) bool { return !inHome(at) && !mounted(at) }
+	steps = slices.DeleteFunc(steps, func(at string) bool {
+		return inHome(at) && empty || ofImage(at) && e.places.plain(image, at)
+	})
 	_, err := daemon.Each(steps, errdefs.IsNotFound, func(at string) (bool, error) {
 		stat, err := e.daemon.API.ContainerStatPath(ctx, id, at)
 		switch {
@@ -67,7 +72,7 @@ func (e *Engine) checkPlaces(ctx context.Context, id, image string, mounts []ses
 			return false, daemon.ContainerFailure(ctx, id, err)
 		case stat.Mode&fs.ModeSymlink == 0 && (stat.LinkTarget == "" || path.Clean(stat.LinkTarget) == at):
 			return true, nil
-		case mounted(at):
+		case !ofImage(at):
 			return false, session.NewError(session.CodeEngineUnsupported,
 				"What is mounted cannot be used: "+at+" is a link.",
 				"Remove the link, or mount the directory in another place.")
@@ -76,7 +81,7 @@ func (e *Engine) checkPlaces(ctx context.Context, id, image string, mounts []ses
 			"Choose another image, or mount the directory in another place.")
 	})
 	if err == nil {
-		e.places.know(image, slices.DeleteFunc(steps, mounted))
+		e.places.know(image, slices.DeleteFunc(steps, func(at string) bool { return !ofImage(at) }))
 	}
 	return err
 }
