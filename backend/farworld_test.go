@@ -190,7 +190,7 @@ func (w *farWorld) listen() {
 		"PrintMotd no", "SetEnv SHLVL=2 DOCKER_HOST=" + w.dockerHost + " SLIPWAY_HOME=" + w.home, // as in sshstdio
 	}, "\n")+"\n")
 	w.client = at("ssh_config")
-	w.write("ssh_config", fmt.Sprintf("Host lab\n  HostName %s\nHost *\n  User root\n  UserKnownHostsFile %s\n  "+
+	w.write("ssh_config", fmt.Sprintf("Host lab attic\n  HostName %s\nHost *\n  User root\n  UserKnownHostsFile %s\n  "+
 		"GlobalKnownHostsFile none\n  IdentityFile %s\n  IdentitiesOnly yes\n  UpdateHostKeys no\n", w.address,
 		at("known"), at("id")))
 	w.ssh = at("ssh")

@@ -232,11 +232,15 @@ func TestLaptopUsesALabThatItOnlyHasALoginTo(t *testing.T) {
 	began := time.Now()
 	l.do("agent", "add", "lab")
 	t.Logf("added in %s", time.Since(began).Round(time.Millisecond))
+	other := w.home + "-attic"
+	l.do("agent", "add", "attic", "--dir", other) // another account there
 	t.Cleanup(func() {
 		if !t.Failed() {
 			return
 		}
-		_, _ = l.run("agent", "rm", "lab", "--uninstall", "-y") // where the test fails half-way
+		for _, name := range []string{"lab", "attic"} {
+			_, _ = l.run("agent", "rm", name, "--uninstall", "-y") // where the test fails half-way
+		}
 	})
 	l.connect()
 	eventually(ctx, t, "the lab answers", func() bool {
@@ -311,8 +315,10 @@ func TestLaptopUsesALabThatItOnlyHasALoginTo(t *testing.T) {
 			return a.Connection.State == "connected" && a.Version == "1.0.1" && a.Upgrade == "1.0.2"
 		})
 		began := time.Now()
-		l.do("agent", "upgrade", "lab")
-		t.Logf("upgraded in %s", time.Since(began).Round(time.Millisecond))
+		if out := l.do("agent", "upgrade", "--all"); out != "2 upgraded, 0 failed.\n" {
+			t.Errorf("it says %q", out)
+		}
+		t.Logf("both upgraded in %s", time.Since(began).Round(time.Millisecond))
 		eventually(ctx, t, "the new version answers", func() bool {
 			a := l.agent()
 			return a.Connection.State == "connected" && a.Version == "1.0.2" && a.Upgrade == ""
@@ -323,14 +329,19 @@ func TestLaptopUsesALabThatItOnlyHasALoginTo(t *testing.T) {
 		})
 		end = l.show(watch, id)
 		grows("under the new version")
+		if out := l.do("agent", "upgrade", "--all"); out != "0 upgraded, 0 failed.\n" {
+			t.Errorf("once more it says %q", out)
+		}
 	})
 
 	t.Run("removed, nothing is left there", func(t *testing.T) {
 		end()
 		end = func() {}
-		l.do("agent", "rm", "lab", "--uninstall", "-y")
-		if _, err := os.Stat(w.home); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("%s is there: %v", w.home, err)
+		for name, dir := range map[string]string{"lab": w.home, "attic": other} {
+			l.do("agent", "rm", name, "--uninstall", "-y")
+			if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("%s is there: %v", dir, err)
+			}
 		}
 		eventually(ctx, t, "no process is left", func() bool { return len(w.processes()) == 0 })
 		list := exec.Command("docker", "-H", w.dockerHost, "ps", "-aq", "--filter", "label=slipway.session="+id)
