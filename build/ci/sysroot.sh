@@ -7,8 +7,10 @@ arch=${1:?usage: sysroot.sh ARCH}
 cache=$(cd "$(dirname "$0")/.." && pwd)/.cache
 code=$(. /etc/os-release && echo "$VERSION_CODENAME")
 root=$cache/sysroot-$code-$arch
+mkdir -p "$cache"
+exec 9>"$cache/sysroot.lock"
+flock 9 # one makes it at a time
 if [ ! -d "$root" ]; then
-  mkdir -p "$cache"
   new=$(mktemp -d "$root.XXXXXX")
   trap 'rm -rf "$new"' EXIT
   mmdebstrap --quiet --architectures="$arch" --variant=extract --include=libgtk-3-dev,libwebkit2gtk-4.1-dev "$code" - |
