@@ -220,6 +220,30 @@ func (l *laptop) show(w *watcher, id string) (end func()) {
 	}
 }
 
+// adds adds two accounts of the lab as agents, lab and attic. It returns the folder of the second.
+func (l *laptop) adds(ctx context.Context) (other string) {
+	l.t.Helper()
+	began := time.Now()
+	l.do("agent", "add", "lab")
+	l.t.Logf("added in %s", time.Since(began).Round(time.Millisecond))
+	other = l.home + "-attic"
+	l.do("agent", "add", "attic", "--dir", other)
+	l.t.Cleanup(func() {
+		if !l.t.Failed() {
+			return
+		}
+		for _, name := range []string{"lab", "attic"} {
+			_, _ = l.run("agent", "rm", name, "--uninstall", "-y") // where the test fails half-way
+		}
+	})
+	l.connect()
+	eventually(ctx, l.t, "the lab answers", func() bool {
+		a := l.agent()
+		return a.Connection.State == "connected" && a.Version == "1.0.1"
+	})
+	return other
+}
+
 // TestLaptopUsesALabThatItOnlyHasALoginTo goes the whole way that a person goes,
 // with the program's own commands: add, launch, work, lose the network, upgrade,
 // remove.
@@ -229,24 +253,7 @@ func TestLaptopUsesALabThatItOnlyHasALoginTo(t *testing.T) {
 	l := newLaptop(w, old)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
-	began := time.Now()
-	l.do("agent", "add", "lab")
-	t.Logf("added in %s", time.Since(began).Round(time.Millisecond))
-	other := w.home + "-attic"
-	l.do("agent", "add", "attic", "--dir", other) // another account there
-	t.Cleanup(func() {
-		if !t.Failed() {
-			return
-		}
-		for _, name := range []string{"lab", "attic"} {
-			_, _ = l.run("agent", "rm", name, "--uninstall", "-y") // where the test fails half-way
-		}
-	})
-	l.connect()
-	eventually(ctx, t, "the lab answers", func() bool {
-		a := l.agent()
-		return a.Connection.State == "connected" && a.Version == "1.0.1"
-	})
+	other := l.adds(ctx)
 	id := strings.TrimSpace(l.do("run", "-d", "--on", "lab", "--image", enginetest.ImageNotebook, "--name", "far-away",
 		"--cpu", "1", "--mem", "768m"))
 	eventually(ctx, t, "the session runs", func() bool { return l.session(id).Status == "RUNNING" })
