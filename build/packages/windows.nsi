@@ -40,6 +40,7 @@ Section Uninstall
   RMDir "$INSTDIR"
   Delete "$SMPROGRAMS\Slipway.lnk"
   DeleteRegKey HKCU "Software\Classes\slipway"
+  DeleteRegKey HKCU "Software\Classes\AppUserModelId\Slipway"
   DeleteRegKey HKCU "${UNINSTALL}"
   DeleteRegValue HKCU "Software\Microsoft\Windows\CurrentVersion\Run" "Slipway"
 SectionEnd
