@@ -255,16 +255,10 @@ func (v *Verdict) unknown(announced Announced, why string) {
 	v.Check.State, v.Check.Message = session.IdleUnknown, why
 }
 
-// spell writes a length of time in its two largest units.
+// spell writes a length of time, without seconds from a minute on.
 func spell(d time.Duration) string {
-	d = max(0, d)
-	switch {
-	case d >= 24*time.Hour:
-		return fmt.Sprintf("%d d %d h", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
-	case d >= time.Hour:
-		return fmt.Sprintf("%d h %d min", d/time.Hour, d%time.Hour/time.Minute)
-	case d >= time.Minute:
-		return fmt.Sprintf("%d min", d/time.Minute)
+	if d >= time.Minute {
+		d = d.Truncate(time.Minute)
 	}
-	return fmt.Sprintf("%d s", d/time.Second)
+	return session.Duration(d).Words()
 }

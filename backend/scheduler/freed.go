@@ -1,9 +1,6 @@
 package scheduler
 
 import (
-	"fmt"
-	"time"
-
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -104,16 +101,4 @@ func (p *planner) bound() {
 	}
 	w.Estimate = new(session.Say("estimateLatest", p.head.latest))
 	p.room.tell(w, p.head.head, p.head.freed, "freesLatest", p.head.latest)
-}
-
-// lengthText is a length of time to the minute: "13 min", "2 h 5 min".
-func lengthText(d time.Duration) string {
-	hours, minutes := int(d/time.Hour), int(d%time.Hour/time.Minute)
-	switch {
-	case hours == 0:
-		return fmt.Sprintf("%d min", minutes)
-	case minutes == 0:
-		return fmt.Sprintf("%d h", hours)
-	}
-	return fmt.Sprintf("%d h %d min", hours, minutes)
 }

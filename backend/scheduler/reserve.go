@@ -282,8 +282,8 @@ func (p *planner) estimate(line []*Request) {
 		if now.After(p.now) && (q.Session != p.head.head.Session || p.head.at == nil || now.Before(*p.head.at)) {
 			w := d.Wait
 			w.Start, w.Margin = new(now.Truncate(every)), session.Duration((margin + every/2).Truncate(every))
-			at := session.Moment("at", *w.Start)
-			w.Estimate = new(count("estimateAbout", runs, at, as("margin", plain(lengthText(time.Duration(w.Margin))))))
+			at, around := session.Moment("at", *w.Start), max(w.Margin, session.Duration(every)).Words()
+			w.Estimate = new(count("estimateAbout", runs, at, as("margin", plain(around))))
 			p.room.tell(w, q, by, "freesAbout", at)
 			p.lookAgain(p.now.Add(every))
 		}

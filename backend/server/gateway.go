@@ -378,25 +378,12 @@ func lostText(name string, keeper hub.Agent, now time.Time) string {
 	text := "It has not responded since Slipway started."
 	if at := keeper.Connection.LastHeard; at != nil {
 		text = fmt.Sprintf("It last responded at %s, %s ago.", at.Local().Format("15:04:05"),
-			roughly(now.Sub(*at)))
+			session.Duration(now.Sub(*at)).Words())
 	}
 	if keeper.Connection.Waits != "" {
 		text += " " + keeper.Connection.Waits
 	}
 	return text + " " + cmp.Or(name, "The session") + " keeps running there. This page reloads automatically."
-}
-
-// roughly formats a duration with one unit.
-func roughly(d time.Duration) string {
-	for _, unit := range []struct {
-		length time.Duration
-		name   string
-	}{{24 * time.Hour, "days"}, {time.Hour, "hours"}, {time.Minute, "minutes"}} {
-		if d >= 2*unit.length {
-			return fmt.Sprintf("%d %s", d/unit.length, unit.name)
-		}
-	}
-	return fmt.Sprintf("%d seconds", max(d, 0)/time.Second)
 }
 
 // explain answers with a page for people or a Problem for programs.

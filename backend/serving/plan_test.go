@@ -213,14 +213,14 @@ func TestReplicasAreReplaced(t *testing.T) {
 		s.expect(t, at(3600), Deploying, "", "starting") // it may queue and pull as long as it takes
 		s.Replicas[0] = s.Replicas[0].Run(at(3600), at(3600))
 		s.expect(t, at(3659), Deploying, "", "loading")
-		s.expect(t, at(3660), Deploying, "drain 1, end 1", "It did not become healthy in 60 s.")
+		s.expect(t, at(3660), Deploying, "drain 1, end 1", "It did not become healthy in 1 min.")
 		s.expect(t, at(3661), Deploying, "launch 2 of 1", "")
 	})
 	t.Run("that stay unhealthy, with what is under way", func(t *testing.T) {
 		s := serve(Healthy, Unhealthy)
 		s.Replicas[1].Outstanding = 3
 		s.expect(t, at(99), Degraded, "", "1 replica is not answering health checks.")
-		s.expect(t, at(100), Degraded, "drain 2, end 2", "It was unhealthy for 100 s.")
+		s.expect(t, at(100), Degraded, "drain 2, end 2", "It was unhealthy for 1 min 40 s.")
 		s.expect(t, at(101), Degraded, "launch 3 of 1", "")
 	})
 	t.Run("but not because the agent was restarted", func(t *testing.T) {

@@ -20,7 +20,7 @@ func TestAServiceSleepsAndWakes(t *testing.T) {
 	s := sleepy(Healthy, Healthy)
 	s.Traffic.Last = at(40)
 	s.expect(t, at(99), Ready, "", "")
-	s.expect(t, at(100), Asleep, "drain 1, drain 2", "No request for 60 s. The next request wakes it.")
+	s.expect(t, at(100), Asleep, "drain 1, drain 2", "No request for 1 min. The next request wakes it.")
 	s.expect(t, at(101), Asleep, "end 1, end 2", "")
 	s.expect(t, at(5000), Asleep, "", "")
 	s.Traffic.Waiting, s.Traffic.Last = 20, at(5001)

@@ -53,7 +53,7 @@ func TestARevisionIsRolledBack(t *testing.T) {
 		s.expect(t, at(0), Updating, "launch 3 of 2", "")
 		s.Replicas[2] = s.Replicas[2].Run(at(1), at(1))
 		s.expect(t, at(60), Updating, "", "loading")
-		s.expect(t, at(61), Ready, "drain 3, end 3", "Revision 2 was rolled back: It did not become healthy in 60 s.")
+		s.expect(t, at(61), Ready, "drain 3, end 3", "Revision 2 was rolled back: It did not become healthy in 1 min.")
 		s.expect(t, at(62), Ready, "", "2 of 2")
 	})
 	t.Run("that failed 5 times", func(t *testing.T) {

@@ -21,14 +21,5 @@ func as(hole string, phrase session.Phrase) session.Phrase {
 // number fills a hole with a number.
 func number(hole string, n int) session.Phrase { return session.Fill(hole, fmt.Sprint(n)) }
 
-// span fills the hole for a length of time, such as "90 s" or "10 min".
-func span(d time.Duration) session.Phrase {
-	text := fmt.Sprintf("%d s", d/time.Second)
-	switch {
-	case d >= time.Hour && d%time.Hour == 0:
-		text = fmt.Sprintf("%d h", d/time.Hour)
-	case d >= 2*time.Minute && d%time.Minute == 0:
-		text = fmt.Sprintf("%d min", d/time.Minute)
-	}
-	return session.Fill("span", text)
-}
+// span fills the hole for a length of time.
+func span(d time.Duration) session.Phrase { return session.Fill("span", session.Duration(d).Words()) }

@@ -53,6 +53,28 @@ func (d Duration) String() string {
 	return "0s"
 }
 
+// Words writes d in its two largest units, the second only if there is any of it, such as "2 h 5 min". A negative
+// length is none.
+func (d Duration) Words() string {
+	left, words := max(0, time.Duration(d)), ""
+	for i, unit := range []struct {
+		name   string
+		length time.Duration
+	}{{"d", day}, {"h", time.Hour}, {"min", time.Minute}, {"s", time.Second}} {
+		n := left / unit.length
+		left %= unit.length
+		switch {
+		case words != "" && n > 0:
+			return fmt.Sprintf("%s %d %s", words, n, unit.name)
+		case words != "":
+			return words
+		case n > 0 || i == 3:
+			words = fmt.Sprintf("%d %s", n, unit.name)
+		}
+	}
+	return words
+}
+
 // MarshalText writes d as [Duration.String] does; zero is empty.
 func (d Duration) MarshalText() ([]byte, error) {
 	if d == 0 {

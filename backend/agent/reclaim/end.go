@@ -59,6 +59,9 @@ func (w *Watch) announce(ctx context.Context, s session.Session, verdicts []idle
 func (w *Watch) tellTerminals(ctx context.Context, s session.Session, v idle.Verdict, now time.Time) {
 	left := v.Check.ExpiresAt.Sub(now)
 	last := left <= lastCall
+	if left >= time.Minute {
+		left = left.Round(time.Minute)
+	}
 	w.mu.Lock()
 	k := w.of(s.ID)
 	toldLast, told := k.last[v.Check.Checker]
@@ -72,7 +75,7 @@ func (w *Watch) tellTerminals(ctx context.Context, s session.Session, v idle.Ver
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
 	text := fmt.Sprintf("slipway: this session is ended as %s in %s unless it is kept: slipway keep %s 4h", v.Reason,
-		roundLeft(left), s.Name)
+		session.Duration(left).Words(), s.Name)
 	for _, kernel := range s.Kernels {
 		client := w.config.Guest(s.ID, kernel.Name)
 		if client == nil {
@@ -82,14 +85,6 @@ func (w *Watch) tellTerminals(ctx context.Context, s session.Session, v idle.Ver
 			w.config.Log.Debug("terminals could not show the warning about the end", "session", s.ID, "err", err)
 		}
 	}
-}
-
-// roundLeft formats the time that is left in whole minutes, or seconds below one.
-func roundLeft(d time.Duration) string {
-	if d >= time.Minute {
-		return fmt.Sprintf("%d min", int(d.Round(time.Minute)/time.Minute))
-	}
-	return fmt.Sprintf("%d s", int(max(0, d)/time.Second))
 }
 
 // end ends an idle session and reports whether it did, unless it was kept meanwhile.
