@@ -139,11 +139,10 @@ package: ## install what is missing, make the packages for all platforms under b
 	@VERSION='$(VERSION)' LDFLAGS='$(LDFLAGS)' TAGS='$(TAGS)' LATE='$(LATE)' build/ci/package.sh
 
 .PHONY: release-check
-release-check: package ## make the packages again with the same bytes; install, use, upgrade and remove them
-	@build/ci/setup.sh test wine
-	@build/ci/reproducible.sh --quick
-	@build/ci/docker.sh build/ci/installed.sh
-	@build/ci/wine.sh build/ci/installed-windows.sh
+release-check: ## the part of verify that makes the packages twice, with the same bytes, installs, upgrades and removes them
+	@build/ci/setup.sh build test package wine
+	@build/ci/verify.sh packages
+	@build/ci/verify.sh installed
 
 .PHONY: clean
 clean: ## remove what was built and the test engine's data

@@ -5,6 +5,7 @@
 # and what Go has compiled before.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+git diff --quiet HEAD || { echo "reproducible.sh: some files are not committed" >&2; exit 1; }
 work=$(mktemp -d /tmp/slipway-twice.XXXXXX)
 trap 'chmod -R u+w "$work" && rm -rf "$work"' EXIT
 copy=$work/another/place
