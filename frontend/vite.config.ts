@@ -16,7 +16,10 @@ export default defineConfig({
   plugins: [react(), packed(at('./dist'))],
   resolve: { alias: { '@': at('./src') } },
   build: { outDir: 'dist', emptyOutDir: true, sourcemap: false, target: 'es2022', chunkSizeWarningLimit: 900 },
-  server: { proxy: { '/api': { target, changeOrigin: true, ws: true, headers } } },
+  server: {
+    fs: { allow: [at('..')] }, // the licences of others
+    proxy: { '/api': { target, changeOrigin: true, ws: true, headers } },
+  },
   test: {
     environment: 'jsdom',
     include: ['{src,notebook/src}/**/*.test.{ts,tsx}'],

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"slipway/backend/session"
@@ -29,5 +30,18 @@ func TestVersionChecksForANewerOne(t *testing.T) {
 	if got := f.run(t, "version", "--check"); got.code == ExitOK || got.stdout != "" ||
 		got.stderr != "slipway: "+said.English()+"\n  Set it.\n  (settings_update_invalid)\n" {
 		t.Errorf("%+v", got)
+	}
+}
+
+func TestVersionShowsTheLicencesOfOthers(t *testing.T) {
+	got := newPlane(t).run(t, "version", "--licenses")
+	for _, want := range []string{"github.com/wailsapp/wails/v2", "github.com/docker/docker", "react", "Pyodide",
+		"Mozilla Public License Version 2.0", "SIL OPEN FONT LICENSE", "PYTHON SOFTWARE FOUNDATION LICENSE"} {
+		if !strings.Contains(got.stdout, want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+	if got.code != ExitOK || got.stderr != "" {
+		t.Errorf("exit %d, %q", got.code, got.stderr)
 	}
 }
