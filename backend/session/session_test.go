@@ -280,9 +280,9 @@ func TestAutomaticShm(t *testing.T) {
 
 func TestLengthsInWords(t *testing.T) {
 	for d, want := range map[time.Duration]string{
-		-time.Hour: "0 s", 0: "0 s", 59 * time.Second: "59 s", 90 * time.Second: "1 min 30 s", 10 * time.Minute: "10 min",
-		time.Hour: "1 h", 125 * time.Minute: "2 h 5 min", time.Hour + time.Second: "1 h", 26*time.Hour + 5*time.Minute: "1 d 2 h",
-		8 * 24 * time.Hour: "8 d", time.Millisecond: "0 s",
+		-time.Hour: "0 s", 0: "0 s", time.Millisecond: "0 s", 59 * time.Second: "59 s", 90 * time.Second: "1 min 30 s",
+		10 * time.Minute: "10 min", time.Hour: "1 h", 125 * time.Minute: "2 h 5 min", time.Hour + time.Second: "1 h",
+		26*time.Hour + 5*time.Minute: "1 d 2 h", 8 * 24 * time.Hour: "8 d",
 	} {
 		if got := Duration(d).Words(); got != want {
 			t.Errorf("%s is %q, want %q", d, got, want)
