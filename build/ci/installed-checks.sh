@@ -84,12 +84,14 @@ first_notebook() { install_file /packages/earlier.deb && notebook; }
 
 window_shows() {
   apt-get install -y -qq --no-install-recommends -o Dpkg::Use-Pty=0 xvfb xdotool
-  Xvfb :77 -screen 0 1280x900x24 -nolisten tcp >/tmp/screen 2>&1 &
+  local -x DISPLAY=:77
+  [ "$CODE" != trixie ] || DISPLAY=:78 # both may be checked at the same time
+  Xvfb "$DISPLAY" -screen 0 1280x900x24 -nolisten tcp >/tmp/screen 2>&1 &
   local screen=$! window result=0
-  DISPLAY=:77 slipway-desktop >/tmp/window 2>&1 &
+  slipway-desktop >/tmp/window 2>&1 &
   window=$!
   # The page sets this title when it shows the sessions.
-  DISPLAY=:77 eventually xdotool search --name '· Slipway$' || { cat /tmp/window; result=1; }
+  eventually xdotool search --name '· Slipway$' || { cat /tmp/window; result=1; }
   kill "$window" "$screen"
   wait "$window" "$screen" || true
   return "$result"

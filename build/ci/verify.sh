@@ -37,12 +37,12 @@ packages)
     exec build/ci/reproducible.sh --quick
     ;;
 installed)
-    build/ci/docker.sh build/ci/installed.sh
+    build/ci/docker.sh build/ci/beside.sh "build/ci/installed.sh bookworm" "build/ci/installed.sh trixie"
     exec build/ci/wine.sh build/ci/installed-windows.sh
     ;;
 *)
     build/ci/setup.sh package podman wine # which one at a time can do
-    build/ci/still.sh build/ci/beside.sh "nice -n 19 build/ci/verify.sh packages" \
+    build/ci/still.sh build/ci/beside.sh "nice -n 10 build/ci/verify.sh packages" \
         "build/ci/beside.sh 'build/ci/verify.sh cluster' 'build/ci/verify.sh others'"
     exec build/ci/verify.sh installed
     ;;
