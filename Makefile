@@ -94,7 +94,7 @@ test: ## install what is missing and test what a change can break, with real Doc
 	@build/ci/test.sh
 
 .PHONY: verify
-verify: ## run the Go tests again under the race detector, also with a Docker of today and with Slurm, made first
+verify: ## test again under the race detector, with a Docker of today and Slurm, made first; make and install the packages
 	@build/ci/setup.sh build test
 	@$(MAKE) build
 	@build/ci/verify.sh

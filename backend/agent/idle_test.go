@@ -126,11 +126,11 @@ func TestAnUnusedSessionIsReclaimed(t *testing.T) {
 		}
 		s = i.lives(7 * time.Minute)
 		if !hasIdleWarning(s) || shown.shows("slipway keep idler") != 1 {
-			t.Errorf("after 52 minutes: %+v, the terminal shows %q", s.Warnings, shown.text.String())
+			t.Errorf("after 52 minutes: %+v, the terminal shows %q", s.Warnings, shown)
 		}
 		i.ends(session.ReasonIdle, time.Hour)
 		if shown.shows("slipway keep idler") != 2 {
-			t.Errorf("the terminal shows %q", shown.text.String())
+			t.Errorf("the terminal shows %q", shown)
 		}
 	})
 }

@@ -24,12 +24,14 @@ func (s *screen) Write(p []byte) (int, error) {
 	return s.text.Write(p)
 }
 
-// shows returns how often a text was shown.
-func (s *screen) shows(text string) int {
+func (s *screen) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return strings.Count(s.text.String(), text)
+	return s.text.String()
 }
+
+// shows returns how often a text was shown.
+func (s *screen) shows(text string) int { return strings.Count(s.String(), text) }
 
 // watch opens a terminal in a session and types a line into it.
 func watch(t *testing.T, agent *Agent, id session.ID, line string) *screen {

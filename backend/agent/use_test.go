@@ -26,7 +26,7 @@ func TestTerminalsAndExecAreTheGuests(t *testing.T) {
 		shown := watch(t, w.agent, s.ID, "echo so is $((6*7))")
 		synctest.Wait()
 		if shown.shows("so is 42") != 1 {
-			t.Errorf("a second one shows %q", shown.text.String())
+			t.Errorf("a second one shows %q", shown)
 		}
 		if err := w.agent.CloseTerminal(ctx, s.ID, first.ID); err != nil {
 			t.Error(err)

@@ -223,6 +223,7 @@ func (s *containers) finish(id string, code int) {
 	}
 }
 
+// end is finish for a container that may not be listed any more.
 func (s *containers) end(c *container, code int) {
 	s.mu.Lock()
 	if !c.State.Running {

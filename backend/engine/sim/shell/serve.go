@@ -121,12 +121,10 @@ func (c *command) serveOn(port int, handler http.Handler, greeting string) int {
 func (w *World) Install(name string, handler http.Handler) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	servers := maps.Clone(w.Servers)
-	if servers == nil {
-		servers = map[string]http.Handler{}
+	if w.Servers == nil {
+		w.Servers = map[string]http.Handler{}
 	}
-	servers[name] = handler
-	w.Servers = servers
+	w.Servers[name] = handler
 }
 
 func serveFiles(c *command) int {
