@@ -3,8 +3,8 @@
 # Windows under Wine, what Podman cannot do, engines that a user runs, what needs a Slurm
 # cluster, then all Go tests under the race detector, those among them that need a Docker
 # Engine of today or a model server, which are built from source. What needs the cluster
-# mostly waits for it, so the rest runs beside it. The packages are made, twice, in what
-# time of the processors all of that leaves; then they are installed.
+# mostly waits for it, so the rest runs beside it. The packages are made in what time of the
+# processors all of that leaves; then they are installed.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 go=(go test -race -count 1 -ldflags=-w -vet off)
@@ -32,17 +32,13 @@ with-images)
     export SLIPWAY_TEST_MODEL=slipway-test/llama:1
     exec build/ci/modern.sh build/ci/test-go.sh -race
     ;;
-packages)
-    make package
-    exec build/ci/reproducible.sh --quick
-    ;;
 installed)
     build/ci/docker.sh build/ci/beside.sh "build/ci/installed.sh bookworm" "build/ci/installed.sh trixie"
     exec build/ci/wine.sh build/ci/installed-windows.sh
     ;;
 *)
     build/ci/setup.sh package podman wine # which one at a time can do
-    build/ci/still.sh build/ci/beside.sh "nice -n 10 build/ci/verify.sh packages" \
+    build/ci/still.sh build/ci/beside.sh "nice -n 10 make package" \
         "build/ci/beside.sh 'build/ci/verify.sh cluster' 'build/ci/verify.sh others'"
     exec build/ci/verify.sh installed
     ;;
