@@ -24,20 +24,22 @@ export SLIPWAY_DOCKERD=$modern/state SLIPWAY_DOCKERD_BIN=$modern/bin SLIPWAY_DOC
 
 # install builds a program of another module, unless that version is there.
 install() {
-    local name=$1 version=$2 package=$3
-    [ "$(cat "$modern/bin/$name.version" 2>/dev/null)" = "$version" ] && [ -x "$modern/bin/$name" ] && return
+    local name=$1 version=$2 package=$3 tags=${4:-}
+    [ "$(cat "$modern/bin/$name.version" 2>/dev/null)" = "$version $tags" ] && [ -x "$modern/bin/$name" ] && return
     local began=$SECONDS
     echo "moderndocker.sh: building $name $version" >&2
     # Outside the module, so that its requirements do not count.
-    (cd "$modern" && GOFLAGS=-mod=mod GOBIN=$modern/bin go install -trimpath -ldflags '-s -w' "$package@$version") >"$modern/$name.log" 2>&1 ||
+    (cd "$modern" && GOFLAGS=-mod=mod GOBIN=$modern/bin go install -trimpath -tags "$tags" -ldflags '-s -w' "$package@$version") >"$modern/$name.log" 2>&1 ||
         { tail -n 20 "$modern/$name.log" >&2; exit 1; }
-    echo "$version" >"$modern/bin/$name.version"
+    echo "$version $tags" >"$modern/bin/$name.version"
     echo "moderndocker.sh: built $name in $((SECONDS - began)) s" >&2
 }
 
 build() {
     mkdir -p "$modern/bin"
-    install runc "$runc" github.com/opencontainers/runc
+    # BuildKit gives each step a seccomp profile, whatever the daemon's configuration says.
+    "$repo/build/ci/setup.sh" modern
+    install runc "$runc" github.com/opencontainers/runc seccomp
     install dockerd "$dockerd" github.com/moby/moby/v2/cmd/dockerd
 }
 
@@ -60,8 +62,7 @@ start() {
     mkdir -p "$modern/cdi"
     specification >"$modern/cdi/nvidia.json.new"
     mv "$modern/cdi/nvidia.json.new" "$modern/cdi/nvidia.json"
-    # This runc knows no seccomp, for that would need libseccomp's headers.
-    echo "{\"cdi-spec-dirs\": [\"$modern/cdi\"], \"seccomp-profile\": \"unconfined\", \"features\": {\"containerd-snapshotter\": false}}" >"$modern/daemon.json"
+    echo "{\"cdi-spec-dirs\": [\"$modern/cdi\"], \"features\": {\"containerd-snapshotter\": false}}" >"$modern/daemon.json"
     "$repo/build/ci/dockerd.sh" start
     DOCKER_HOST=$("$repo/build/ci/dockerd.sh" host) "$repo/build/ci/images.sh" minimal
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that building ("build"), testing ("test"), measuring ("bench"), packaging ("package"),
-# releasing ("release"), running Podman ("podman") and running programs of Windows ("wine") need and that are not there
-# yet. Needs root or sudo only if something is missing.
+# releasing ("release"), building a Docker of today ("modern"), running Podman ("podman") and running programs of
+# Windows ("wine") need and that are not there yet. Needs root or sudo only if something is missing.
 set -euo pipefail
 
 build_packages=(gcc libc6-dev pkg-config libgtk-3-dev libwebkit2gtk-4.1-dev)
@@ -16,6 +16,8 @@ wine_packages=(wine64 binutils-mingw-w64-x86-64)
 # Podman, with its networks, and what a user needs to run Podman or Docker.
 podman_packages=(podman netavark aardvark-dns iptables iproute2 passwd
   docker.io rootlesskit slirp4netns uidmap)
+# The header with which the runc of a Docker of today is built.
+modern_packages=(libseccomp-dev)
 package_packages=(appstream desktop-file-utils icoutils librsvg2-bin mmdebstrap nsis zip)
 # What makes a site of packages.
 release_packages=(createrepo-c gnupg)
@@ -38,8 +40,9 @@ for group in "$@"; do
     package) wanted+=("${package_packages[@]}") ;;
     release) wanted+=("${release_packages[@]}") ;;
     podman) wanted+=("${podman_packages[@]}") ;;
+    modern) wanted+=("${modern_packages[@]}") ;;
     wine) wanted+=("${wine_packages[@]}") ;;
-    *) echo "usage: setup.sh [build] [test] [bench] [package] [release] [podman] [wine]" >&2; exit 2 ;;
+    *) echo "usage: setup.sh [build] [test] [bench] [package] [release] [modern] [podman] [wine]" >&2; exit 2 ;;
   esac
 done
 

@@ -37,7 +37,7 @@ installed)
     exec build/ci/wine.sh build/ci/installed-windows.sh
     ;;
 *)
-    build/ci/setup.sh package podman wine # which one at a time can do
+    build/ci/setup.sh modern package podman wine # which one at a time can do
     build/ci/still.sh build/ci/beside.sh "nice -n 10 make package" \
         "build/ci/beside.sh 'build/ci/verify.sh cluster' 'build/ci/verify.sh others'"
     exec build/ci/verify.sh installed

@@ -157,7 +157,6 @@ func TestSessionsDoNotReachEachOther(t *testing.T) {
 		have func(testing.TB) string
 	}{
 		{"on an old Docker", nil, enginetest.RequireDocker},
-		// Its runc knows no seccomp, as moderndocker.sh says.
 		{"on a Docker of today", []string{"SLIPWAY_DOCKERD_BIN=" + modern + "/bin", "SLIPWAY_DOCKERD_CONFIG=" + modern +
 			"/daemon.json"}, enginetest.RequireModernDocker},
 	} {
