@@ -40,7 +40,10 @@ require (
 
 require (
 	github.com/google/licensecheck v0.3.1
+	github.com/moby/patternmatcher v0.6.0
+	github.com/tailscale/hujson v0.0.0-20260727124030-b80ff77dac4f
 	github.com/yuin/goldmark v1.8.7
+	google.golang.org/protobuf v1.36.12
 )
 
 require (

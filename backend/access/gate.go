@@ -130,13 +130,28 @@ type none struct{}
 
 func only(err error) (none, error) { return none{}, err }
 
+// ordered is did for what only admins may do with what is theirs.
+func ordered[T any](ctx context.Context, v *view, method string, place session.Place, target string,
+	call func() (T, error)) (T, error) {
+	return did(ctx, v, method, place, target, func() (result T, err error) {
+		if !v.all {
+			return result, onlyAdmins()
+		}
+		return call()
+	})
+}
+
+func onlyAdmins() error {
+	return session.NewError(session.CodeAgentForbidden, "Only an admin of the agent may do that.",
+		"Ask one of its admins.")
+}
+
 // administered makes a call for an admin. Changes and refusals are logged.
 func administered[T any](v *view, method, target string, changes bool,
 	call func(session.Admin) (T, error)) (result T, err error) {
 	switch {
 	case !v.all:
-		err = session.NewError(session.CodeAgentForbidden, "Only an admin of the agent may do that.",
-			"Ask one of its admins.")
+		err = onlyAdmins()
 	case v.agent.Admin == nil:
 		err = session.NewError(session.CodeAgentUnsupported, "This agent cannot be administered remotely.",
 			"Do it on its own machine.")

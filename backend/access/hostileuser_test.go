@@ -366,8 +366,8 @@ func TestHostileUserReachesNothingOfOthers(t *testing.T) {
 	})
 }
 
-// ending are methods after which there is nothing left to ask for.
-var ending = []string{"Terminate", "DeleteFolder", "RemoveImage"}
+// ending are methods after which there is nothing left to ask for, or that only an admin may call with their own.
+var ending = []string{"Terminate", "DeleteFolder", "RemoveImage", "BuildProject"}
 
 // refusesOwn fails where a person's own is told as what is not there.
 func refusesOwn(t *testing.T, a session.Agent, m reflect.Method, own stake, place session.Place) {

@@ -124,6 +124,18 @@ func (v *view) CommitSession(ctx context.Context,
 		func() (session.ImageWork, error) { return v.agent.CommitSession(ctx, id, req) })
 }
 
+func (v *view) ReadProject(ctx context.Context,
+	folder session.FolderID, req session.ProjectRequest) (session.Project, error) {
+	return asked(ctx, v, "ReadProject", session.Place{Folder: folder}, inFolder(folder),
+		func() (session.Project, error) { return v.agent.ReadProject(ctx, folder, req) })
+}
+
+func (v *view) BuildProject(ctx context.Context,
+	folder session.FolderID, req session.ProjectBuild) (session.ImageWork, error) {
+	return ordered(ctx, v, "BuildProject", session.Place{Folder: folder}, inFolder(folder),
+		func() (session.ImageWork, error) { return v.agent.BuildProject(ctx, folder, req) })
+}
+
 func (v *view) DeviceHistory(ctx context.Context,
 	device gpu.UUID, since time.Time) ([]session.DevicePoint, error) {
 	return v.agent.DeviceHistory(ctx, device, since)

@@ -37,6 +37,7 @@ import (
 	"slipway/backend/agent/logs"
 	"slipway/backend/agent/meter"
 	"slipway/backend/agent/people"
+	"slipway/backend/agent/projects"
 	"slipway/backend/agent/queue"
 	"slipway/backend/agent/reclaim"
 	"slipway/backend/agent/records"
@@ -122,6 +123,7 @@ type parts struct {
 	session.FolderTrash
 	session.Images
 	session.ImageTransfers
+	session.Projects
 	session.Apps
 	session.Services
 	session.Terminals
@@ -310,6 +312,7 @@ func (a *Agent) openLaunch(h host.Host) (err error) {
 		return err
 	}
 	a.Images, a.ImageTransfers = a.images, a.images
+	a.Projects = projects.Projects{Folders: a.folders, Images: a.images}
 	a.logs, err = logs.Open(logs.Config{Host: h, Dir: filepath.Join(c.Dir, "logs"), Cap: c.Sessions.LogCap,
 		Changed: a.news.next})
 	if err != nil {

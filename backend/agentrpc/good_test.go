@@ -72,7 +72,7 @@ var candidates = []string{
 	string(session.ServiceReady), string(session.ReplicaHealthy), string(session.OutcomeSuccess),
 	string(session.RuleWithin), string(session.FromMachine), "http://127.0.0.1:1/v1",
 	string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("x")})),
-	"ssh-ed25519 AAAA", "hard", "1m", "data/x",
+	"ssh-ed25519 AAAA", "hard", "1m", "data/x", string(session.ProjectPlain),
 }
 
 // good is the JSON of a good reply of a type, with every field set.

@@ -306,7 +306,8 @@ func mustJSON(t testing.TB, v any) []byte {
 // bytesOf are those that are handed on as they are: a command, a value of a
 // variable, the content of a file.
 var (
-	lines   = []string{"Sbatch", "Message", "Hint", "Text", "Why", "Remedy", "Problem", "Certificate"}
+	lines = []string{"Sbatch", "Message", "Hint", "Text", "Why", "Remedy", "Problem", "Certificate", "Log",
+		"Dockerfile"}
 	bytesOf = []string{"Command", "Value", "Body"}
 )
 

@@ -597,6 +597,38 @@ func (c *Client) SendImage(ctx context.Context, wish session.ImageWish) (io.Read
 	return methodSendImage.open(ctx, c, wish)
 }
 
+type readProjectArgs struct {
+	Folder  session.FolderID       `json:"folder"`
+	Project session.ProjectRequest `json:"project"`
+}
+
+var methodReadProject = plain[readProjectArgs, session.Project]{
+	spec{"project.read", tunnel.Control, read, long},
+	func(ctx context.Context, a session.Agent, r readProjectArgs) (session.Project, error) {
+		return a.ReadProject(ctx, r.Folder, r.Project)
+	}}
+
+func (c *Client) ReadProject(ctx context.Context,
+	folder session.FolderID, req session.ProjectRequest) (session.Project, error) {
+	return methodReadProject.call(ctx, c, readProjectArgs{Folder: folder, Project: req})
+}
+
+type buildProjectArgs struct {
+	Folder  session.FolderID     `json:"folder"`
+	Project session.ProjectBuild `json:"project"`
+}
+
+var methodBuildProject = plain[buildProjectArgs, session.ImageWork]{
+	spec{"project.build", tunnel.Control, again, long},
+	func(ctx context.Context, a session.Agent, r buildProjectArgs) (session.ImageWork, error) {
+		return a.BuildProject(ctx, r.Folder, r.Project)
+	}}
+
+func (c *Client) BuildProject(ctx context.Context,
+	folder session.FolderID, req session.ProjectBuild) (session.ImageWork, error) {
+	return methodBuildProject.call(ctx, c, buildProjectArgs{Folder: folder, Project: req})
+}
+
 var methodDevices = plain[none, session.DeviceBoard]{
 	spec{"devices", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, _ none) (session.DeviceBoard, error) {
@@ -1179,6 +1211,8 @@ var table = []served{
 	methodForgetImage,
 	methodDescribeImage,
 	methodSendImage,
+	methodReadProject,
+	methodBuildProject,
 	methodDevices,
 	methodDeviceHistory,
 	methodAccounts,

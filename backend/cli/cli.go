@@ -147,7 +147,7 @@ Refer to a session by its ID, a unique prefix of it, or its name.
 		&cobra.Group{ID: groupPlane, Title: "Slipway itself:"})
 	launch, sessions, terminals := runCommands{p}, sessionCommands{p}, terminalCommands{p}
 	data, plane := dataCommands{p}, planeCommands{p}
-	addTo(root, groupSessions, launch.runCommand(), sessions.psCommand(), sessions.showCommand(),
+	addTo(root, groupSessions, launch.runCommand(), launch.upCommand(), sessions.psCommand(), sessions.showCommand(),
 		sessions.logsCommand(), terminals.attachCommand(), terminals.execCommand(), terminals.sshCommand(),
 		sessions.stopCommand(), sessions.renameCommand(), data.cpCommand(), data.folderCommand(),
 		serviceCommands{p}.serviceCommand(),

@@ -166,6 +166,7 @@ type copying struct {
 	files            route.Files
 	place            string // id of the session or folder
 	recursive, force bool
+	update           bool // files that are there with the same size and time stay as they are
 	line             statusLine
 	drawn            time.Time // when the line was written last
 	done             copied

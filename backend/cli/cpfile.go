@@ -49,8 +49,12 @@ func (j *copying) upload(ctx context.Context, source, target string) error {
 		j.leaveOut(source)
 		return nil
 	}
-	if !j.force { // check before sending everything
-		switch _, err := j.stat(ctx, target); {
+	if !j.force || j.update { // check before sending everything
+		switch there, err := j.stat(ctx, target); {
+		case err == nil && j.update && there.Size == info.Size() &&
+			there.Modified.Sub(info.ModTime()).Abs() < time.Second:
+			return nil
+		case err == nil && j.force:
 		case err == nil:
 			return fail(session.CodeFileExists, target+" already exists.", "Add -f to replace it.")
 		case !isNotFound(err):

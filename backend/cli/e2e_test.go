@@ -215,6 +215,7 @@ func TestTheProgram(t *testing.T) {
 			if engine == "sim" {
 				t.Run("shares devices", p.sharesDevices)
 			}
+			t.Run("opens projects", p.opensProjects)
 			t.Run("refuses bad input", p.refusesBadInput)
 			t.Run("stops", func(t *testing.T) {
 				p.must("stop", "--wait", "e2e-two")

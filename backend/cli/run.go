@@ -80,6 +80,9 @@ wait for), run says so at once, with the flags that fix it. It never skips anyth
 			}
 		}
 		spec, err := p.buildSpec(flags, idle, opts)
+		if err == nil && spec.Image == "" {
+			err = usagef("missing image: use slipway run IMAGE, or --image IMAGE")
+		}
 		if err == nil && !f.Changed("on") {
 			err = p.onDefaultMachine(&spec)
 		}
@@ -251,7 +254,7 @@ func (p runCommands) run(ctx context.Context, spec session.Spec, opts runOptions
 	if err != nil {
 		return opts.repairable(err, spec)
 	}
-	attached := terminalCommands(p).hasTerminal() && p.output == outputTable && !opts.wait
+	attached := p.attaches(opts)
 	switch {
 	case opts.detach, s.Type == typeBatch && !opts.wait, !attached && !opts.wait && len(opts.words) == 0:
 		return p.printLaunched(s)
@@ -263,15 +266,7 @@ func (p runCommands) run(ctx context.Context, spec session.Spec, opts runOptions
 		return err
 	}
 	cancel() // signals are now for the command or the terminal
-	var code int
-	switch {
-	case attached:
-		code, err = terminalCommands(p).openTerminal(ctx, c, s, "", opts.words)
-	case len(opts.words) > 0:
-		code, err = terminalCommands(p).execute(ctx, c, s, session.ExecRequest{Command: opts.words})
-	default:
-		return p.printLaunched(s)
-	}
+	code, err := p.enter(ctx, c, s, opts)
 	if opts.remove {
 		if _, stopErr := route.Terminate.At(string(s.ID)).Ask(ctx, c); stopErr != nil {
 			p.finish(stopErr)
@@ -281,6 +276,22 @@ func (p runCommands) run(ctx context.Context, spec session.Spec, opts runOptions
 			s.Name)
 	}
 	return exitWith(code, err)
+}
+
+// attaches reports whether a terminal is opened in a session.
+func (p runCommands) attaches(opts runOptions) bool {
+	return terminalCommands(p).hasTerminal() && p.output == outputTable && !opts.wait
+}
+
+// enter opens a terminal in a session that runs, or executes the command; without either, it prints the session.
+func (p runCommands) enter(ctx context.Context, c *caller, s api.Session, opts runOptions) (code int, err error) {
+	switch {
+	case p.attaches(opts):
+		return terminalCommands(p).openTerminal(ctx, c, s, "", opts.words)
+	case len(opts.words) > 0:
+		return terminalCommands(p).execute(ctx, c, s, session.ExecRequest{Command: opts.words})
+	}
+	return ExitOK, p.printLaunched(s)
 }
 
 // repairable adds the flags that fix a file to an error.

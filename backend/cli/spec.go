@@ -228,9 +228,6 @@ func (p runCommands) buildSpec(flags specFlags, idle idleFlags, opts runOptions)
 	if spec.Type == typeBatch && len(opts.words) > 0 {
 		spec.Command = commandLine(opts.words)
 	}
-	if spec.Image == "" {
-		return spec, usagef("missing image: use slipway run IMAGE, or --image IMAGE")
-	}
 	return spec, nil
 }
 

@@ -26,6 +26,7 @@ type Engine struct {
 	Containers
 	Monitor
 	ImageStore
+	Builder
 	Transfers
 	Networks
 	Host
@@ -36,11 +37,12 @@ func Of(e interface {
 	Containers
 	Monitor
 	ImageStore
+	Builder
 	Transfers
 	Networks
 	Host
 }) Engine {
-	return Engine{e, e, e, e, e, e}
+	return Engine{e, e, e, e, e, e, e}
 }
 
 // Host describes the machine of an engine.
@@ -128,6 +130,37 @@ func (l Login) For(server string) *session.RegistryLogin {
 type Commit struct {
 	Ref    string
 	Origin session.ImageOrigin
+}
+
+// Builder builds images.
+type Builder interface {
+	// Build builds an image, which gets its name at the end, and calls progress now and then, never concurrently. What
+	// was built before is not repeated. If ctx ends, the running step is ended. Fails with image_build_failed and what
+	// the step said, disk_write_no-space, and engine_create_unsupported where images cannot be built.
+	Build(ctx context.Context, b Build, progress func(session.Build)) (session.Image, error)
+}
+
+// NoBuilder is the [Builder] of an engine that builds no images.
+type NoBuilder struct{}
+
+func (NoBuilder) Build(context.Context, Build, func(session.Build)) (session.Image, error) {
+	return session.Image{}, CannotBuild()
+}
+
+// CannotBuild is engine_create_unsupported of a machine whose engine builds no images.
+func CannotBuild() error {
+	return session.Because(session.CodeEngineUnsupported, session.FeatureBuild.Missing(),
+		session.Say("lacksBuildHint")).Failure(nil)
+}
+
+// Build is what an image is built from.
+type Build struct {
+	Ref        string
+	Context    func(to io.Writer) error // writes a tar archive
+	Dockerfile string                   // its name in the context
+	Target     string                   // stage; empty: the last
+	Args       map[string]string
+	Labels     map[string]string
 }
 
 // Transfers exports and imports images in parts, without a registry. Layers are named by the digests of their

@@ -156,8 +156,12 @@ func (d Disk) root(f session.Folder) (*os.Root, error) {
 // Tree is the content of an open folder. Its root is "/", which is also the base of relative paths.
 type Tree struct {
 	files.Tree
-	root *os.Root
+	root    *os.Root
+	content content
 }
+
+// Content is the tree for reading, until it is closed. Opening a pipe does not block.
+func (t *Tree) Content() fs.FS { return t.content }
 
 // Open opens a folder. The tree of a read-only folder is read-only.
 func (d Disk) Open(f session.Folder) (*Tree, error) {
@@ -169,7 +173,8 @@ func (d Disk) Open(f session.Folder) (*Tree, error) {
 	if d.gives() {
 		inner.give, inner.uid, inner.gid = true, d.UID, d.GID
 	}
-	return &Tree{Tree: files.Tree{FS: files.Of(inner), Home: "/", Sums: d.sums}, root: root}, nil
+	return &Tree{Tree: files.Tree{FS: files.Of(inner), Home: "/", Sums: d.sums}, root: root,
+		content: content{inner}}, nil
 }
 
 // Close closes the folder, but not its open files.

@@ -106,6 +106,27 @@ func (r *rooted) Link(from, to string) error {
 	return r.change(func() error { return r.root.Link(inside(from), inside(to)) })
 }
 
+// content is a folder as a file system for reading.
+type content struct{ rooted *rooted }
+
+func (c content) Open(name string) (fs.File, error) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	}
+	file, err := c.rooted.OpenFile(name, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	return file, nil
+}
+
+func (c content) Lstat(name string) (fs.FileInfo, error) { return c.rooted.Lstat(name) }
+
+func (c content) ReadLink(name string) (string, error) {
+	target, err := c.rooted.root.Readlink(inside(name))
+	return target, told(err)
+}
+
 func (r *rooted) Remove(path string) error {
 	return r.change(func() error { return r.root.Remove(inside(path)) })
 }

@@ -71,7 +71,7 @@ type Hub struct {
 	*machines
 	moves
 	*images
-	*folders
+	*projects
 	*transfers
 }
 
@@ -92,7 +92,8 @@ func Open(config Config) (*Hub, error) {
 		notices: &notices{finder: finder, watching: watching, person: person, notifier: config.Notifier},
 		directory: &directory{state: state, operations: operations, person: person, follower: follower,
 			connector: config.Connector},
-		machines: &machines{state, services{state}}, images: images, folders: folders,
+		machines: &machines{state, services{state}}, images: images,
+		projects: &projects{folders: folders, images: images},
 		moves: moves{launches: &launches{finder: finder, person: person, secrets: secrets, images: images,
 			folders: folders}},
 		transfers: &transfers{finder: finder, folders: folders, uploads: make(chan struct{}, uploadsAtOnce)},

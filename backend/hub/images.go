@@ -161,7 +161,10 @@ func goesOn(err error) string {
 }
 
 func (f *following) show(now session.ImageWork) {
-	pulling := now.Kind == session.WorkPull && (now.Pull.Total > 0 || now.Pull.Layers > 0)
+	pulling := now.Kind != session.WorkCommit && now.Build == nil && (now.Pull.Total > 0 || now.Pull.Layers > 0)
+	if now.Build != nil {
+		f.showBuild(*now.Build)
+	}
 	if pulling {
 		f.work.Progress(int64(now.Pull.Current), int64(now.Pull.Total))
 	}
@@ -174,7 +177,7 @@ func (f *following) detail(now session.ImageWork) string {
 	switch {
 	case now.Kind == session.WorkCommit && now.Size > 0:
 		return fmt.Sprintf("%s of changes", now.Size)
-	case now.Kind == session.WorkPull && now.Pull.Layers > 0:
+	case now.Kind != session.WorkCommit && now.Build == nil && now.Pull.Layers > 0:
 		return fmt.Sprintf("%d of %d layers", now.Pull.LayersDone, now.Pull.Layers)
 	}
 	return ""

@@ -30,6 +30,7 @@ const (
 	FileCopy       OperationKind = "file-copy"
 	ImagePull      OperationKind = "image-pull"
 	ImageCommit    OperationKind = "image-commit"
+	ImageBuild     OperationKind = "image-build"
 	ImageRemove    OperationKind = "image-remove"
 	FolderPurge    OperationKind = "folder-purge"
 )
@@ -114,7 +115,7 @@ type Prompt struct {
 type Operation struct {
 	ID string `json:"id"`
 	// agent-add, agent-probe, agent-upgrade, agent-remove, agent-reconnect, image-send, image-fetch, image-pull,
-	// image-commit, image-remove, file-archive, file-copy or folder-purge
+	// image-commit, image-build, image-remove, file-archive, file-copy or folder-purge
 	Kind OperationKind `json:"kind"`
 	// name or address of the agent, reference of the image, or name of the archive, folder or session
 	Subject   string         `json:"subject"`
@@ -126,6 +127,7 @@ type Operation struct {
 	Agent     string         `json:"agent,omitempty"`  // the agent that it added or changed
 	Image     string         `json:"image,omitempty"`  // the image that it creates or transfers
 	Folder    string         `json:"folder,omitempty"` // the folder that it copies to
+	Log       string         `json:"log,omitempty"`    // the end of what a build printed
 	StartedAt time.Time      `json:"startedAt"`
 	EndedAt   *time.Time     `json:"endedAt,omitempty"`
 	Revision  uint64         `json:"revision"` // grows with every change

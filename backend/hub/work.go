@@ -94,6 +94,20 @@ func (w *Work) Concerns(agent string) { w.change(func(one *operation) { one.Agen
 // Makes sets the image that the operation creates or transfers.
 func (w *Work) Makes(image string) { w.change(func(one *operation) { one.Image = image }) }
 
+// Shows sets steps as they are done elsewhere, and the end of what they printed.
+func (w *Work) Shows(steps []Step, log string) {
+	w.change(func(one *operation) {
+		one.Log = log
+		for _, step := range steps {
+			if known := one.step(step.Name); known != nil {
+				*known = step
+			} else if len(one.Steps) < stepsMost {
+				one.Steps = append(one.Steps, step)
+			}
+		}
+	})
+}
+
 // Progress sets the progress in bytes. It may be called at any rate.
 func (w *Work) Progress(done, total int64) {
 	now := w.registry.now()

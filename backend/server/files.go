@@ -72,6 +72,12 @@ func (s fileRoutes) mount(m *mounts) {
 	answer(m, route.FolderSFTP, func(r *http.Request) (api.Session, error) {
 		return as(s.hub.View)(s.hub.ServeFolder(r.Context(), r.PathValue("folder"), r.URL.Query().Get("agent")))
 	})
+	take(m, route.Project, func(r *http.Request, req session.ProjectRequest) (session.Project, error) {
+		return s.hub.ReadProject(r.Context(), r.PathValue("folder"), r.URL.Query().Get("agent"), req)
+	})
+	take(m, route.ProjectBuild, func(r *http.Request, req session.ProjectRequest) (api.Operation, error) {
+		return s.hub.BuildProject(r.Context(), r.PathValue("folder"), r.URL.Query().Get("agent"), req)
+	})
 	answer(m, route.FolderDeleteStop, s.inFolder(session.FolderTrash.StopDeleting))
 }
 

@@ -20,6 +20,7 @@ type Agent struct {
 	Services
 	Images
 	ImageTransfers
+	Projects
 	Accelerators
 	Queue
 	Host
@@ -46,6 +47,7 @@ func AgentOf(a interface {
 	Services
 	Images
 	ImageTransfers
+	Projects
 	Accelerators
 	Queue
 	Host
@@ -54,7 +56,7 @@ func AgentOf(a interface {
 	Folders
 	FolderTrash
 }, admin Admin) Agent {
-	return Agent{a, a, a, a, a, a, a, a, a, a, a, Data{a, a, a, a}, admin}
+	return Agent{a, a, a, a, a, a, a, a, a, a, a, a, Data{a, a, a, a}, admin}
 }
 
 // Sessions creates, shows, changes and ends sessions.

@@ -93,6 +93,7 @@ const (
 	CodeGuestInternal Code = "guest_call_internal-error"
 	CodeGuestVersion  Code = "guest_connect_version"
 
+	CodeBuildFailed     Code = "image_build_failed"
 	CodeImageExists     Code = "image_commit_already-exists"
 	CodeImageConflict   Code = "image_update_conflict"
 	CodeImageInvalid    Code = "image_update_invalid"

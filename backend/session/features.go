@@ -12,6 +12,7 @@ const (
 	FeatureMPS     Feature = "mps"            // a device is shared through MPS
 	FeatureNVIDIA  Feature = "nvidia"         // sessions get NVIDIA devices
 	FeatureCommit  Feature = "commit"         // an image is made of a session
+	FeatureBuild   Feature = "build"          // an image is built of a project
 	FeatureMounts  Feature = "mounts"         // sessions see directories and folders of the machine
 	FeatureRaise   Feature = "raise-priority" // a session goes before others, or a waiting one is moved up
 )
@@ -19,7 +20,7 @@ const (
 // missing are the phrases that say why something cannot be done.
 var missing = map[Feature]string{
 	FeatureDevices: "lacksDevices", FeatureGuard: "lacksGuard", FeatureMPS: "lacksMPS", FeatureCommit: "lacksCommit",
-	FeatureNVIDIA: "lacksNVIDIA", FeatureMounts: "lacksMounts", FeatureRaise: "lacksRaise",
+	FeatureBuild: "lacksBuild", FeatureNVIDIA: "lacksNVIDIA", FeatureMounts: "lacksMounts", FeatureRaise: "lacksRaise",
 }
 
 // Missing says that a machine lacks a feature.

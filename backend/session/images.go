@@ -198,6 +198,13 @@ func CommitRef(owner, name string) string {
 	return customized + slugOf(owner) + ":" + name
 }
 
+// ProjectRef is the reference of the image of a person's project, by the checksum of all that it is built from.
+func ProjectRef(owner, name string, sum []byte) string {
+	slug := strings.Trim(notSlug().ReplaceAllString(strings.ToLower(name), "-"), "-")
+	slug = strings.Trim(slug[:min(len(slug), 40)], "-")
+	return fmt.Sprintf("%s%s/%s:project-%x", customized, slugOf(owner), cmp.Or(slug, "project"), sum[:min(len(sum), 8)])
+}
+
 func slugOf(owner string) string {
 	slug := strings.Trim(notSlug().ReplaceAllString(strings.ToLower(owner), "-"), "-")
 	if slug != owner { // which another owner may be reduced to as well
@@ -232,6 +239,7 @@ type ImageWorkKind string
 const (
 	WorkPull   ImageWorkKind = "pull"
 	WorkCommit ImageWorkKind = "commit"
+	WorkBuild  ImageWorkKind = "build"
 )
 
 // ImageWorkState is the state of a work.
@@ -245,7 +253,7 @@ const (
 	WorkCancelled ImageWorkState = "cancelled"
 )
 
-// ImageWork is the state of a pull or a commit at one moment.
+// ImageWork is the state of a pull, a commit or a build at one moment.
 type ImageWork struct {
 	ID        string         `json:"id"`
 	Kind      ImageWorkKind  `json:"kind"`
@@ -253,8 +261,9 @@ type ImageWork struct {
 	Owner     string         `json:"owner"`
 	Session   ID             `json:"session,omitempty"` // that is committed
 	State     ImageWorkState `json:"state"`
-	Pull      Pull           `json:"pull,omitzero"` // progress of a pull
-	Size      gpu.Bytes      `json:"size"`          // what a commit copies; 0 while unknown
+	Pull      Pull           `json:"pull,omitzero"`   // progress of a pull
+	Build     *Build         `json:"build,omitempty"` // progress of a build; nil: it is none, or has not begun
+	Size      gpu.Bytes      `json:"size"`            // what a commit copies; 0 while unknown
 	Error     *Cause         `json:"error,omitempty"`
 	StartedAt time.Time      `json:"startedAt"`
 	EndedAt   *time.Time     `json:"endedAt,omitempty"`

@@ -254,8 +254,18 @@ var images = Tables{
 		reflect.TypeFor[session.ImageWork](): {
 			"ID": Mark, "Ref": Maybe(reference), "Owner": Maybe(Owner), "Session": Maybe(id), "Revision": Free,
 		},
-		reflect.TypeFor[session.ImageDisk](): {"Images": List(MostSessions)},
-		reflect.TypeFor[session.ImageRoom](): {"Containers": count},
+		reflect.TypeFor[session.Build](): {
+			"Steps": List(session.MaxBuildSteps), "Log": Prose(int(session.MaxBuildLog)),
+		},
+		reflect.TypeFor[session.BuildStep](): {"Name": Line(1000)},
+		reflect.TypeFor[session.Project](): {
+			"File": Line(mostPath), "Files": List(100, Line(mostPath)), "Image": Maybe(reference),
+			"Dockerfile": Message, "Bases": List(1000, reference), "Env": List(session.MaxEnv),
+			"Ports": List(session.MaxPorts, port), "Left": List(1000),
+		},
+		reflect.TypeFor[session.ProjectLeft](): {"What": title},
+		reflect.TypeFor[session.ImageDisk]():   {"Images": List(MostSessions)},
+		reflect.TypeFor[session.ImageRoom]():   {"Containers": count},
 		reflect.TypeFor[session.ImageParts](): {
 			"ID": imageID, "Refs": GoodOf(1000, reference), "Arch": title, "OS": title, "Layers": List(mostLayers),
 		},

@@ -15,7 +15,8 @@
 //	args    names in the JSON of the arguments, where they are not those of the parameters: "to?" is left out when
 //	        empty, "+" holds the fields of its parameter. A struct alone is the arguments
 //	reply   the type of package agentrpc that an answer without a type of its own has
-//	who     may call it: owner (of the session, folder or place that it names), admin, anyone, or custom
+//	who     may call it: owner (of the session, folder or place that it names), admin, owner-admin (an owner who is
+//	        one), anyone, or custom
 //	audit   what the log says beside the method; without it only refusals are written down
 //	as      the method's name in that log
 //

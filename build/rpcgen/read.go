@@ -36,6 +36,7 @@ type param struct {
 
 const (
 	whoOwner  = "owner"
+	whoBoth   = "owner-admin"
 	whoAdmin  = "admin"
 	whoAnyone = "anyone"
 	whoCustom = "custom"
@@ -201,7 +202,7 @@ func (m *method) check() error {
 		return fmt.Errorf("its directive has no name")
 	}
 	if m.Who == "" {
-		return fmt.Errorf("nobody has decided who may call it; add who=owner, admin, anyone or custom")
+		return fmt.Errorf("nobody has decided who may call it; add who=owner, owner-admin, admin, anyone or custom")
 	}
 	if m.Who == whoAdmin && !m.admin || m.admin && m.Who != whoAdmin && m.Who != whoCustom {
 		return fmt.Errorf("who=admin is for the methods of Admin, and they are for nobody else")
@@ -210,7 +211,7 @@ func (m *method) check() error {
 		one("class", m.Class, "control", "interactive", "bulk"),
 		one("effect", m.Effect, "read", "again", "once"),
 		one("limit", m.Limit, "short", "long", "checking", "slow"),
-		one("who", m.Who, whoOwner, whoAdmin, whoAnyone, whoCustom),
+		one("who", m.Who, whoOwner, whoBoth, whoAdmin, whoAnyone, whoCustom),
 	)
 }
 

@@ -208,7 +208,10 @@ func (m *method) OwnerRule() (string, error) {
 		return "", fmt.Errorf("%s: who=owner, and it names no session, folder or place", m.Name)
 	}
 	call, place, target := "did", m.Params[0].Name, `""`
-	if m.Audit == "" {
+	switch {
+	case m.Who == whoBoth:
+		call = "ordered"
+	case m.Audit == "":
 		call = "asked"
 	}
 	switch typ := m.Params[0].Type; typ {

@@ -89,6 +89,15 @@ const asked: Asked[] = [
     ),
   },
   {
+    name: 'a project',
+    path: () => '/folders',
+    open: async (page) => (
+      await press(page, 'Launch as a project: kept-folder'),
+      inDialog(page, 'Project kept-folder')
+    ),
+    leave: 'Close',
+  },
+  {
     name: 'the end of a folder',
     path: () => '/folders',
     open: async (page) => {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"sync"
@@ -398,6 +399,19 @@ func (f *Folders) Files(id session.FolderID) (Files, error) {
 		one.Permission = session.FolderReadOnly // people may look what there is to restore
 	}
 	return Files{folders: f, folder: one}, nil
+}
+
+// Content opens a folder for reading. The caller closes it.
+func (f *Folders) Content(id session.FolderID) (session.Folder, fs.FS, io.Closer, error) {
+	files, err := f.Files(id)
+	if err != nil {
+		return session.Folder{}, nil, nil, err
+	}
+	tree, err := f.disk.Open(files.folder)
+	if err != nil {
+		return session.Folder{}, nil, nil, err
+	}
+	return files.folder, tree.Content(), tree, nil
 }
 
 func inFolder[T any](f Files, call func(*folder.Tree) (T, error)) (T, error) {

@@ -3,6 +3,7 @@ package images
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -286,6 +287,20 @@ func (j *jobs) begin(start session.ImageWork, refuse func(session.ImageWork) err
 	j.tell()
 	return one, ctx, nil
 }
+
+// join is begin for work that one caller begins and all others with the same one join: they get what runs, and no job.
+func (j *jobs) join(start session.ImageWork) (one *job, ctx context.Context, joined session.ImageWork) {
+	one, ctx, _ = j.begin(start, func(other session.ImageWork) error {
+		if other.Kind == start.Kind && other.Ref == start.Ref && other.Owner == start.Owner {
+			joined = other
+			return errJoined
+		}
+		return nil
+	})
+	return one, ctx, joined
+}
+
+var errJoined = errors.New("images: the work runs already")
 
 func (j *jobs) end(one *job, err error) {
 	defer one.cancel()

@@ -2,7 +2,6 @@ package images
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,8 +11,6 @@ import (
 	"slipway/backend/session"
 	"slipway/backend/store"
 )
-
-var errJoined = errors.New("the image is being fetched") // by a job that the caller joins
 
 // PullImage implements [session.Images]. If the image is being pulled for the same owner, the caller joins that.
 func (m *Images) PullImage(_ context.Context, req session.PullRequest) (session.ImageWork, error) {
@@ -25,17 +22,9 @@ func (m *Images) PullImage(_ context.Context, req session.PullRequest) (session.
 			fmt.Sprintf("%q is not the name of an image.", req.Ref),
 			"Write it as for docker pull, for example python:3.13.")
 	}
-	var joined session.ImageWork
-	one, ctx, err := m.jobs.begin(session.ImageWork{Kind: session.WorkPull, Ref: req.Ref, Owner: req.Owner},
-		func(other session.ImageWork) error {
-			if other.Kind == session.WorkPull && other.Ref == req.Ref && other.Owner == req.Owner {
-				joined = other
-				return errJoined
-			}
-			return nil
-		})
-	if err != nil {
-		return joined, nil //nolint:nilerr // it is running already
+	one, ctx, joined := m.jobs.join(session.ImageWork{Kind: session.WorkPull, Ref: req.Ref, Owner: req.Owner})
+	if one == nil {
+		return joined, nil
 	}
 	m.tasks.Go(func() {
 		err := m.Fetch(ctx, req, func(p session.Pull) {

@@ -101,6 +101,11 @@ var (
 		"Restore a folder from the trash.", agentQuery...)
 	FolderSFTP = at[None, api.Session]("folder-sftp", "POST /folders/{folder}/sftp",
 		"Launch the system session that serves a folder by sftp, or return the one that does.", agentQuery...)
+	Project = at[session.ProjectRequest, session.Project]("project", "POST /folders/{folder}/project",
+		"Read what image the project in a folder asks for. Nothing is built.", agentQuery...)
+	ProjectBuild = at[session.ProjectRequest, api.Operation]("project-build", "POST /folders/{folder}/project/build",
+		"Build the image of the project in a folder, as an operation, which continues in the background.",
+		agentQuery...)
 	FolderDelete = at[None, api.Operation]("folder-delete", "DELETE /folders/{folder}",
 		"Permanently delete a folder in the trash, as an operation. A linked directory is kept.", agentQuery...)
 	FolderDeleteStop = at[None, api.Folder]("folder-delete-stop", "POST /folders/{folder}/stop",

@@ -206,7 +206,7 @@ func All() []Description {
 		SSHSetup, SSHUpdate, SSHAccess, SSHTest, SSHStream,
 	}, SessionFiles().all(), []described{
 		FileCopy, Folders, FolderCreate, Folder, FolderUpdate, FolderTrash, FolderRestore, FolderDelete,
-		FolderDeleteStop, FolderSFTP,
+		FolderDeleteStop, FolderSFTP, Project, ProjectBuild,
 	}, FolderFiles().all(), []described{
 		Recents, RecentUpdate, RecentDelete, RecentRecipe, SessionRecipe, RecipeRead, RecipeCompare, LinkRead,
 		Settings, SettingsUpdate, SettingsFile, SettingUpdate, Secrets, SecretSet,

@@ -24,6 +24,7 @@ func withoutOnPodman() map[string]string {
 	return map[string]string{
 		"a container is committed, running or not, and the image removed": noCommit,
 		"a commit that is given up leaves no image":                       noCommit,
+		"an image is built, with its steps":                               "it has no BuildKit",
 		"running out of memory is reported":                               noNote,
 	}
 }

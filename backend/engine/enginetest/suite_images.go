@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"archive/tar"
 	"bytes"
 	"context"
 	"crypto/rand"
@@ -57,6 +58,31 @@ var imageCases = []engineCase{
 		if !s.inspect(id).Running {
 			s.Error("a commit that was given up touched the container")
 		}
+	}},
+	{"an image is built, with its steps", func(s *suite) {
+		name := rand.Text()[:8]
+		b := engine.Build{Ref: "slipway-test/build:" + name, Dockerfile: "Dockerfile.slipway",
+			Labels: map[string]string{"slipway.image.project": name}, Context: func(to io.Writer) error {
+				return archive(to, "Dockerfile.slipway", "FROM "+s.Image+"\nCOPY hello /\nRUN cat /hello\n",
+					"hello", name)
+			}}
+		s.atEnd("the image that the case built",
+			func(ctx context.Context) error { return s.engine.RemoveImage(ctx, b.Ref) })
+		var last session.Build
+		made, err := s.engine.Build(s.ctx, b, func(now session.Build) { last = now })
+		s.ok(err)
+		if !slices.Contains(made.Refs, b.Ref) || made.Labels["slipway.image.project"] != name {
+			s.Errorf("made %+v", made)
+		}
+		if len(last.Steps) < 2 || slices.ContainsFunc(last.Steps,
+			func(step session.BuildStep) bool { return step.State != session.WorkDone }) {
+			s.Errorf("its last progress is %+v", last)
+		}
+		ctx, cancel := context.WithCancel(s.ctx)
+		cancel()
+		b.Ref += "-given-up"
+		s.wantCancelled("Build", failure(s.engine.Build(ctx, b, func(session.Build) {})))
+		s.wantCode(failure(s.engine.Image(s.ctx, b.Ref)), session.CodeNoImage)
 	}},
 	// It keeps all its names, too.
 	{"an image that a container uses is not removed", func(s *suite) {
@@ -145,4 +171,19 @@ func (s *suite) begins(ref string) {
 	}
 	s.wantCode(s.engine.RemoveImage(s.ctx, ref), session.CodeImageConflict)
 	s.ok(s.engine.Remove(s.ctx, id))
+}
+
+// archive writes files as a tar archive: pairs of a name and a content.
+func archive(to io.Writer, files ...string) error {
+	w := tar.NewWriter(to)
+	for i := 0; i < len(files); i += 2 {
+		header := tar.Header{Name: files[i], Mode: 0o644, Size: int64(len(files[i+1]))}
+		if err := w.WriteHeader(&header); err != nil {
+			return err
+		}
+		if _, err := io.WriteString(w, files[i+1]); err != nil {
+			return err
+		}
+	}
+	return w.Close()
 }

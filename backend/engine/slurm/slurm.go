@@ -54,6 +54,8 @@ type Relayer func(ctx context.Context, job slurm.JobID, host string, argv []stri
 // Engine is a Slurm cluster as an [engine.Engine].
 type Engine struct {
 	*images.Store
+	engine.NoBuilder
+
 	config  Config
 	jobs    *jobs
 	runs    *runs
@@ -172,7 +174,7 @@ func (e *Engine) Info(ctx context.Context) (engine.Info, error) {
 	info := engine.Info{Name: "slurm", Version: site.Version, OS: "linux", Arch: runtime.GOARCH,
 		DataRoot: e.config.Dir, LiveRestore: true, Elsewhere: true, Slurm: siteOf(site), Lacks: []session.Feature{
 			session.FeatureDevices, session.FeatureGuard, session.FeatureMPS, session.FeatureCommit,
-			session.FeatureRaise}}
+			session.FeatureBuild, session.FeatureRaise}}
 	if e.config.Explore {
 		info.Checks = append(e.nodes.checks(), deviceCheck(site))
 	}

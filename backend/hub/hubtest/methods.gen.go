@@ -348,6 +348,18 @@ func (unanswered) SendImage(ctx context.Context, wish session.ImageWish) (result
 	return
 }
 
+func (unanswered) ReadProject(ctx context.Context,
+	folder session.FolderID, req session.ProjectRequest) (result session.Project, err error) {
+	err = unsupported("ReadProject")
+	return
+}
+
+func (unanswered) BuildProject(ctx context.Context,
+	folder session.FolderID, req session.ProjectBuild) (result session.ImageWork, err error) {
+	err = unsupported("BuildProject")
+	return
+}
+
 func (a *Agent) Devices(ctx context.Context) (result session.DeviceBoard, err error) {
 	if err = a.enter(ctx); err == nil {
 		defer a.mu.Unlock()

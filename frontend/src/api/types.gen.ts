@@ -73,6 +73,7 @@ export type Code =
   | "guest_call_invalid"
   | "guest_call_internal-error"
   | "guest_connect_version"
+  | "image_build_failed"
   | "image_commit_already-exists"
   | "image_update_conflict"
   | "image_update_invalid"
@@ -356,6 +357,7 @@ export type OperationKind =
   | "file-copy"
   | "image-pull"
   | "image-commit"
+  | "image-build"
   | "image-remove"
   | "folder-purge";
 
@@ -1758,7 +1760,7 @@ export interface Opened {
 /** Operation is work that takes a while. It has steps, may ask a person something, and can be cancelled. Events report it until it has ended. The last 50 are kept. */
 export interface Operation {
   id: string;
-  /** Agent-add, agent-probe, agent-upgrade, agent-remove, agent-reconnect, image-send, image-fetch, image-pull, image-commit, image-remove, file-archive, file-copy or folder-purge. */
+  /** Agent-add, agent-probe, agent-upgrade, agent-remove, agent-reconnect, image-send, image-fetch, image-pull, image-commit, image-build, image-remove, file-archive, file-copy or folder-purge. */
   kind: OperationKind;
   /** Name or address of the agent, reference of the image, or name of the archive, folder or session. */
   subject: string;
@@ -1777,6 +1779,8 @@ export interface Operation {
   image?: string;
   /** The folder that it copies to. */
   folder?: string;
+  /** The end of what a build printed. */
+  log?: string;
   startedAt: Time;
   endedAt?: Time;
   /** Grows with every change. */
@@ -1971,6 +1975,49 @@ export interface Progress {
   rate: number;
   /** Seconds, estimated; absent: unknown. */
   left?: number;
+}
+
+/** Project is what a project asks for. */
+export interface Project {
+  kind: string;
+  /** That decided, relative to the directory; empty: none. */
+  file?: string;
+  /** All that could, the best first. */
+  files: string[];
+  /** Image is what its sessions use. It is named by the content of all that it is built from. */
+  image: string;
+  /** The image is on the machine. */
+  present: boolean;
+  /** What is built; empty: the image is used as it is. */
+  dockerfile?: string;
+  /** The Dockerfile is Slipway's, not the project's. */
+  generated: boolean;
+  /** Images that the build extends. */
+  bases: string[];
+  /** Env, Ports and the rest is what a launch takes over from a devcontainer.json. */
+  env?: EnvVar[];
+  ports?: number[];
+  minimum?: Resources;
+  /** It asks for one. */
+  gpu?: boolean;
+  left?: ProjectLeft[];
+}
+
+/** ProjectLeft is something that a project asks for and does not get. */
+export interface ProjectLeft {
+  /** The key or file that asks. */
+  what: string;
+  why: Phrase;
+}
+
+/** ProjectRequest says which project is meant, and what the person has chosen. */
+export interface ProjectRequest {
+  /** Of the project's directory in the folder; empty: the folder itself. */
+  path?: string;
+  /** That decides, relative to the directory; empty: the first of Project.Files. */
+  file?: string;
+  /** Environment is the image that a generated Dockerfile extends, and that a project without a file uses. */
+  environment?: string;
 }
 
 /** Prompt is a question to a person. The answer to a secret one is neither shown nor stored. */
@@ -3306,6 +3353,10 @@ export const routes = {
   "folder-delete-stop": { method: "POST", path: "/api/v1/folders/{folder}/stop", query: ["agent"] },
   /** Launch the system session that serves a folder by sftp, or return the one that does. */
   "folder-sftp": { method: "POST", path: "/api/v1/folders/{folder}/sftp", query: ["agent"] },
+  /** Read what image the project in a folder asks for. Nothing is built. */
+  "project": { method: "POST", path: "/api/v1/folders/{folder}/project", query: ["agent"] },
+  /** Build the image of the project in a folder, as an operation, which continues in the background. */
+  "project-build": { method: "POST", path: "/api/v1/folders/{folder}/project/build", query: ["agent"] },
   /** List a directory, in a session as its user sees it. */
   "folder-files": { method: "GET", path: "/api/v1/folders/{folder}/files", query: ["path", "agent", "after", "limit"] },
   /** Remove a file or an empty directory. */
@@ -3501,6 +3552,8 @@ export interface RouteTypes {
   "folder-delete": { request: undefined; response: Operation };
   "folder-delete-stop": { request: undefined; response: Folder };
   "folder-sftp": { request: undefined; response: Session };
+  "project": { request: ProjectRequest; response: Project };
+  "project-build": { request: ProjectRequest; response: Operation };
   "folder-files": { request: undefined; response: FileListing };
   "folder-file-remove": { request: undefined; response: undefined };
   "folder-file-stat": { request: undefined; response: FileInfo };

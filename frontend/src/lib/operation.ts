@@ -10,6 +10,7 @@ export interface OperationSubject {
   error?: { code: string; message: string; hint?: string }
   agent?: string
   image?: string
+  log?: string
 }
 
 export interface StepSubject {

@@ -83,7 +83,7 @@ export function ProgressLine({ progress, label }: { progress: ProgressSubject; l
 }
 
 /** Kinds of operations whose subject is an image or a folder and no agent. */
-const ownSubject = new Set(['image-pull', 'image-commit', 'image-remove', 'file-copy', 'folder-purge'])
+const ownSubject = new Set(['image-pull', 'image-commit', 'image-build', 'image-remove', 'file-copy', 'folder-purge'])
 
 /** What an operation is, in words: "Add lab", "Upgrade lab". */
 export function useOperationTitle(): (operation: OperationSubject) => string {
@@ -141,6 +141,11 @@ export function OperationView({ operation, onAnswer, onCancel, follow = false }:
             <Step step={{ name: 'begin', title: t('operation.begins'), state: 'running' }} />
           ) : null}
         </ol>
+      ) : null}
+      {operation.log ? (
+        <pre className={css.log} tabIndex={0} aria-label={t('operation.log')}>
+          {operation.log}
+        </pre>
       ) : null}
       {running && progress ? <ProgressLine progress={progress} label={title} /> : null}
       {running && prompt ? (

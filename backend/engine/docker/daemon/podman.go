@@ -53,7 +53,8 @@ func (p podmanInfo) limit(said *system.Info) {
 func (f *Facts) asPodman(root string, own podmanInfo, now time.Time) {
 	f.ID, f.Podman, f.podman, f.Rootless = "podman:"+root, true, own, own.Host.Security.Rootless
 	f.Info.Name, f.Info.LiveRestore = "podman", true
-	f.Info.Lacks = append(f.Info.Lacks, session.FeatureNVIDIA, session.FeatureCommit)
+	f.Info.Lacks = append(f.Info.Lacks, session.FeatureNVIDIA, session.FeatureCommit,
+		session.FeatureBuild)
 	for i := range f.Info.Warnings {
 		f.Info.Warnings[i].Title = strings.Replace(f.Info.Warnings[i].Title, "Docker", "Podman", 1)
 	}

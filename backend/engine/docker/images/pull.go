@@ -71,7 +71,7 @@ func (s *Store) public(ctx context.Context, ref string) bool {
 	return err == nil
 }
 
-// message is one line of the stream of a pull or load.
+// message is one line of the stream of a pull, load or build.
 type message struct {
 	Status string `json:"status"`
 	ID     string `json:"id"` // of the layer
@@ -83,8 +83,11 @@ type message struct {
 		Code    int    `json:"code"`
 		Message string `json:"message"`
 	} `json:"errorDetail"`
-	ErrorText string `json:"error"`
+	ErrorText string          `json:"error"`
+	Aux       json.RawMessage `json:"aux"`
 }
+
+func (m message) failure() string { return cmp.Or(m.Error.Message, m.ErrorText) }
 
 type streamError struct{ text string }
 
@@ -95,19 +98,8 @@ const reportEvery = 200 * time.Millisecond
 
 // follow reports progress, from this goroutine only, until the stream ends, also while nothing arrives.
 func follow(stream io.Reader, progress func(session.Pull)) error {
-	messages, done := make(chan message), make(chan struct{})
-	failed := make(chan error, 1)
-	defer close(done)
-	go func() {
-		failed <- decode(stream, func(m message) bool {
-			select {
-			case messages <- m:
-				return true
-			case <-done:
-				return false
-			}
-		})
-	}()
+	messages, failed, stop := reading(stream)
+	defer stop()
 	meter := newMeter()
 	ticker := time.NewTicker(reportEvery)
 	defer ticker.Stop()
@@ -136,6 +128,22 @@ func follow(stream io.Reader, progress func(session.Pull)) error {
 	}
 }
 
+// reading decodes a stream until its end, whose error failed gets, or until stop is called.
+func reading(stream io.Reader) (messages <-chan message, failed <-chan error, stop func()) {
+	passed, ended, done := make(chan message), make(chan error, 1), make(chan struct{})
+	go func() {
+		ended <- decode(stream, func(m message) bool {
+			select {
+			case passed <- m:
+				return true
+			case <-done:
+				return false
+			}
+		})
+	}()
+	return passed, ended, func() { close(done) }
+}
+
 func decode(stream io.Reader, pass func(message) (more bool)) error {
 	lines := json.NewDecoder(stream)
 	for {
@@ -147,7 +155,7 @@ func decode(stream io.Reader, pass func(message) (more bool)) error {
 		if err != nil {
 			return err
 		}
-		if text := cmp.Or(m.Error.Message, m.ErrorText); text != "" {
+		if text := m.failure(); text != "" {
 			return &streamError{text: text}
 		}
 		if !pass(m) {

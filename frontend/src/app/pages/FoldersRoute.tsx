@@ -5,6 +5,7 @@ import { useFolders } from '@/api/folders'
 import { FoldersPage } from '@/features/folders/FoldersPage'
 import { ErrorState } from '@/ui/ErrorState'
 import { FolderFiles } from '../FolderFiles'
+import { useLaunchSpec } from '../useLaunchSpec'
 
 /** The folders, and over them the files of the one that the address names. */
 export function FoldersRoute() {
@@ -17,7 +18,7 @@ export function FoldersRoute() {
   const close = () => void navigate('/folders')
   return (
     <>
-      <FoldersPage onOpen={(f) => void navigate(`/folders/${f.id}`)} />
+      <FoldersPage onOpen={(f) => void navigate(`/folders/${f.id}`)} onLaunch={useLaunchSpec()} />
       {id && folders && !folder ? (
         <Drawer open mask={false} size={820} title={t('unknown.title')} onClose={close}>
           <ErrorState problem={{ message: t('unknown.text'), hint: t('unknown.hint') }} />

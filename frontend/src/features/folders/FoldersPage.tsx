@@ -7,7 +7,7 @@ import { asProblem, call } from '@/api/client'
 import { useFolders } from '@/api/folders'
 import { useAgents } from '@/api/hooks'
 import { keys } from '@/api/keys'
-import type { Folder } from '@/api/types.gen'
+import type { Folder, Spec } from '@/api/types.gen'
 import { EmptyState } from '@/ui/EmptyState'
 import { ErrorState } from '@/ui/ErrorState'
 import { useSessionActions } from '@/lib/actions'
@@ -17,16 +17,18 @@ import { Tabs } from '@/ui/Tabs'
 import { EmptyDialog } from './EmptyDialog'
 import { FolderDialog } from './FolderDialog'
 import { FoldersTable } from './FoldersTable'
+import { ProjectDialog } from './ProjectDialog'
 import { PurgeDialog } from './PurgeDialog'
 
 const none: never[] = []
 
 interface FoldersPageProps {
   onOpen: (folder: Folder) => void
+  onLaunch: (spec: Spec) => Promise<void>
 }
 
 /** The data folders: those in use, and those in the trash. */
-export function FoldersPage({ onOpen }: FoldersPageProps) {
+export function FoldersPage({ onOpen, onLaunch }: FoldersPageProps) {
   const { t } = useTranslation(['folders', 'common'])
   const { message } = App.useApp()
   const client = useQueryClient()
@@ -38,6 +40,7 @@ export function FoldersPage({ onOpen }: FoldersPageProps) {
   const [search, setSearch] = useState('')
   const [editing, setEditing] = useState<Folder | 'new' | null>(null)
   const [emptying, setEmptying] = useState<Folder | null>(null)
+  const [opened, setOpened] = useState<Folder | null>(null)
   const [purging, setPurging] = useState<Folder | null>(null)
   const [active, thrown] = useMemo(
     () => [folders.filter((f) => f.state === 'ready'), folders.filter((f) => f.state !== 'ready')],
@@ -128,6 +131,7 @@ export function FoldersPage({ onOpen }: FoldersPageProps) {
             several={agents.length > 1}
             onOpen={onOpen}
             onEdit={setEditing}
+            onProject={setOpened}
             onServe={(f) => void serve(f)}
             onKeep={(f) =>
               void change(f, (folder) => call('folder-update', { path: { folder }, body: { keep: true } }), 'keptHome')
@@ -157,6 +161,7 @@ export function FoldersPage({ onOpen }: FoldersPageProps) {
       {emptying ? (
         <EmptyDialog folder={emptying} onClose={() => setEmptying(null)} onDone={() => void refresh()} />
       ) : null}
+      {opened ? <ProjectDialog folder={opened} onClose={() => setOpened(null)} onLaunch={onLaunch} /> : null}
       {purging ? <PurgeDialog folder={purging} onClose={() => setPurging(null)} onDone={() => void refresh()} /> : null}
     </ListPage>
   )

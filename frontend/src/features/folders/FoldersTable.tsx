@@ -1,5 +1,5 @@
 import { Button, Tooltip } from 'antd'
-import { Eraser, Folder as FolderIcon, FolderSymlink, FolderUp, Pencil, Pin, Trash2, Undo2 } from 'lucide-react'
+import { Eraser, Folder as FolderIcon, FolderSymlink, FolderUp, Pencil, Pin, Rocket, Trash2, Undo2 } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
 import { Link } from 'react-router'
 import { CACHE_FOLDER } from '@/api/rules.gen'
@@ -20,6 +20,8 @@ interface FoldersTableProps {
   several: boolean
   onOpen: (folder: Folder) => void
   onEdit: (folder: Folder) => void
+  /** What it holds is opened as a project. */
+  onProject: (folder: Folder) => void
   /** It is served by sftp, for large transfers with other programs. */
   onServe: (folder: Folder) => void
   /** A kept home becomes an ordinary folder. */
@@ -38,6 +40,7 @@ export function FoldersTable({
   several,
   onOpen,
   onEdit,
+  onProject,
   onServe,
   onKeep,
   onTrash,
@@ -161,7 +164,7 @@ export function FoldersTable({
     {
       key: 'actions',
       title: <span className="unseen">{t('column.actions')}</span>,
-      width: trash ? 250 : rows.some((f) => f.home) ? 182 : 148,
+      width: trash ? 250 : rows.some((f) => f.home) ? 210 : 176,
       align: 'right',
       render: (_, f) =>
         trash ? (
@@ -201,6 +204,17 @@ export function FoldersTable({
                 onClick={() => onEmpty(f)}
               />
             ) : null}
+            {f.auto || f.mode === 'model' ? null : (
+              <Button
+                type="text"
+                size="small"
+                disabled={f.missing}
+                aria-label={`${t('project.open')}: ${f.name}`}
+                title={t('project.open')}
+                icon={<Rocket size={14} />}
+                onClick={() => onProject(f)}
+              />
+            )}
             <Button
               type="text"
               size="small"

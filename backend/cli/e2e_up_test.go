@@ -1,0 +1,97 @@
+//go:build unix
+
+package cli
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"slipway/backend/engine/enginetest"
+)
+
+// opensProjects goes from a directory, and from a repository, to a command in a session of its image.
+func (p *installed) opensProjects(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "paper")
+	write := func(name, content string) {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("Dockerfile", "FROM "+p.image+"\nENV PAPER=1\nCOPY said /said\n")
+	write("said", "one\n")
+	up := func(args ...string) result {
+		return p.do(append([]string{"up", "--mem", "256m", "--environment", p.image}, args...)...)
+	}
+	first := up(dir, "cat", "paper/said")
+	if first.code != 0 || first.stdout != "one\n" || !strings.Contains(first.stderr, "Build the image") {
+		t.Fatalf("up: %+v", first)
+	}
+	if p.image == enginetest.ImageMinimal {
+		if got := p.must("exec", "paper", "--", "sh", "-c", "cat /said; echo $PAPER"); got != "one\n1\n" {
+			t.Errorf("the image has %q", got)
+		}
+	}
+	again := up(dir, "cat", "paper/said")
+	if again.code != 0 || again.stdout != "one\n" || strings.Contains(again.stderr, "Build the image") {
+		t.Errorf("up again: %+v", again)
+	}
+	write("said", "two\n")
+	if got := up(dir); got.code == 0 || !strings.Contains(got.stderr, "older image") {
+		t.Errorf("up with another file: %+v", got)
+	}
+	p.must("stop", "--wait", "paper")
+	if got := up(dir, "cat", "paper/said"); got.stdout != "two\n" || !strings.Contains(got.stderr, "Build the image") {
+		t.Errorf("up after the stop: %+v", got)
+	}
+	p.must("stop", "--wait", "paper")
+	p.opensARepository(t, dir)
+	for _, one := range p.sessions("ps") {
+		if one.Name != "e2e-one" && one.Name != "e2e-two" {
+			t.Errorf("%s is left", one.Name)
+		}
+	}
+	p.forgetsProjects()
+}
+
+// opensARepository clones a repository of the project, with the branch and the directory that its address names.
+func (p *installed) opensARepository(t *testing.T, dir string) {
+	far, into := filepath.Join(t.TempDir(), "thesis.git"), t.TempDir()
+	for _, args := range [][]string{
+		{"init", "-q", "-b", "draft", dir}, {"-C", dir, "add", "."},
+		{"-C", dir, "-c", "user.name=ada", "-c", "user.email=ada@example.com", "commit", "-q", "-m", "all"},
+		{"clone", "-q", "--bare", dir, far},
+	} {
+		if said, err := exec.CommandContext(t.Context(), "git", args...).CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, said)
+		}
+	}
+	cmd := p.command("up", "--mem", "256m", "file://"+far+"@draft", "cat", "thesis/said")
+	cmd.Dir = into
+	said, err := cmd.Output()
+	if err != nil || string(said) != "two\n" {
+		t.Errorf("up of a repository: %q, %v", said, err)
+	}
+	if _, err := os.Stat(filepath.Join(into, "thesis", ".git")); err != nil {
+		t.Error(err)
+	}
+	if got := p.do("up", "https://ada:secret@example.com/x.git"); got.code != ExitUsage ||
+		strings.Contains(got.stderr, "secret") {
+		t.Errorf("a password in an address: %+v", got)
+	}
+	p.must("stop", "--wait", "thesis")
+}
+
+// forgetsProjects removes the images that were built.
+func (p *installed) forgetsProjects() {
+	for _, line := range strings.Split(p.must("image", "ls", "-o", "name"), "\n") {
+		if strings.Contains(line, ":project-") {
+			p.must("image", "rm", "--yes", line)
+		}
+	}
+}

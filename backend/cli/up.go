@@ -1,0 +1,298 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"slipway/backend/api"
+	"slipway/backend/api/route"
+	"slipway/backend/hub"
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+func (p runCommands) upCommand() *cobra.Command {
+	flags, idle, opts := p.projectFlags(), idleFlags{}, runOptions{count: 1}
+	var choice session.ProjectRequest
+	var folder string
+	cmd := &cobra.Command{Use: "up [flags] [PROJECT] [COMMAND…]", Short: "Launch a session for a project",
+		Long: `Up makes the image that a project asks for and launches a session with it and the project's
+folder. PROJECT is a directory (default: the current one) or the address of a git repository,
+URL[@BRANCH][#SUBDIRECTORY], which your own git clones into the current directory.
+
+The first of these files in it decides: .devcontainer/devcontainer.json, .devcontainer.json,
+Dockerfile, then environment.yml, requirements.txt, Pipfile, pyproject.toml, setup.py, apt.txt,
+install.R and postBuild, in .binder or binder if there is one. Without any, the session uses
+the environment itself. What is not taken over is said.
+
+On this computer, the session sees the directory itself. On another machine it gets a copy in
+a folder; the same command sends what has changed since. An image is built again only if what
+it is built from has changed.
+
+COMMAND and the other flags are those of slipway run.`,
+		Example: "  slipway up\n  slipway up --on lab --gpu 1 ./train\n" +
+			"  slipway up https://example.com/ada/paper.git@v2#notebooks"}
+	flags.add(cmd)
+	idle.add(cmd)
+	f := cmd.Flags()
+	f.StringVar(&choice.File, "project-file", "", "file of the project that decides, instead of the first")
+	f.StringVar(&choice.Environment, "environment", "", "image to extend (default: the first environment with Jupyter)")
+	f.StringVar(&folder, "folder", "", "name of the folder (default: that of the directory)")
+	f.BoolVarP(&opts.detach, "detach", "d", false, "print the ID and return at once")
+	f.BoolVar(&opts.wait, "wait", false, "wait until the session runs, and print its ID")
+	f.SetInterspersed(false)
+	asInDocker(cmd)
+	return runs(cmd, func(cmd *cobra.Command, args []string) error {
+		source := "."
+		if len(args) > 0 {
+			source, opts.words = args[0], args[1:]
+		}
+		spec, err := p.buildSpec(flags, idle, opts)
+		if err == nil && !f.Changed("on") {
+			err = p.onDefaultMachine(&spec)
+		}
+		if err == nil {
+			err = opts.check(spec)
+		}
+		if err != nil {
+			return err
+		}
+		return up{p, choice, folder, opts}.run(cmd.Context(), source, spec)
+	})
+}
+
+// projectFlags are those of run that a project does not decide.
+func (p runCommands) projectFlags() specFlags {
+	decided := []string{"image", "group", "no-volume", "no-after", "admin"}
+	return slices.DeleteFunc(p.runFlags(), func(flag *specFlag) bool { return slices.Contains(decided, flag.name) })
+}
+
+// up is one run of the command.
+type up struct {
+	runCommands
+	choice session.ProjectRequest
+	folder string // its name; empty: that of the directory
+	opts   runOptions
+}
+
+func (u up) run(ctx context.Context, source string, spec session.Spec) error {
+	working, cancel := interruptible(ctx)
+	defer cancel()
+	c, err := u.connect(working)
+	if err != nil {
+		return err
+	}
+	dir := source
+	if isRepository(source) {
+		if dir, u.choice.Path, err = u.clone(working, source); err != nil {
+			return err
+		}
+	}
+	folder, err := u.share(working, c, dir, spec.Agent)
+	if err != nil {
+		return err
+	}
+	found, err := askAgain(working, c, route.Project.At(string(folder.ID)).Body(u.choice))
+	if err != nil {
+		return err
+	}
+	u.tell(found)
+	u.complete(&spec, folder, found)
+	if s, err := route.Session.At(spec.Name).Ask(working, c); err == nil && !ended(s) {
+		return u.again(ctx, c, s, found)
+	}
+	if found.Dockerfile != "" && !found.Present {
+		if _, err := c.operate(working, func() (api.Operation, error) {
+			return begin(working, c, route.ProjectBuild.At(string(folder.ID)).Body(u.choice))
+		}); err != nil {
+			return err
+		}
+	}
+	cancel()
+	return u.runCommands.run(ctx, spec, u.opts)
+}
+
+// again uses the session of the project that there is.
+func (u up) again(ctx context.Context, c *caller, s api.Session, found session.Project) error {
+	if s.Spec.Image != found.Image {
+		return fail(session.CodeNameTaken,
+			fmt.Sprintf("The session %s runs with an older image of the project.", s.Name),
+			fmt.Sprintf("End it with slipway stop %s, or launch another one with --name.", s.Name))
+	}
+	u.notice("%s is there already.", s.Name)
+	if u.opts.detach {
+		return u.printLaunched(s)
+	}
+	s, err := u.waitRunning(ctx, c, s, 0)
+	if err != nil {
+		return err
+	}
+	return exitWith(u.enter(ctx, c, s, u.opts))
+}
+
+// tell says what the project asks for.
+func (u up) tell(found session.Project) {
+	what := "No file says what it needs, so it uses " + found.Image + "."
+	if found.File != "" {
+		what = fmt.Sprintf("%s decides.", session.Printable(found.File))
+	}
+	u.notice("%s", what)
+	for _, left := range found.Left {
+		u.notice("Not taken over: %s. %s", session.Printable(left.What), left.Why.English())
+	}
+}
+
+// complete adds to a spec what the project asks for. The flags win.
+func (u up) complete(spec *session.Spec, folder api.Folder, found session.Project) {
+	spec.Image = found.Image
+	spec.Mounts = append([]session.Mount{{Folder: string(folder.ID)}}, spec.Mounts...)
+	spec.Agent = cmp.Or(spec.Agent, folder.Agent)
+	if spec.Name == "" {
+		spec.Name = folder.Name
+		if session.SessionNames.Check(spec.Name) != nil {
+			spec.Name = "project-" + strings.Trim(spec.Name, ".-")
+		}
+	}
+	for _, one := range found.Env {
+		if !slices.ContainsFunc(spec.Env, func(set session.EnvVar) bool { return set.Name == one.Name }) {
+			spec.Env = append(spec.Env, one)
+		}
+	}
+	for _, port := range found.Ports {
+		if !slices.Contains(spec.Ports, port) {
+			spec.Ports = append(spec.Ports, port)
+		}
+	}
+	r := &spec.Resources
+	r.CPU, r.Memory, r.Shm = cmp.Or(r.CPU, found.Minimum.CPU), cmp.Or(r.Memory, found.Minimum.Memory),
+		cmp.Or(r.Shm, found.Minimum.Shm)
+	if found.GPU && spec.Accelerator.IsZero() {
+		spec.Accelerator = gpu.Request{Devices: 1}
+	}
+}
+
+// share makes a directory of this computer a folder of the agent: itself where its sessions see it, else a copy, for
+// which files with the same size and time are not sent again.
+func (u up) share(ctx context.Context, c *caller, dir, agent string) (api.Folder, error) {
+	full, err := filepath.Abs(dir)
+	if err == nil {
+		full, err = filepath.EvalSymlinks(full)
+	}
+	if err != nil {
+		return api.Folder{}, noLocal(dir, err)
+	}
+	agents, err := askAgain(ctx, c, route.Agents)
+	if err != nil {
+		return api.Folder{}, err
+	}
+	machines, err := askAgain(ctx, c, route.Machines)
+	if err != nil {
+		return api.Folder{}, err
+	}
+	linked := false
+	for _, a := range agents {
+		if a.Local && (agent == "" || agent == a.Name) {
+			agent = a.Name
+			linked = !slices.ContainsFunc(machines, func(m hub.Machine) bool {
+				return m.Agent == agent && (m.Engine == "sim" || slices.Contains(m.Lacks, session.FeatureMounts))
+			})
+		}
+	}
+	req := session.FolderRequest{Name: cmp.Or(u.folder, folderNameOf(full))}
+	if linked {
+		req.Path = full
+	}
+	folder, err := u.folderOf(ctx, c, agent, req)
+	if err != nil || linked {
+		return folder, err
+	}
+	job := &copying{program: u.program, caller: c, files: route.FolderFiles(), place: string(folder.ID),
+		recursive: true, force: true, update: true, line: u.newStatusLine()}
+	err = job.uploadTree(ctx, full, ".")
+	job.line.clear()
+	if err == nil && job.done.Files > 0 {
+		u.notice("%s copied to the folder %s on %s.", plural(job.done.Files, "file", "files"), folder.Name,
+			folder.Agent)
+	}
+	return folder, err
+}
+
+// folderOf returns the folder that is asked for, which it makes if there is none.
+func (u up) folderOf(ctx context.Context, c *caller, agent string, req session.FolderRequest) (api.Folder, error) {
+	folders, err := askAgain(ctx, c, route.Folders.With("agent", agent))
+	if err != nil {
+		return api.Folder{}, err
+	}
+	for _, f := range folders {
+		same := req.Path != "" && u.folder == "" || f.Name == req.Name
+		if same && f.State == session.FolderReady && f.Path == req.Path {
+			return f, nil
+		}
+	}
+	return askAgain(ctx, c, route.FolderCreate.Body(api.FolderRequest{Agent: agent, FolderRequest: req}))
+}
+
+var notFolderName = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
+
+// folderNameOf makes a name of the last part of a path.
+func folderNameOf(dir string) string {
+	name := strings.Trim(notFolderName.ReplaceAllString(filepath.Base(dir), "-"), ".-")
+	name = strings.Trim(name[:min(len(name), session.FolderNames.Max)], ".-")
+	if session.FolderNames.Check(name) != nil {
+		return "project"
+	}
+	return name
+}
+
+var repository = regexp.MustCompile(`^(https?|ssh|git|file)://|^[\w.-]+@[\w.-]+:`)
+
+func isRepository(source string) bool { return repository.MatchString(source) }
+
+// clone clones URL[@REF][#SUBDIRECTORY] with the person's git, which asks for passwords itself. A clone that is there
+// stays as it is.
+func (u up) clone(ctx context.Context, source string) (dir, sub string, err error) {
+	address, sub, _ := strings.Cut(source, "#")
+	ref := ""
+	if at := strings.LastIndexByte(address, '@'); at > strings.LastIndexByte(address, '/') &&
+		strings.Contains(address, "://") {
+		address, ref = address[:at], address[at+1:]
+	}
+	if parsed, err := url.Parse(address); err == nil && parsed.User != nil {
+		if _, has := parsed.User.Password(); has {
+			return "", "", usagef("leave the password out of the address: git asks for it, or knows it from its helper")
+		}
+	}
+	if strings.HasPrefix(ref, "-") || strings.HasPrefix(address, "-") {
+		return "", "", usagef("%q is no address of a repository", source)
+	}
+	dir = strings.TrimSuffix(path.Base(strings.TrimRight(address[strings.LastIndexByte(address, ':')+1:], "/")), ".git")
+	if dir == "" || dir == "." || dir == ".." || dir == "/" {
+		return "", "", usagef("%q does not end in a name: clone it yourself, then give the directory", source)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		u.notice("The directory %s is there already and is used as it is.", session.Printable(dir))
+		return dir, sub, nil
+	}
+	args := []string{"clone"}
+	if ref != "" {
+		args = append(args, "--branch", ref)
+	}
+	git := exec.CommandContext(ctx, "git", append(args, "--", address, dir)...)
+	git.Stdin, git.Stdout, git.Stderr = u.Stdin, u.Stderr, u.Stderr
+	if err := git.Run(); err != nil {
+		return "", "", fail(session.CodeCommandFailed, sentence(fmt.Sprintf("git clone failed: %v", err)),
+			"Look at what git says above.")
+	}
+	return dir, sub, nil
+}

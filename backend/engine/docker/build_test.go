@@ -1,0 +1,172 @@
+//go:build linux
+
+package docker_test
+
+import (
+	"archive/tar"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"slipway/backend/engine"
+	"slipway/backend/engine/docker"
+	"slipway/backend/engine/enginetest"
+	"slipway/backend/session"
+)
+
+// buildOf describes a build with a file and a Dockerfile of the lines, on the minimal image.
+func buildOf(file string, lines ...string) engine.Build {
+	text := "FROM " + enginetest.ImageMinimal + "\n" + strings.Join(lines, "\n") + "\n"
+	return engine.Build{Ref: "slipway-test/built:" + strings.ToLower(rand.Text()[:8]), Dockerfile: "Dockerfile.slipway",
+		Labels: map[string]string{"slipway.image.project": "vision"},
+		Context: func(to io.Writer) error {
+			w := tar.NewWriter(to)
+			for name, content := range map[string]string{"Dockerfile.slipway": text, "file": file} {
+				err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(content))})
+				if err != nil {
+					return err
+				}
+				if _, err := io.WriteString(w, content); err != nil {
+					return err
+				}
+			}
+			return w.Close()
+		}}
+}
+
+// onEach runs a test on the engines that build: that of Debian and that of today.
+func onEach(t *testing.T, test func(*testing.T, *docker.Engine)) {
+	t.Run("Docker 20.10", func(t *testing.T) { test(t, open(t, docker.Config{Instance: instanceOf(t)})) })
+	t.Run("Docker of today", func(t *testing.T) {
+		e, _ := modern(t, docker.Config{})
+		test(t, e)
+	})
+}
+
+// built builds, and removes the image at the end of the test.
+func built(t *testing.T, e *docker.Engine, b engine.Build) (last session.Build, made session.Image, err error) {
+	t.Helper()
+	made, err = e.Build(t.Context(), b, func(now session.Build) { last = now })
+	if err == nil {
+		t.Cleanup(func() {
+			err := e.RemoveImage(context.Background(), b.Ref)
+			if err != nil && session.CodeOf(err) != session.CodeNoImage { // with another name of it
+				t.Error(err)
+			}
+		})
+	}
+	return last, made, err
+}
+
+// ran counts the steps of a build that ran, of those with RUN or COPY.
+func ran(b session.Build) (names []string) {
+	for _, step := range b.Steps {
+		if !step.Cached && (strings.Contains(step.Name, "RUN") || strings.Contains(step.Name, "COPY")) {
+			names = append(names, step.Name)
+		}
+	}
+	return names
+}
+
+func TestABuildRepeatsOnlyWhatFollowsAChange(t *testing.T) {
+	onEach(t, func(t *testing.T, e *docker.Engine) {
+		once := rand.Text() // so that nothing of it was built before
+		lines := []string{"RUN echo first " + once, "COPY file /file",
+			"RUN --mount=type=cache,target=/cache cat /file && echo said"}
+		first, made, err := built(t, e, buildOf("one", lines...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if made.Labels["slipway.image.project"] != "vision" || len(ran(first)) != 3 ||
+			!strings.Contains(first.Log, "said") {
+			t.Errorf("made %+v by %+v", made, first)
+		}
+		for _, step := range first.Steps {
+			if step.State != session.WorkDone || step.EndedAt == nil || step.EndedAt.Before(*step.StartedAt) {
+				t.Errorf("the step ended as %+v", step)
+			}
+		}
+		again, same, err := built(t, e, buildOf("one", lines...))
+		if err != nil || len(ran(again)) != 0 || same.ID != made.ID {
+			t.Errorf("built again, it ran %q and made %s of %s, %v", ran(again), same.ID, made.ID, err)
+		}
+		changed, _, err := built(t, e, buildOf("two", lines...))
+		if names := ran(changed); err != nil || len(names) != 2 || strings.Contains(names[0], "first") {
+			t.Errorf("with another file it ran %q, %v", names, err)
+		}
+	})
+}
+
+func TestABuildThatFailsSaysWhatTheStepSaid(t *testing.T) {
+	onEach(t, func(t *testing.T, e *docker.Engine) {
+		b := buildOf("", "RUN echo looking for nonsense && exit 3")
+		last, _, err := built(t, e, b)
+		if session.CodeOf(err) != session.CodeBuildFailed || !strings.Contains(err.Error(), "3") {
+			t.Errorf("it fails with %v", err)
+		}
+		if !strings.Contains(last.Log, "looking for nonsense") ||
+			last.Steps[len(last.Steps)-1].State != session.WorkFailed {
+			t.Errorf("its progress was %+v", last)
+		}
+		if _, err := e.Image(t.Context(), b.Ref); session.CodeOf(err) != session.CodeNoImage {
+			t.Errorf("there is an image of it: %v", err)
+		}
+		_, _, err = built(t, e, buildOf("", "NONSENSE"))
+		if session.CodeOf(err) != session.CodeBuildFailed {
+			t.Errorf("nonsense fails with %v", err)
+		}
+	})
+}
+
+// The process of the step must be gone 5 s after a build is given up.
+func TestABuildThatIsGivenUpEnds(t *testing.T) {
+	onEach(t, func(t *testing.T, e *docker.Engine) {
+		mark := fmt.Sprintf("sleep 3%09d", time.Now().UnixNano()%1e9)
+		b := buildOf("", "RUN echo begun && "+mark)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		_, err := e.Build(ctx, b, func(now session.Build) {
+			for strings.Contains(now.Log, "begun") && ctx.Err() == nil {
+				if running(t, mark) {
+					cancel()
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+		})
+		if session.CodeOf(err) != session.CodeOperationCancelled {
+			t.Errorf("it ends with %v", err)
+		}
+		deadline := time.Now().Add(5 * time.Second)
+		for running(t, mark) {
+			if time.Now().After(deadline) {
+				t.Fatal("its step still runs after 5 s")
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		if _, err := e.Image(t.Context(), b.Ref); session.CodeOf(err) != session.CodeNoImage {
+			t.Errorf("there is an image of it: %v", err)
+		}
+	})
+}
+
+// running reports whether a process of this machine has this command line.
+func running(t *testing.T, command string) bool {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		line, err := os.ReadFile(file)
+		if err == nil && strings.TrimRight(strings.ReplaceAll(string(line), "\x00", " "), " ") == command {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,247 @@
+package project
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tailscale/hujson"
+
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// devContainer is what is taken over of a devcontainer.json, see https://containers.dev/implementors/json_reference.
+type devContainer struct {
+	Image string `json:"image"`
+	Build struct {
+		Dockerfile string            `json:"dockerfile"`
+		Context    string            `json:"context"`
+		Args       map[string]string `json:"args"`
+		Target     string            `json:"target"`
+	} `json:"build"`
+	DockerFile   string             `json:"dockerFile"` // older names
+	Context      string             `json:"context"`
+	ContainerEnv map[string]string  `json:"containerEnv"`
+	RemoteEnv    map[string]*string `json:"remoteEnv"`
+	ForwardPorts []any              `json:"forwardPorts"`
+	Needs        struct {
+		CPUs   int             `json:"cpus"`
+		Memory string          `json:"memory"`
+		GPU    json.RawMessage `json:"gpu"`
+	} `json:"hostRequirements"`
+	RunArgs []string `json:"runArgs"`
+}
+
+// taken are the keys that are taken over, or that say nothing about a session.
+var taken = []string{"image", "build", "dockerFile", "context", "containerEnv", "remoteEnv", "forwardPorts",
+	"hostRequirements", "runArgs", "name", "$schema", "customizations", "extensions", "settings", "portsAttributes",
+	"otherPortsAttributes", "waitFor", "overrideCommand", "shutdownAction", "updateRemoteUserUID", "secrets"}
+
+// refused are the phrases of keys that are not taken over. All others are unknown.
+var refused = map[string]string{
+	"initializeCommand": "projectInitialize", "dockerComposeFile": "projectCompose", "service": "projectCompose",
+	"runServices": "projectCompose", "features": "projectFeatures", "overrideFeatureInstallOrder": "projectFeatures",
+	"mounts": "projectMounts", "workspaceMount": "projectMounts", "workspaceFolder": "projectWorkspace",
+	"remoteUser": "projectUser", "containerUser": "projectUser", "privileged": "projectPrivilege",
+	"capAdd": "projectPrivilege", "securityOpt": "projectPrivilege", "init": "projectInit", "appPort": "projectAppPort",
+	"userEnvProbe":    "projectProbe",
+	"onCreateCommand": "projectCommand", "updateContentCommand": "projectCommand",
+	"postCreateCommand": "projectCommand", "postStartCommand": "projectCommand", "postAttachCommand": "projectCommand",
+}
+
+func (p *Plan) readDevContainer(environment string) error {
+	text, err := p.read(p.File)
+	if err != nil {
+		return err
+	}
+	wrong := func(err error) error {
+		why := session.Clip(strings.TrimPrefix(err.Error(), "hujson: "))
+		return invalid(p.File, p.File+" cannot be understood: "+why+".", "Correct it.")
+	}
+	plain, err := hujson.Standardize([]byte(text))
+	if err != nil {
+		return wrong(err)
+	}
+	var keys map[string]any
+	var d devContainer
+	if err := errors.Join(json.Unmarshal(plain, &keys), json.Unmarshal(plain, &d)); err != nil {
+		return wrong(err)
+	}
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if !slices.Contains(taken, key) {
+			if refused[key] == "" {
+				p.leave(key, "projectUnknown")
+				continue
+			}
+			p.leave(key, refused[key])
+		}
+	}
+	p.env(d)
+	p.ports(d.ForwardPorts)
+	if err := p.needs(d); err != nil {
+		return err
+	}
+	p.runArgs(d.RunArgs)
+	switch {
+	case keys["dockerComposeFile"] != nil:
+		p.Image = environment
+		return nil
+	case d.Build.Dockerfile != "" || d.DockerFile != "":
+		return p.build(d)
+	case d.Image == "":
+		p.Image = environment
+		return nil
+	}
+	if !session.ValidImage(d.Image) {
+		return invalid("image", fmt.Sprintf("%q in %s is not the name of an image.", session.Clip(d.Image), p.File),
+			"Write it as for docker pull, for example python:3.13.")
+	}
+	p.Image, p.Bases = d.Image, []string{d.Image}
+	return nil
+}
+
+// build takes the Dockerfile that is named, with paths from the directory of the file.
+func (p *Plan) build(d devContainer) error {
+	at := path.Dir(p.File)
+	file, context := d.Build.Dockerfile, d.Build.Context
+	if file == "" {
+		file, context = d.DockerFile, d.Context
+	}
+	file, context = path.Join(at, file), path.Join(at, context)
+	for _, one := range []string{file, context} {
+		if one == ".." || strings.HasPrefix(one, "../") || path.IsAbs(one) {
+			return invalid(p.File, fmt.Sprintf("%q lies outside of the project.", session.Clip(one)),
+				"Use a path inside of it.")
+		}
+	}
+	p.Target, p.Args = d.Build.Target, map[string]string{}
+	for name, value := range d.Build.Args {
+		p.Args[name] = p.value("build.args."+name, value)
+	}
+	text, err := p.read(file)
+	if err != nil {
+		return err
+	}
+	left := p.File
+	if err := p.readDockerfile(context, file); err != nil {
+		return err
+	}
+	p.Dockerfile, p.File = text, left
+	return nil
+}
+
+// env takes over the variables. Those of remoteEnv win, as they do for the tools of a devcontainer.
+func (p *Plan) env(d devContainer) {
+	values := map[string]string{}
+	for name, value := range d.ContainerEnv {
+		values[name] = p.value("containerEnv."+name, value)
+	}
+	for name, value := range d.RemoteEnv {
+		if value == nil {
+			delete(values, name)
+			continue
+		}
+		values[name] = p.value("remoteEnv."+name, *value)
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if !envName.MatchString(name) || len(p.Env) == session.MaxEnv {
+			p.leave(name, "projectVariableName")
+			continue
+		}
+		p.Env = append(p.Env, session.EnvVar{Name: name, Value: values[name]})
+	}
+}
+
+var (
+	envName  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	variable = regexp.MustCompile(`\$\{([^}:]+)(?::([^}:]*))?(?::([^}]*))?\}`)
+)
+
+// value fills in the variables of a value. Those of the person's computer have their default: they are not known here.
+func (p *Plan) value(key, text string) string {
+	return variable.ReplaceAllStringFunc(text, func(found string) string {
+		part := variable.FindStringSubmatch(found)
+		switch part[1] {
+		case "localWorkspaceFolderBasename", "containerWorkspaceFolderBasename":
+			return path.Base(p.folder)
+		case "containerWorkspaceFolder":
+			return path.Join(session.Home, p.folder)
+		case "localEnv", "containerEnv":
+			p.leave(key, "projectVariable", session.Fill("variable", part[0]))
+			return part[3]
+		}
+		p.leave(key, "projectVariable", session.Fill("variable", part[0]))
+		return ""
+	})
+}
+
+func (p *Plan) ports(all []any) {
+	for _, one := range all {
+		number, ok := one.(float64)
+		if !ok || number != float64(int(number)) || number < 1 || number > 65535 ||
+			session.ReservedPort(int(number)) || len(p.Ports) == session.MaxPorts {
+			p.leave(fmt.Sprintf("forwardPorts %v", one), "projectPort")
+			continue
+		}
+		if !slices.Contains(p.Ports, int(number)) {
+			p.Ports = append(p.Ports, int(number))
+		}
+	}
+}
+
+// needs takes over the least resources.
+func (p *Plan) needs(d devContainer) error {
+	p.Minimum.CPU = max(d.Needs.CPUs, 0)
+	if d.Needs.Memory != "" {
+		amount, err := gpu.ParseBytes(strings.ToLower(d.Needs.Memory))
+		if err != nil {
+			return invalid("hostRequirements.memory", fmt.Sprintf("%q is no amount of memory.",
+				session.Clip(d.Needs.Memory)), "Write it as 4gb.")
+		}
+		p.Minimum.Memory = amount
+	}
+	switch asked := strings.Trim(string(d.Needs.GPU), `"`); {
+	case asked == "", asked == "false", asked == "null":
+	default:
+		p.GPU = true
+	}
+	return nil
+}
+
+// runArgs takes over the arguments of docker run that mean something for a session.
+func (p *Plan) runArgs(args []string) {
+	for i := 0; i < len(args); i++ {
+		name, value, joined := strings.Cut(args[i], "=")
+		if !joined && i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
+			i++
+			value = args[i]
+		}
+		switch name {
+		case "--gpus":
+			p.GPU = true
+		case "--shm-size":
+			amount, err := gpu.ParseBytes(strings.ToLower(value))
+			if err == nil {
+				p.Minimum.Shm = amount
+				continue
+			}
+			p.leave("runArgs "+name, "projectRunArg")
+		case "--cpus":
+			if count, err := strconv.ParseFloat(value, 64); err == nil && count > 0 && count < 1e6 {
+				p.Minimum.CPU = max(p.Minimum.CPU, int(count+0.999))
+				continue
+			}
+			p.leave("runArgs "+name, "projectRunArg")
+		case "--init", "--rm", "--name", "--hostname", "-h":
+		default:
+			p.leave("runArgs "+name, "projectRunArg")
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package session
+
+import (
+	"context"
+	"time"
+
+	"slipway/gpu"
+)
+
+// Projects makes images of projects: directories of folders with a file that says what their code needs.
+type Projects interface {
+	// ReadProject says what image a project asks for, and which file decides that. It builds nothing. Fails with
+	// file_use_not-found if there is no such directory or file, and with file_use_invalid if a file cannot be
+	// understood.
+	//
+	//rpc:method name=project.read effect=read limit=long args=folder,project who=owner
+	ReadProject(ctx context.Context, folder FolderID, req ProjectRequest) (Project, error)
+	// BuildProject starts to build the image of a project, for the owner of its folder, or joins the build of the same
+	// image. An image that is there is not built again: the work is done. Fails as ReadProject does, and with
+	// engine_create_unsupported where the machine cannot build. A failed step of the build is image_build_failed. Only
+	// an admin may build: the steps run as root, and see all images of the machine.
+	//
+	//rpc:method name=project.build effect=again limit=long args=folder,project who=owner-admin
+	BuildProject(ctx context.Context, folder FolderID, req ProjectBuild) (ImageWork, error)
+}
+
+// ProjectRequest says which project is meant, and what the person has chosen.
+type ProjectRequest struct {
+	Path string `json:"path,omitempty"` // of the project's directory in the folder; empty: the folder itself
+	File string `json:"file,omitempty"` // that decides, relative to the directory; empty: the first of [Project.Files]
+	// Environment is the image that a generated Dockerfile extends, and that a project without a file uses.
+	Environment string `json:"environment,omitempty"`
+}
+
+// ProjectBuild asks for the image of a project.
+type ProjectBuild struct {
+	ProjectRequest
+	// Login is the person's own for the registry of the image that the build extends; nil: none
+	Login *RegistryLogin `json:"login,omitempty"`
+}
+
+// ProjectKind is how a project says what it needs.
+type ProjectKind string
+
+// The kinds of projects, in the order in which they are looked for.
+const (
+	ProjectDevContainer ProjectKind = "devcontainer" // devcontainer.json of the Development Containers Specification
+	ProjectDockerfile   ProjectKind = "dockerfile"
+	ProjectPackages     ProjectKind = "packages" // files that repo2docker reads, such as requirements.txt
+	ProjectPlain        ProjectKind = "plain"    // it has no such file
+)
+
+// Project is what a project asks for.
+type Project struct {
+	Kind  ProjectKind `json:"kind"`
+	File  string      `json:"file,omitempty"` // that decided, relative to the directory; empty: none
+	Files []string    `json:"files"`          // all that could, the best first
+	// Image is what its sessions use. It is named by the content of all that it is built from.
+	Image      string   `json:"image"`
+	Present    bool     `json:"present"`              // the image is on the machine
+	Dockerfile string   `json:"dockerfile,omitempty"` // what is built; empty: the image is used as it is
+	Generated  bool     `json:"generated"`            // the Dockerfile is Slipway's, not the project's
+	Bases      []string `json:"bases"`                // images that the build extends
+	// Env, Ports and the rest is what a launch takes over from a devcontainer.json.
+	Env     []EnvVar      `json:"env,omitempty"`
+	Ports   []int         `json:"ports,omitempty"`
+	Minimum Resources     `json:"minimum,omitzero"`
+	GPU     bool          `json:"gpu,omitempty"` // it asks for one
+	Left    []ProjectLeft `json:"left,omitempty"`
+}
+
+// ProjectLeft is something that a project asks for and does not get.
+type ProjectLeft struct {
+	What string `json:"what"` // the key or file that asks
+	Why  Phrase `json:"why"`
+}
+
+// Build is the progress of a build. It is replaced, never changed.
+type Build struct {
+	Steps []BuildStep `json:"steps"` // in the order in which they began, [MaxBuildSteps] at most
+	Log   string      `json:"log"`   // the end of what the steps printed, [MaxBuildLog] bytes at most
+}
+
+// The bounds of what is shown of a build.
+const (
+	MaxBuildSteps = 100
+	MaxBuildLog   = 16 * gpu.KiB
+)
+
+// BuildStep is one step of a build.
+type BuildStep struct {
+	Name      string         `json:"name"`
+	State     ImageWorkState `json:"state"`
+	Cached    bool           `json:"cached,omitempty"` // it was done before and not repeated
+	StartedAt *time.Time     `json:"startedAt,omitempty"`
+	EndedAt   *time.Time     `json:"endedAt,omitempty"`
+}

@@ -1,0 +1,74 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import type { Image, Session } from '@/api/types.gen'
+import { Browser, picture } from './browser'
+import { makeFolder } from './foldersPage'
+import { stage } from './hooks'
+import { row } from './launcherPage'
+import { DemoProgram } from './program'
+
+// A project in a folder becomes a session: what decides, the build, the launch.
+const program = new DemoProgram('workstation')
+const browser = new Browser()
+
+stage(program, browser, { afresh: true })
+
+/** Makes a folder with the files of a project, and opens its dialog. */
+async function opened(name: string, files: Record<string, string>) {
+  const dir = join(program.disk, 'scratch', name)
+  mkdirSync(dir)
+  for (const [file, content] of Object.entries(files)) writeFileSync(join(dir, file), content)
+  await makeFolder(program, name, `/scratch/${name}`)
+  const page = await browser.page(program, '/folders')
+  await page.getByRole('button', { name: `Launch as a project: ${name}` }).click()
+  return { page, dialog: page.getByRole('dialog', { name: `Project ${name}` }) }
+}
+
+const built = async () =>
+  (await program.call<Image[]>('GET', '/images')).flatMap((i) => i.refs).filter((ref) => ref.includes(':project-'))
+
+describe('a project', () => {
+  it('is built of the file that decides, and launched with its folder', async () => {
+    const { page, dialog } = await opened('vision', {
+      'requirements.txt': 'torch\n',
+      'apt.txt': 'tree\n',
+      'runtime.txt': 'python-3.11\n',
+      'train.py': '',
+    })
+    await dialog.getByText('Not built yet').waitFor()
+    await dialog.getByText('Choose one with the version that this file names').waitFor()
+    await picture(page, 'project-found')
+    await dialog.getByRole('button', { name: 'Show the Dockerfile' }).click()
+    await dialog.getByText('-r requirements.txt').waitFor()
+    await picture(page, 'project-dockerfile')
+    expect(await built()).toHaveLength(0)
+    await dialog.getByRole('button', { name: 'Build the image' }).click()
+    await dialog.getByText('[1/3] RUN apt-get').waitFor()
+    await picture(page, 'project-builds')
+    await dialog.getByRole('button', { name: 'Launch a session' }).waitFor()
+    await dialog.getByText('On the machine').waitFor()
+    await picture(page, 'project-built')
+    expect(await built()).toHaveLength(1)
+    await dialog.getByRole('button', { name: 'Launch a session' }).click()
+    await page.getByRole('button', { name: 'Launch', exact: true }).click()
+    await page.waitForURL(/\/sessions/)
+    const session = (await program.call<Session[]>('GET', '/sessions')).find((s) => s.image.includes(':project-'))
+    expect(session?.folders?.map((f) => f.name)).toContain('vision')
+    await row(page, session?.name ?? '').waitFor()
+  })
+
+  it('is not built while it cannot be understood, and says why', async () => {
+    const { page, dialog } = await opened('broken', { '.devcontainer.json': '{"image": ' })
+    await dialog.getByText('.devcontainer.json cannot be understood').waitFor()
+    expect(await dialog.getByRole('button', { name: 'Build the image' }).isDisabled()).toBe(true)
+    await picture(page, 'project-broken')
+  })
+
+  it('without a file uses an environment as it is', async () => {
+    const { page, dialog } = await opened('plain', { 'main.py': '' })
+    await dialog.getByText('No file says what the project needs').waitFor()
+    expect(await dialog.getByRole('button', { name: 'Launch a session' }).isEnabled()).toBe(true)
+    await picture(page, 'project-plain')
+  })
+})

@@ -1,0 +1,171 @@
+import { useQuery } from '@tanstack/react-query'
+import { Button, Select, Skeleton } from 'antd'
+import { useEffect, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { asProblem, call } from '@/api/client'
+import { useEnvironments, useOperations } from '@/api/hooks'
+import { keys } from '@/api/keys'
+import type { Folder, Project, Spec } from '@/api/types.gen'
+import { useOperationActions, useStartOperation } from '@/api/useOperation'
+import { isRunning } from '@/lib/operation'
+import { whyText } from '@/lib/phrases'
+import { CopyButton } from '@/ui/CopyButton'
+import { Dialog } from '@/ui/Dialog'
+import { ErrorState } from '@/ui/ErrorState'
+import { OperationView } from '@/ui/OperationView'
+import css from './folders.module.css'
+
+interface ProjectDialogProps {
+  folder: Folder
+  onClose: () => void
+  onLaunch: (spec: Spec) => Promise<void>
+}
+
+/** What a session of a project is launched with. */
+function specOf(folder: Folder, project: Project): Spec {
+  return {
+    image: project.image,
+    agent: folder.agent,
+    resources: project.minimum ?? {},
+    mounts: [{ folder: folder.id }],
+    env: project.env ?? [],
+    ports: project.ports ?? [],
+    ...(project.gpu ? { accelerator: { devices: 1 } } : {}),
+  }
+}
+
+/** Shows what a project in a folder asks for, builds its image, and goes on to the launcher. */
+export function ProjectDialog({ folder, onClose, onLaunch }: ProjectDialogProps) {
+  const { t } = useTranslation(['folders', 'common'])
+  const [file, setFile] = useState('')
+  const [environment, setEnvironment] = useState('')
+  const [building, setBuilding] = useState('')
+  const start = useStartOperation()
+  const body = { file, environment }
+  const path = { folder: folder.id }
+  const query = useQuery({
+    queryKey: keys.project(folder.id, file, environment),
+    queryFn: () => call('project', { path, body }),
+    retry: false,
+  })
+  const operation = (useOperations().data ?? []).find((o) => o.id === building)
+  const actions = useOperationActions(building)
+  const busy = operation !== undefined && isRunning(operation)
+  const { refetch } = query
+  useEffect(() => {
+    if (operation?.state === 'done') void refetch()
+  }, [operation?.state, refetch])
+  const project = query.data
+  const ready = project !== undefined && (project.present || !project.dockerfile)
+  const go = async () => {
+    if (!project) return
+    if (ready) {
+      await onLaunch(specOf(folder, project))
+      return
+    }
+    const begun = await start(() => call('project-build', { path, body }))
+    if (begun) setBuilding(begun.id)
+  }
+  return (
+    <Dialog
+      width={680}
+      title={t('folders:project.title', { name: folder.name })}
+      okText={t(ready ? 'folders:project.launch' : 'folders:project.build')}
+      cancelText={t('common:action.close')}
+      okButtonProps={{ disabled: !project || busy }}
+      onOk={() => void go()}
+      onCancel={onClose}
+    >
+      {query.error ? (
+        <ErrorState compact problem={asProblem(query.error)} onRetry={() => void refetch()} />
+      ) : !project ? (
+        <Skeleton active />
+      ) : operation && operation.state !== 'done' ? (
+        <div className={css.form}>
+          <span className={css.mono}>{project.image}</span>
+          <OperationView operation={operation} follow {...actions} />
+        </div>
+      ) : (
+        <ProjectFacts project={project} onFile={setFile} onEnvironment={setEnvironment} />
+      )}
+    </Dialog>
+  )
+}
+
+interface ProjectFactsProps {
+  project: Project
+  onFile: (file: string) => void
+  onEnvironment: (image: string) => void
+}
+
+function ProjectFacts({ project, onFile, onEnvironment }: ProjectFactsProps) {
+  const { t } = useTranslation('folders')
+  const [open, setOpen] = useState(false)
+  const environments = useEnvironments().data ?? []
+  const base = project.bases[0] ?? project.image
+  const offered = environments.flatMap((family) =>
+    family.versions.map((v) => ({ value: v.image, label: `${family.title} ${v.title}` })),
+  )
+  const chooses = project.kind === 'packages' || project.kind === 'plain'
+  return (
+    <div className={css.form}>
+      {project.files.length > 0 ? (
+        <label>
+          {t('project.file')}
+          <Select
+            value={project.file ?? ''}
+            options={project.files.map((name) => ({ value: name, label: name }))}
+            onChange={onFile}
+          />
+          <span className={css.hint}>{t(`project.kind.${project.kind as 'plain'}`)}</span>
+        </label>
+      ) : (
+        <span>{t('project.kind.plain')}</span>
+      )}
+      {chooses ? (
+        <label>
+          {t('project.environment')}
+          <Select
+            showSearch={{ optionFilterProp: 'label' }}
+            value={base}
+            options={offered.some((one) => one.value === base) ? offered : [{ value: base, label: base }, ...offered]}
+            onChange={onEnvironment}
+          />
+        </label>
+      ) : null}
+      <dl className={css.facts}>
+        <dt>{t('project.image')}</dt>
+        <dd className={css.mono}>{project.image}</dd>
+        <dt>{t('project.state')}</dt>
+        <dd>{t(project.present ? 'project.present' : project.dockerfile ? 'project.absent' : 'project.pulled')}</dd>
+      </dl>
+      {project.left && project.left.length > 0 ? (
+        <div>
+          <div className={css.subtitle}>{t('project.left')}</div>
+          <ul className={css.left}>
+            {project.left.map(({ what, why }) => (
+              <li key={what}>
+                <code>{what}</code> {whyText({ said: [why] })}
+              </li>
+            ))}
+          </ul>
+        </div>
+      ) : null}
+      {project.dockerfile ? (
+        <div>
+          <div className={css.subtitle}>
+            <Button type="link" size="small" aria-expanded={open} onClick={() => setOpen(!open)}>
+              {t(open ? 'project.hide' : 'project.show')}
+            </Button>
+            {open ? <CopyButton text={project.dockerfile} label={t('project.copy')} /> : null}
+          </div>
+          {open ? (
+            <pre className={css.dockerfile} tabIndex={0} aria-label={t('project.dockerfile')}>
+              {project.dockerfile}
+            </pre>
+          ) : null}
+        </div>
+      ) : null}
+    </div>
+  )
+}
