@@ -112,6 +112,65 @@ func TestAProjectBecomesASession(t *testing.T) {
 	}
 }
 
+// kinds are one project for each kind of file, and what proves in a session that it has what was asked for.
+func kinds(t *testing.T) map[string]struct {
+	files []string
+	run   string
+} {
+	const from = "FROM " + enginetest.ImagePip + "\n"
+	tiny := wheel(t, "tiny")
+	const setup = "from setuptools import setup\nsetup(name='tiny', version='1', py_modules=['tiny'])\n"
+	const hello = "cd /tmp && python3 -c 'import tiny; tiny.hello()'"
+	return map[string]struct {
+		files []string
+		run   string
+	}{
+		"requirements": {[]string{"requirements.txt", "./tiny-1.0-py3-none-any.whl\n",
+			"tiny-1.0-py3-none-any.whl", tiny}, hello},
+		"binder": {[]string{"binder/requirements.txt", "./tiny-1.0-py3-none-any.whl\n",
+			"binder/tiny-1.0-py3-none-any.whl", tiny, "requirements.txt", "nonsense"}, hello},
+		"setup": {[]string{"setup.py", setup, "tiny.py", "def hello(): print('hello from tiny')\n"}, hello},
+		"dockerfile": {[]string{"Dockerfile", from + "COPY said /\nENV WHERE=/said\n", "said", "hello from tiny\n"},
+			"cat $WHERE"},
+		"stages": {[]string{"Dockerfile", from[:len(from)-1] + " AS made\nRUN echo hello from tiny >/made\n" + from +
+			"COPY --from=made /made /said\n"}, "cat /said"},
+		"ignored": {[]string{"Dockerfile", from + "COPY . /all\n", ".dockerignore", "secret\n", "secret", "x"},
+			"test ! -e /all/secret && echo hello from tiny"},
+		"devcontainer": {[]string{".devcontainer/devcontainer.json",
+			`{"build": {"dockerfile": "Dockerfile", "args": {"WHO": "tiny"}, "target": "dev"}}`,
+			".devcontainer/Dockerfile", from[:len(from)-1] + " AS dev\nARG WHO\nRUN echo hello from $WHO >/said\n" +
+				from + "RUN false\n"}, "cat /said"},
+		"r": {[]string{"install.R", `cat("hello from tiny\n", file = "/said")`}, "cat /said"},
+		"post": {[]string{"postBuild", "#!/bin/sh\ncp said /said\n", "said", "hello from tiny\n",
+			"apt.txt", "# none\n"}, "cat /said"},
+	}
+}
+
+func TestEachKindOfProjectBecomesASession(t *testing.T) {
+	for name, host := range map[string]func(testing.TB) string{"Docker 20.10": enginetest.RequireDocker,
+		"Docker of today": enginetest.RequireModernDocker} {
+		t.Run(name, func(t *testing.T) {
+			r := newRealAt(t, t.TempDir(), host(t), asPerson)
+			req := session.ProjectRequest{Environment: enginetest.ImagePip}
+			for name, c := range kinds(t) {
+				f, _ := r.projectIn(name, c.files...)
+				work := r.build(f, req)
+				if work.State != session.WorkDone {
+					t.Errorf("%s: the build ended as %s, %+v\n%s", name, work.State, work.Error, work.Build.Log)
+					continue
+				}
+				s := r.runs(session.Spec{Name: "of-" + name, Image: work.Ref,
+					Mounts: []session.Mount{{Folder: string(f.ID)}}})
+				r.says(s.ID, [][2]string{{c.run, "hello from tiny"}})
+				if _, err := r.agent.Terminate(t.Context(), s.ID, true); err != nil { // the next one needs its CPU
+					t.Fatal(err)
+				}
+				r.awaitEnd(s.ID)
+			}
+		})
+	}
+}
+
 func TestAProjectThatCannotBeBuiltSaysWhy(t *testing.T) {
 	t.Parallel()
 	r := newReal(t, t.TempDir(), asPerson)

@@ -156,9 +156,9 @@ func CannotBuild() error {
 // Build is what an image is built from.
 type Build struct {
 	Ref        string
-	Context    func(to io.Writer) error // writes a tar archive
-	Dockerfile string                   // its name in the context
-	Target     string                   // stage; empty: the last
+	Context    func(ctx context.Context, to io.Writer) error // writes a tar archive
+	Dockerfile string                                        // its name in the context
+	Target     string                                        // stage; empty: the last
 	Args       map[string]string
 	Labels     map[string]string
 }

@@ -2,7 +2,7 @@ package project
 
 import (
 	"archive/tar"
-	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/moby/patternmatcher"
@@ -34,7 +35,7 @@ func contextFiles(tree fs.FS, dockerfile string) ([]string, error) {
 		return nil, err
 	}
 	var files []string
-	var bytes gpu.Bytes
+	var size gpu.Bytes
 	err = fs.WalkDir(tree, ".", func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || file == "." {
 			return err
@@ -52,10 +53,10 @@ func contextFiles(tree fs.FS, dockerfile string) ([]string, error) {
 			return nil
 		}
 		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() {
-			bytes += gpu.Bytes(info.Size())
+			size += gpu.Bytes(info.Size())
 		}
 		files = append(files, file)
-		if len(files) > maxFiles || bytes > maxBytes {
+		if len(files) > maxFiles || size > maxBytes {
 			return session.NewError(session.CodeTooLarge,
 				fmt.Sprintf("The project has more than %d files or %s to build with.", maxFiles, maxBytes),
 				"Name data that the build does not need in the file .dockerignore.")
@@ -81,31 +82,32 @@ func leaveOut(entry fs.DirEntry) error {
 // ignore returns what .dockerignore, or the file of this Dockerfile's own, leaves out.
 func ignore(tree fs.FS, dockerfile string) (*patternmatcher.PatternMatcher, error) {
 	for _, name := range []string{dockerfile + ".dockerignore", ".dockerignore"} {
-		data, err := fs.ReadFile(tree, name)
+		text, err := readText(tree, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if err == nil && len(data) > maxFile {
-			return nil, invalid(name, name+" is larger than 1 MiB.", "Shorten it.")
+		if session.CodeOf(err) != "" {
+			return nil, err
 		}
 		var patterns []string
 		if err == nil {
-			patterns, err = ignorefile.ReadAll(bytes.NewReader(data))
+			patterns, err = ignorefile.ReadAll(strings.NewReader(text))
 		}
+		var found *patternmatcher.PatternMatcher
 		if err == nil {
-			var found *patternmatcher.PatternMatcher
-			if found, err = patternmatcher.New(patterns); err == nil {
-				return found, nil
-			}
+			found, err = patternmatcher.New(patterns)
 		}
-		return nil, invalid(name, name+" cannot be understood: "+session.Clip(err.Error())+".", "Correct it.")
+		if err != nil {
+			return nil, invalid(name, name+" cannot be understood: "+session.Clip(err.Error())+".", "Correct it.")
+		}
+		return found, nil
 	}
 	return patternmatcher.New(nil)
 }
 
 // Context writes what the image is built from as a tar archive: the Dockerfile, under the name [Dockerfile], and the
 // files. The same content gives the same bytes, whatever its times and owners.
-func (p *Plan) Context(to io.Writer) error {
+func (p *Plan) Context(ctx context.Context, to io.Writer) error {
 	w := tar.NewWriter(to)
 	header := tar.Header{Typeflag: tar.TypeReg, Name: Dockerfile, Mode: 0o644, Size: int64(len(p.Dockerfile)),
 		ModTime: time.Unix(0, 0)}
@@ -118,6 +120,9 @@ func (p *Plan) Context(to io.Writer) error {
 	for _, file := range p.files {
 		if file == Dockerfile {
 			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
 		}
 		if err := p.pack(w, file); err != nil {
 			return err
@@ -163,18 +168,19 @@ func (p *Plan) pack(w *tar.Writer, file string) error {
 	if err := w.WriteHeader(&header); err != nil {
 		return err
 	}
-	if n, err := io.CopyN(w, from, header.Size); err != nil {
+	if _, err := io.CopyN(w, from, header.Size); errors.Is(err, io.EOF) {
 		return session.WrapError(err, session.CodeFileChanged,
-			fmt.Sprintf("The file %s became shorter than %d bytes while it was read.", session.Clip(file), n),
-			"Try again when nothing writes to it.")
+			"The file "+session.Clip(file)+" became shorter while it was read.", "Try again when nothing writes to it.")
+	} else if err != nil {
+		return err
 	}
 	return nil
 }
 
 // name returns the reference of the image: the owner's, and named by all that it is built from.
-func (p *Plan) name(owner, name string) (string, error) {
+func (p *Plan) name(ctx context.Context, owner, name string) (string, error) {
 	sum := sha256.New()
-	if err := p.Context(sum); err != nil {
+	if err := p.Context(ctx, sum); err != nil {
 		return "", err
 	}
 	if err := json.NewEncoder(sum).Encode([]any{p.Target, p.Args}); err != nil {

@@ -5,6 +5,7 @@ package project
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -44,7 +45,7 @@ type way struct {
 }
 
 // Read finds out what the project in tree asks for. Name is the folder in the home where sessions have it.
-func Read(tree fs.FS, owner, name string, req session.ProjectRequest) (*Plan, error) {
+func Read(ctx context.Context, tree fs.FS, owner, name string, req session.ProjectRequest) (*Plan, error) {
 	ways, err := find(tree)
 	if err != nil {
 		return nil, err
@@ -77,7 +78,7 @@ func Read(tree fs.FS, owner, name string, req session.ProjectRequest) (*Plan, er
 	case session.ProjectPlain:
 	}
 	if err == nil && p.Dockerfile != "" {
-		p.Image, err = p.name(owner, name)
+		p.Image, err = p.name(ctx, owner, name)
 	}
 	return p, err
 }
@@ -132,15 +133,24 @@ func (p *Plan) leave(what, why string, holes ...session.Phrase) {
 
 // read returns a file as a whole.
 func (p *Plan) read(file string) (string, error) {
-	from, err := p.tree.Open(path.Clean(file))
+	data, err := readText(p.tree, path.Clean(file))
+	if err != nil && session.CodeOf(err) == "" {
+		err = p.unread(file, err)
+	}
+	return data, err
+}
+
+// readText returns a text as a whole.
+func readText(tree fs.FS, file string) (string, error) {
+	from, err := tree.Open(file)
 	if err != nil {
-		return "", p.unread(file, err)
+		return "", err
 	}
 	defer from.Close()
 	data, err := io.ReadAll(io.LimitReader(from, maxFile+1))
 	switch {
 	case err != nil:
-		return "", p.unread(file, err)
+		return "", err
 	case len(data) > maxFile:
 		return "", invalid(file, file+" is larger than 1 MiB.", "Shorten it.")
 	case !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0:

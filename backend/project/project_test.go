@@ -27,7 +27,7 @@ func tree(files ...string) fstest.MapFS {
 
 func read(t *testing.T, files fstest.MapFS) *Plan {
 	t.Helper()
-	plan, err := Read(files, "ada", "vision", session.ProjectRequest{Environment: environment})
+	plan, err := Read(t.Context(), files, "ada", "vision", session.ProjectRequest{Environment: environment})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func read(t *testing.T, files fstest.MapFS) *Plan {
 func content(t *testing.T, plan *Plan) (names []string) {
 	t.Helper()
 	var archive bytes.Buffer
-	if err := plan.Context(&archive); err != nil {
+	if err := plan.Context(t.Context(), &archive); err != nil {
 		t.Fatal(err)
 	}
 	for from := tar.NewReader(&archive); ; {
@@ -134,7 +134,7 @@ func TestTheFirstFileDecides(t *testing.T) {
 
 func TestAnotherFileCanBeChosen(t *testing.T) {
 	files := tree("Dockerfile", "FROM a:1", "requirements.txt", "b")
-	plan, err := Read(files, "ada", "vision",
+	plan, err := Read(t.Context(), files, "ada", "vision",
 		session.ProjectRequest{Environment: environment, File: "requirements.txt"})
 	if err != nil || plan.Kind != session.ProjectPackages {
 		t.Errorf("it is %+v, %v", plan, err)
@@ -142,7 +142,7 @@ func TestAnotherFileCanBeChosen(t *testing.T) {
 	if want := []string{"Dockerfile", "requirements.txt"}; !slices.Equal(plan.Files, want) {
 		t.Errorf("its files are %q, want %q", plan.Files, want)
 	}
-	_, err = Read(files, "ada", "vision", session.ProjectRequest{File: "../other"})
+	_, err = Read(t.Context(), files, "ada", "vision", session.ProjectRequest{File: "../other"})
 	if session.CodeOf(err) != session.CodeFileNotFound {
 		t.Errorf("a file that is not there: %v", err)
 	}
@@ -231,7 +231,7 @@ func TestWhatCannotBeUnderstoodIsSaid(t *testing.T) {
 		"a wrong pattern":             {tree("Dockerfile", "FROM a", ".dockerignore", "[a"), "cannot be understood"},
 		"a wrong amount":              {container(`{"hostRequirements": {"memory": "much"}}`), "no amount"},
 	} {
-		_, err := Read(c.files, "ada", "vision", session.ProjectRequest{Environment: environment})
+		_, err := Read(t.Context(), c.files, "ada", "vision", session.ProjectRequest{Environment: environment})
 		e := session.AsError(err, "")
 		said := e.Message
 		for _, field := range e.Fields {
@@ -249,7 +249,7 @@ func FuzzDevContainer(f *testing.F) {
 	f.Add(`{"build": {"dockerfile": "Dockerfile", "context": "..", "args": {"a": "b"}}}`)
 	f.Add(`{"runArgs": ["--shm-size", "1g", "--gpus=all"], "hostRequirements": {"cpus": -1, "memory": "1tb"}}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		plan, err := Read(tree(".devcontainer.json", text, "Dockerfile", "FROM a"), "ada", "vision",
+		plan, err := Read(t.Context(), tree(".devcontainer.json", text, "Dockerfile", "FROM a"), "ada", "vision",
 			session.ProjectRequest{Environment: environment})
 		if err != nil {
 			if session.CodeOf(err) == "" {

@@ -3,7 +3,7 @@
 # devices by CDI where there is neither a new Docker nor a device.
 #
 #   build/ci/moderndocker.sh start    builds dockerd and runc once, into build/.cache/modern,
-#                                     starts it, loads the minimal image
+#                                     starts it, loads the images minimal and pip
 #   build/ci/moderndocker.sh stop     stops it
 #   build/ci/moderndocker.sh status   prints DOCKER_HOST=… and exits 0 if it answers
 #   build/ci/moderndocker.sh host     prints its address, running or not
@@ -64,7 +64,7 @@ start() {
     mv "$modern/cdi/nvidia.json.new" "$modern/cdi/nvidia.json"
     echo "{\"cdi-spec-dirs\": [\"$modern/cdi\"], \"features\": {\"containerd-snapshotter\": false}}" >"$modern/daemon.json"
     "$repo/build/ci/dockerd.sh" start
-    DOCKER_HOST=$("$repo/build/ci/dockerd.sh" host) "$repo/build/ci/images.sh" minimal
+    DOCKER_HOST=$("$repo/build/ci/dockerd.sh" host) "$repo/build/ci/images.sh" minimal pip
 }
 
 mkdir -p "$modern"

@@ -35,7 +35,7 @@ type Projects struct {
 const LabelProject = "slipway.image.project"
 
 // read calls fn with the plan of a project, while its files can be read.
-func (p Projects) read(id session.FolderID, req session.ProjectRequest,
+func (p Projects) read(ctx context.Context, id session.FolderID, req session.ProjectRequest,
 	fn func(session.Folder, *project.Plan) error) error {
 	folder, tree, closer, err := p.Folders.Content(id)
 	if err != nil {
@@ -52,7 +52,7 @@ func (p Projects) read(id session.FolderID, req session.ProjectRequest,
 			return session.WrapError(err, session.CodeFileInvalid, "The project's directory cannot be opened.", "")
 		}
 	}
-	plan, err := project.Read(tree, folder.Owner, path.Join(folder.Name, dir), req)
+	plan, err := project.Read(ctx, tree, folder.Owner, path.Join(folder.Name, dir), req)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (p Projects) read(id session.FolderID, req session.ProjectRequest,
 
 func (p Projects) ReadProject(ctx context.Context, id session.FolderID,
 	req session.ProjectRequest) (found session.Project, err error) {
-	err = p.read(id, req, func(_ session.Folder, plan *project.Plan) (err error) {
+	err = p.read(ctx, id, req, func(_ session.Folder, plan *project.Plan) (err error) {
 		found = plan.Project
 		if session.ValidImage(found.Image) {
 			found.Present, err = p.Images.Present(ctx, found.Image)
@@ -74,7 +74,7 @@ func (p Projects) ReadProject(ctx context.Context, id session.FolderID,
 // BuildProject implements [session.Projects]. The build reads the files after this has returned, from its own opening.
 func (p Projects) BuildProject(ctx context.Context, id session.FolderID,
 	req session.ProjectBuild) (work session.ImageWork, err error) {
-	err = p.read(id, req.ProjectRequest, func(folder session.Folder, plan *project.Plan) (err error) {
+	err = p.read(ctx, id, req.ProjectRequest, func(folder session.Folder, plan *project.Plan) (err error) {
 		if plan.Dockerfile == "" {
 			return session.NewError(session.CodeImageInvalid,
 				"The project "+folder.Name+" has nothing to build: it uses the image "+session.Clip(plan.Image)+".",
@@ -83,19 +83,22 @@ func (p Projects) BuildProject(ctx context.Context, id session.FolderID,
 		work, err = p.Images.BuildImage(ctx, images.Building{Owner: folder.Owner, Bases: plan.Bases,
 			Login: req.Login, Build: engine.Build{Ref: plan.Image, Target: plan.Target, Args: plan.Args,
 				Dockerfile: project.Dockerfile, Labels: map[string]string{LabelProject: folder.Name},
-				Context: func(to io.Writer) error { return p.context(id, req.ProjectRequest, plan.Image, to) }}})
+				Context: func(ctx context.Context, to io.Writer) error {
+					return p.context(ctx, id, req.ProjectRequest, plan.Image, to)
+				}}})
 		return err
 	})
 	return work, err
 }
 
 // context writes what an image is built from, unless the files have changed, and with them the name of the image.
-func (p Projects) context(id session.FolderID, req session.ProjectRequest, image string, to io.Writer) error {
-	return p.read(id, req, func(_ session.Folder, plan *project.Plan) error {
+func (p Projects) context(ctx context.Context, id session.FolderID, req session.ProjectRequest, image string,
+	to io.Writer) error {
+	return p.read(ctx, id, req, func(_ session.Folder, plan *project.Plan) error {
 		if plan.Image != image {
 			return session.NewError(session.CodeFileChanged, "The project was changed when its build began.",
 				"Build it again.")
 		}
-		return plan.Context(to)
+		return plan.Context(ctx, to)
 	})
 }

@@ -25,7 +25,7 @@ func buildOf(file string, lines ...string) engine.Build {
 	text := "FROM " + enginetest.ImageMinimal + "\n" + strings.Join(lines, "\n") + "\n"
 	return engine.Build{Ref: "slipway-test/built:" + strings.ToLower(rand.Text()[:8]), Dockerfile: "Dockerfile.slipway",
 		Labels: map[string]string{"slipway.image.project": "vision"},
-		Context: func(to io.Writer) error {
+		Context: func(_ context.Context, to io.Writer) error {
 			w := tar.NewWriter(to)
 			for name, content := range map[string]string{"Dockerfile.slipway": text, "file": file} {
 				err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(content))})
@@ -118,7 +118,8 @@ func TestABuildThatFailsSaysWhatTheStepSaid(t *testing.T) {
 			t.Errorf("there is an image of it: %v", err)
 		}
 		_, _, err = built(t, e, buildOf("", "NONSENSE"))
-		if session.CodeOf(err) != session.CodeBuildFailed {
+		if e := session.AsError(err, ""); e.Code != session.CodeBuildFailed ||
+			!strings.HasPrefix(strings.ToLower(e.Message), "the image could not be built: dockerfile parse error") {
 			t.Errorf("nonsense fails with %v", err)
 		}
 	})

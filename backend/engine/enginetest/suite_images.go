@@ -62,7 +62,8 @@ var imageCases = []engineCase{
 	{"an image is built, with its steps", func(s *suite) {
 		name := rand.Text()[:8]
 		b := engine.Build{Ref: "slipway-test/build:" + name, Dockerfile: "Dockerfile.slipway",
-			Labels: map[string]string{"slipway.image.project": name}, Context: func(to io.Writer) error {
+			Labels: map[string]string{"slipway.image.project": name},
+			Context: func(_ context.Context, to io.Writer) error {
 				return archive(to, "Dockerfile.slipway", "FROM "+s.Image+"\nCOPY hello /\nRUN cat /hello\n",
 					"hello", name)
 			}}

@@ -27,7 +27,7 @@ func (s *images) Build(ctx context.Context, b engine.Build, progress func(sessio
 		return session.Image{}, err
 	}
 	var content bytes.Buffer
-	if err := b.Context(&content); err != nil {
+	if err := b.Context(ctx, &content); err != nil {
 		return session.Image{}, err
 	}
 	lines, base, err := s.dockerfile(b, &content)

@@ -117,6 +117,7 @@ var cases = []agentCase{
 	{"images are listed with those who use them", caseImages, false},
 	{"a session is made an image, which is used and removed", caseCommit, false},
 	{"an end makes an image and keeps the newest of its name", caseCommitOnEnd, false},
+	{"a project in a folder is read, and built once", caseProject, false},
 	{"pulling tells how it ends", casePullImage, false},
 	{"an image is sent and put together", caseTransfer, false},
 	{"devices, their history and accounts are told", caseDevices, false},

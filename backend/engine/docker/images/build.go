@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -35,7 +36,7 @@ func (s *Store) Build(ctx context.Context, b engine.Build, progress func(session
 	}
 	id := "slipway-" + string(session.NewID())
 	content, to := io.Pipe()
-	go func() { to.CloseWithError(b.Context(to)) }()
+	go func() { to.CloseWithError(b.Context(ctx, to)) }()
 	defer content.Close()
 	said, err := s.daemon.API.ImageBuild(ctx, content, build.ImageBuildOptions{Version: build.BuilderBuildKit,
 		BuildID: id, Tags: []string{b.Ref}, Dockerfile: b.Dockerfile, Target: b.Target, BuildArgs: args,
@@ -64,14 +65,17 @@ func (s *Store) cancelBuild(ctx context.Context, id string) {
 // maxFailure bounds what is repeated of a failure, which names the whole command, in bytes.
 const maxFailure = 400
 
+// inside matches what BuildKit says of its own parts before it says what is wrong.
+var inside = regexp.MustCompile(`^((failed to solve|failed to create LLB definition|rpc error)[^:]*: ` +
+	`|code = \w+ desc = )+`)
+
 // buildFailure is image_build_failed with what the step said, unless the failure is another one of Docker's.
 func buildFailure(ctx context.Context, err error) error {
 	var said *streamError
 	if ctx.Err() != nil || !errors.As(err, &said) || daemon.ReasonOf(said.text, err) == daemon.ReasonNoSpace {
 		return daemon.Failure(ctx, err)
 	}
-	text := strings.TrimPrefix(said.text, "failed to solve: ")
-	text = strings.TrimPrefix(text, "rpc error: code = Unknown desc = ")
+	text := inside.ReplaceAllString(said.text, "")
 	text = strings.ToValidUTF8(text[:min(len(text), maxFailure)], "")
 	return session.Because(session.CodeBuildFailed,
 		session.Say("buildFailed", session.Fill("why", daemon.Sentence(text))),

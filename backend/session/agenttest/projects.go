@@ -1,0 +1,46 @@
+package agenttest
+
+import (
+	"context"
+	"crypto/rand"
+	"strings"
+
+	"slipway/backend/session"
+)
+
+func caseProject(s *suite) {
+	f := s.folder(session.FolderRequest{Name: "project-1"})
+	inside := session.Place{Folder: f.ID}
+	s.do(func(ctx context.Context) error { return s.agent.MakeDirectory(ctx, inside, "paper", true) })
+	req := session.ProjectRequest{Path: "paper", Environment: s.Image}
+	read := func() session.Project { return must(s, with2(s.agent.ReadProject, f.ID, req)) }
+	if p := read(); p.Kind != session.ProjectPlain || p.Image != s.Image || p.Dockerfile != "" {
+		s.Errorf("a project without a file is %+v", p)
+	}
+	build := with2(s.agent.BuildProject, f.ID, session.ProjectBuild{ProjectRequest: req})
+	refused(s, "a project with nothing to build", session.CodeImageInvalid, build)
+	s.store(inside, "paper/Dockerfile", "FROM "+s.Image+"\nCOPY said /said\n")
+	s.store(inside, "paper/said", rand.Text())
+	found := read()
+	if found.Kind != session.ProjectDockerfile || found.File != "Dockerfile" || found.Present ||
+		!strings.HasPrefix(found.Dockerfile, "FROM ") {
+		s.Errorf("the project is %+v", found)
+	}
+	if w := s.work(must(s, build)); w.State != session.WorkDone || w.Ref != found.Image || w.Kind != session.WorkBuild {
+		s.Errorf("the build ended as %+v, %+v", w, w.Error)
+	}
+	if !read().Present {
+		s.Error("the image is not there")
+	}
+	if w := s.work(must(s, build)); w.State != session.WorkDone || w.Build != nil {
+		s.Errorf("what was built already was built as %+v", w)
+	}
+	refused(s, "a directory that is not there", session.CodeFileNotFound,
+		with2(s.agent.ReadProject, f.ID, session.ProjectRequest{Path: "absent"}))
+	refused(s, "a folder that is not there", session.CodeFolderNotFound,
+		with2(s.agent.ReadProject, "nothing12345", req))
+	err := s.void(func(ctx context.Context) error { return s.agent.RemoveImage(ctx, found.Image) })
+	if err != nil && (!s.Mortal || session.CodeOf(err) != session.CodeNoImage) {
+		s.Error(err)
+	}
+}
