@@ -31,8 +31,11 @@ type Projects struct {
 	Images  Images
 }
 
-// LabelProject is the name of the project that an image was built of.
-const LabelProject = "slipway.image.project"
+// labels describe the image of a project, in place of what its base says of itself.
+func labels(project string) map[string]string {
+	return map[string]string{"slipway.image.project": project, "slipway.title": "Project " + project,
+		"slipway.summary": "The image of the project " + project + "."}
+}
 
 // read calls fn with the plan of a project, while its files can be read.
 func (p Projects) read(ctx context.Context, id session.FolderID, req session.ProjectRequest,
@@ -82,7 +85,7 @@ func (p Projects) BuildProject(ctx context.Context, id session.FolderID,
 		}
 		work, err = p.Images.BuildImage(ctx, images.Building{Owner: folder.Owner, Bases: plan.Bases,
 			Login: req.Login, Build: engine.Build{Ref: plan.Image, Target: plan.Target, Args: plan.Args,
-				Dockerfile: project.Dockerfile, Labels: map[string]string{LabelProject: folder.Name},
+				Dockerfile: project.Dockerfile, Labels: labels(folder.Name),
 				Context: func(ctx context.Context, to io.Writer) error {
 					return p.context(ctx, id, req.ProjectRequest, plan.Image, to)
 				}}})
