@@ -34,7 +34,7 @@ func TestPodmanSaysWhatItCannotDo(t *testing.T) {
 	e := open(t, docker.Config{Host: host, Instance: instance})
 	info, err := e.Info(t.Context())
 	if err != nil || info.Name != "podman" || !info.LiveRestore || !slices.Equal(info.Lacks,
-		[]session.Feature{session.FeatureNVIDIA, session.FeatureCommit}) {
+		[]session.Feature{session.FeatureNVIDIA, session.FeatureCommit, session.FeatureBuild}) {
 		t.Fatalf("it says %+v, %v", info, err)
 	}
 	want := []session.Code{session.CodeNoFilter}
@@ -58,5 +58,7 @@ func TestPodmanSaysWhatItCannotDo(t *testing.T) {
 	}
 	id := runs(t, e, newContainer(instance, ""))
 	_, err = e.Commit(t.Context(), id, engine.Commit{Ref: "slipway-test/commit:podman"})
+	refused(t, err, session.CodeEngineUnsupported)
+	_, err = e.Build(t.Context(), buildOf(""), func(session.Build) {})
 	refused(t, err, session.CodeEngineUnsupported)
 }
