@@ -341,6 +341,8 @@ func TestLaptopUsesALabThatItOnlyHasALoginTo(t *testing.T) {
 		}
 	})
 
+	t.Run("a project of the laptop becomes a session there", l.opensAProject)
+
 	t.Run("removed, nothing is left there", func(t *testing.T) {
 		end()
 		end = func() {}
@@ -359,4 +361,37 @@ func TestLaptopUsesALabThatItOnlyHasALoginTo(t *testing.T) {
 			t.Errorf("it is still known:\n%s", out)
 		}
 	})
+}
+
+// opensAProject builds a project of the laptop at the lab, and again after a change.
+func (l *laptop) opensAProject(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "paper")
+	write := func(name, content string) {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("Dockerfile", "FROM "+enginetest.ImageMinimal+"\nCOPY said /said\n")
+	for _, said := range []string{"one\n", "two\n"} {
+		write("said", said)
+		began := time.Now()
+		got := l.do("up", "--on", "lab", "--cpu", "1", "--mem", "256m", dir, "cat", "/said", "paper/said")
+		t.Logf("built and launched in %s", time.Since(began).Round(time.Millisecond))
+		if got != said+said {
+			t.Errorf("the project says %q, want %q twice", got, said)
+		}
+		l.do("stop", "--wait", "paper")
+	}
+	var images []session.Image
+	l.call("GET", "/api/v1/images?agent=lab", "", &images)
+	for _, image := range images {
+		for _, ref := range image.Refs {
+			if strings.Contains(ref, "/paper:project-") {
+				l.do("image", "rm", "--yes", "--on", "lab", ref)
+			}
+		}
+	}
 }
