@@ -366,17 +366,9 @@ func TestLaptopUsesALabThatItOnlyHasALoginTo(t *testing.T) {
 // opensAProject builds a project of the laptop at the lab, and again after a change.
 func (l *laptop) opensAProject(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "paper")
-	write := func(name, content string) {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("Dockerfile", "FROM "+enginetest.ImageMinimal+"\nCOPY said /said\n")
+	enginetest.WriteFiles(t, dir, "Dockerfile", "FROM "+enginetest.ImageMinimal+"\nCOPY said /said\n")
 	for _, said := range []string{"one\n", "two\n"} {
-		write("said", said)
+		enginetest.WriteFiles(t, dir, "said", said)
 		began := time.Now()
 		got := l.do("up", "--on", "lab", "--cpu", "1", "--mem", "256m", dir, "cat", "/said", "paper/said")
 		t.Logf("built and launched in %s", time.Since(began).Round(time.Millisecond))

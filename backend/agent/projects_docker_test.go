@@ -20,15 +20,7 @@ import (
 func (r *real) projectIn(name string, files ...string) (session.Folder, string) {
 	r.t.Helper()
 	dir := r.t.TempDir()
-	for i := 0; i < len(files); i += 2 {
-		path := filepath.Join(dir, files[i])
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			r.t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(files[i+1]), 0o644); err != nil {
-			r.t.Fatal(err)
-		}
-	}
+	enginetest.WriteFiles(r.t, dir, files...)
 	f, err := r.agent.CreateFolder(r.t.Context(), session.FolderRequest{Name: name, Path: dir})
 	if err != nil {
 		r.t.Fatal(err)

@@ -15,16 +15,8 @@ import (
 // opensProjects goes from a directory, and from a repository, to a command in a session of its image.
 func (p *installed) opensProjects(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "paper")
-	write := func(name, content string) {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("Dockerfile", "FROM "+p.image+"\nENV PAPER=1\nCOPY said /said\n")
-	write("said", "one\n")
+	enginetest.WriteFiles(t, dir, "Dockerfile", "FROM "+p.image+"\nENV PAPER=1\nCOPY said /said\n")
+	enginetest.WriteFiles(t, dir, "said", "one\n")
 	up := func(args ...string) result {
 		return p.do(append([]string{"up", "--mem", "256m", "--environment", p.image}, args...)...)
 	}
@@ -41,7 +33,7 @@ func (p *installed) opensProjects(t *testing.T) {
 	if again.code != 0 || again.stdout != "one\n" || strings.Contains(again.stderr, "Build the image") {
 		t.Errorf("up again: %+v", again)
 	}
-	write("said", "two\n")
+	enginetest.WriteFiles(t, dir, "said", "two\n")
 	if got := up(dir); got.code == 0 || !strings.Contains(got.stderr, "older image") {
 		t.Errorf("up with another file: %+v", got)
 	}

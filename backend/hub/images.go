@@ -161,7 +161,7 @@ func goesOn(err error) string {
 }
 
 func (f *following) show(now session.ImageWork) {
-	pulling := now.Kind != session.WorkCommit && now.Build == nil && (now.Pull.Total > 0 || now.Pull.Layers > 0)
+	pulling := now.Build == nil && (now.Pull.Total > 0 || now.Pull.Layers > 0)
 	if now.Build != nil {
 		f.showBuild(*now.Build)
 	}
@@ -177,7 +177,7 @@ func (f *following) detail(now session.ImageWork) string {
 	switch {
 	case now.Kind == session.WorkCommit && now.Size > 0:
 		return fmt.Sprintf("%s of changes", now.Size)
-	case now.Kind != session.WorkCommit && now.Build == nil && now.Pull.Layers > 0:
+	case now.Build == nil && now.Pull.Layers > 0:
 		return fmt.Sprintf("%d of %d layers", now.Pull.LayersDone, now.Pull.Layers)
 	}
 	return ""

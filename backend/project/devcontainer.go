@@ -125,16 +125,7 @@ func (p *Plan) build(d devContainer) error {
 	for name, value := range d.Build.Args {
 		p.Args[name] = p.value("build.args."+name, value)
 	}
-	text, err := p.read(file)
-	if err != nil {
-		return err
-	}
-	left := p.File
-	if err := p.readDockerfile(context, file); err != nil {
-		return err
-	}
-	p.Dockerfile, p.File = text, left
-	return nil
+	return p.readDockerfile(context, file)
 }
 
 // env takes over the variables. Those of remoteEnv win, as they do for the tools of a devcontainer.

@@ -72,7 +72,7 @@ func Read(ctx context.Context, tree fs.FS, owner, name string, req session.Proje
 	case session.ProjectDevContainer:
 		err = p.readDevContainer(req.Environment)
 	case session.ProjectDockerfile:
-		err = p.readDockerfile(path.Dir(p.File), p.File)
+		err = p.readDockerfile(".", p.File) // also where binder has it, as for repo2docker
 	case session.ProjectPackages:
 		err = p.readPackages(path.Dir(p.File), req.Environment)
 	case session.ProjectPlain:
@@ -169,9 +169,6 @@ func (p *Plan) unread(file string, err error) error {
 
 // readDockerfile takes a Dockerfile of the project with the context in dir.
 func (p *Plan) readDockerfile(dir, file string) (err error) {
-	if strings.HasPrefix(dir, ".binder") || strings.HasPrefix(dir, "binder") {
-		dir = "." // as repo2docker does
-	}
 	if p.Dockerfile, err = p.read(file); err != nil {
 		return err
 	}

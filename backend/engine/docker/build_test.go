@@ -3,7 +3,6 @@
 package docker_test
 
 import (
-	"archive/tar"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -26,17 +25,7 @@ func buildOf(file string, lines ...string) engine.Build {
 	return engine.Build{Ref: "slipway-test/built:" + strings.ToLower(rand.Text()[:8]), Dockerfile: "Dockerfile.slipway",
 		Labels: map[string]string{"slipway.image.project": "vision"},
 		Context: func(_ context.Context, to io.Writer) error {
-			w := tar.NewWriter(to)
-			for name, content := range map[string]string{"Dockerfile.slipway": text, "file": file} {
-				err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(content))})
-				if err != nil {
-					return err
-				}
-				if _, err := io.WriteString(w, content); err != nil {
-					return err
-				}
-			}
-			return w.Close()
+			return enginetest.Archive(to, "Dockerfile.slipway", text, "file", file)
 		}}
 }
 

@@ -64,7 +64,7 @@ var imageCases = []engineCase{
 		b := engine.Build{Ref: "slipway-test/build:" + name, Dockerfile: "Dockerfile.slipway",
 			Labels: map[string]string{"slipway.image.project": name},
 			Context: func(_ context.Context, to io.Writer) error {
-				return archive(to, "Dockerfile.slipway", "FROM "+s.Image+"\nCOPY hello /\nRUN cat /hello\n",
+				return Archive(to, "Dockerfile.slipway", "FROM "+s.Image+"\nCOPY hello /\nRUN cat /hello\n",
 					"hello", name)
 			}}
 		s.atEnd("the image that the case built",
@@ -174,8 +174,8 @@ func (s *suite) begins(ref string) {
 	s.ok(s.engine.Remove(s.ctx, id))
 }
 
-// archive writes files as a tar archive: pairs of a name and a content.
-func archive(to io.Writer, files ...string) error {
+// Archive writes files as a tar archive: pairs of a name and a content.
+func Archive(to io.Writer, files ...string) error {
 	w := tar.NewWriter(to)
 	for i := 0; i < len(files); i += 2 {
 		header := tar.Header{Name: files[i], Mode: 0o644, Size: int64(len(files[i+1]))}
