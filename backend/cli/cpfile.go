@@ -52,7 +52,7 @@ func (j *copying) upload(ctx context.Context, source, target string) error {
 	if !j.force || j.update { // check before sending everything
 		switch there, err := j.stat(ctx, target); {
 		case err == nil && j.update && there.Size == info.Size() && // a machine keeps times to the microsecond
-			there.Modified.Truncate(time.Microsecond).Equal(info.ModTime().Truncate(time.Microsecond)):
+			there.Modified.Sub(info.ModTime()).Abs() < time.Microsecond:
 			return nil
 		case err == nil && j.force:
 		case err == nil:
