@@ -528,7 +528,7 @@ func TestRealKillLosesAndDoublesNothing(t *testing.T) {
 			r := newReal(t, dir)
 			s := r.awaitRunning(ids["first"])
 			if s.Status != session.Running {
-				t.Fatalf("the interactive session is %+v", s)
+				t.Fatalf("the interactive session is %+v: %+v", s, s.Error)
 			}
 			if got, code := r.exec(s.ID, "echo", "hello"); got != "hello\n" || code != 0 {
 				t.Errorf("it answers %q, %d", got, code)

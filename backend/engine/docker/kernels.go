@@ -30,6 +30,9 @@ import (
 type kernels struct {
 	dir     string
 	opening sync.Mutex // held while a name's socket is bound, so that it is bound once
+	// writing is shared by those that write a container's files, until it is known, and held by who removes the files
+	// of unknown ones.
+	writing sync.RWMutex
 
 	mu     sync.Mutex // guards everything below
 	byName map[string]*kernel
@@ -102,6 +105,8 @@ func (ks *kernels) prepare(name string, files delivery) (k *kernel, fresh bool, 
 	if err != nil {
 		return nil, false, err
 	}
+	ks.writing.RLock()
+	defer ks.writing.RUnlock()
 	_, err = os.Lstat(dir)
 	fresh = errors.Is(err, fs.ErrNotExist)
 	if err := ks.write(dir, files); err != nil {
@@ -211,10 +216,17 @@ func (ks *kernels) of(id string) *kernel {
 	return ks.byID[id]
 }
 
-func (ks *kernels) knows(name string) bool {
+// sweep removes the files of a container that no longer exists, unless one with this name was made again.
+func (ks *kernels) sweep(name string) error {
+	ks.writing.Lock()
+	defer ks.writing.Unlock()
 	ks.mu.Lock()
-	defer ks.mu.Unlock()
-	return ks.byName[name] != nil
+	known := ks.byName[name] != nil
+	ks.mu.Unlock()
+	if known {
+		return nil
+	}
+	return ks.discard(name)
 }
 
 func (ks *kernels) discard(name string) error {

@@ -103,8 +103,8 @@ func (e *Engine) sweep(ctx context.Context, states []engine.State) {
 	names, err := e.kernels.names(facts.ID)
 	warn("old containers' files stay", err)
 	for _, name := range names {
-		if !used[name] && !e.kernels.knows(name) {
-			warn("an old container's files stay", e.kernels.discard(name))
+		if !used[name] {
+			warn("an old container's files stay", e.kernels.sweep(name))
 		}
 	}
 	// Docker refuses to remove a volume that a new container uses.

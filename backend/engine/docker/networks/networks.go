@@ -26,7 +26,9 @@ type Networks struct {
 	instance string
 
 	// Names of the networks that this process made. The sweep keeps them, because their containers may come later.
-	made     sync.Map
+	made sync.Map
+	// sweeping is held by the sweep, and shared by those that make a network or keep one, until it is among made.
+	sweeping sync.RWMutex
 	together atomic.Bool // the last one that was to keep its containers apart does not
 }
 
@@ -42,7 +44,9 @@ func (ns *Networks) CreateNetwork(ctx context.Context, n engine.Network) error {
 		return &session.Error{Code: session.CodeEngineInvalid, Message: "A network needs a name and the label " +
 			engine.LabelInstance + "."}
 	}
+	ns.sweeping.RLock()
 	ns.made.Store(n.Name, true)
+	ns.sweeping.RUnlock()
 	var err error
 	for range 2 { // another call may be quicker than the first try
 		there, lookErr := ns.network(ctx, n.Name)
@@ -142,12 +146,25 @@ func (ns *Networks) SweepNetworks(ctx context.Context, states []engine.State) er
 		if owner, shared := n.Labels[engine.LabelOwner]; shared {
 			used = owners[owner]
 		}
-		if _, made := ns.made.Load(n.Name); used || made {
+		if used {
 			continue
 		}
-		if err := ns.daemon.API.NetworkRemove(ctx, n.ID); err != nil && !errdefs.IsNotFound(err) {
-			return daemon.Failure(ctx, err)
+		if err := ns.sweep(ctx, n); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// sweep removes a network unless this process has made or kept it meanwhile.
+func (ns *Networks) sweep(ctx context.Context, n network.Summary) error {
+	ns.sweeping.Lock()
+	defer ns.sweeping.Unlock()
+	if _, made := ns.made.Load(n.Name); made {
+		return nil
+	}
+	if err := ns.daemon.API.NetworkRemove(ctx, n.ID); !errdefs.IsNotFound(err) {
+		return daemon.Failure(ctx, err)
 	}
 	return nil
 }
