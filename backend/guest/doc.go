@@ -48,8 +48,9 @@
 //
 // Everything that runs for the person starts through guest spawn, which drops every capability (guest spawn-admin: all
 // but the administrator's), becomes the work user and then executes the command. This includes guest files, which
-// accesses files for the agent, and guest sftp. When memory runs out, the kernel kills such programs before the guest.
-// [Guest] and the link do not depend on Linux, but on [Processes], which a simulated container implements too.
+// accesses files for the agent, guest sftp, and guest keep, which keeps the output of notebooks (package keeper). When
+// memory runs out, the kernel kills such programs before the guest. [Guest] and the link do not depend on Linux, but on
+// [Processes], which a simulated container implements too.
 //
 // # Cluster
 //
@@ -76,7 +77,7 @@
 //	terminal.close   {id}
 //	exec             session.ExecRequest → terminal's exec protocol
 //	which            {names} → {name: path}: the programs that are installed
-//	service.start    {id, argv, env, port, ready: path, timeout} → waits for it
+//	service.start    {id, argv, env, port, ready: path, last: path, timeout} → waits for it
 //	service.stop     {id}
 //	service.list     [{id, port, state, exitCode, error}]
 //	listening        [port]: on the loopback, without ephemeral ports

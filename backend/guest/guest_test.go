@@ -3,10 +3,12 @@
 package guest_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -282,6 +284,53 @@ func TestServiceThatDiesLater(t *testing.T) {
 		list, err := client.Services(t.Context())
 		return err == nil && len(list) == 1 && list[0].State == link.ServiceExited && list[0].ExitCode != nil
 	})
+}
+
+func TestAServiceIsAskedBeforeItIsStopped(t *testing.T) {
+	p := &paper{}
+	var asked, running []string
+	p.dial = func(int) (net.Conn, error) {
+		if len(p.all()) < 2 {
+			return nil, errors.New("refused")
+		}
+		ours, theirs := net.Pipe()
+		go func() {
+			defer theirs.Close() //nolint:errcheck // only for the test
+			r, err := http.ReadRequest(bufio.NewReader(theirs))
+			if err != nil {
+				return // it was only tried
+			}
+			asked = append(asked, r.URL.RequestURI())
+			for _, one := range p.all() {
+				select {
+				case <-one.ended:
+				default:
+					running = append(running, "one")
+				}
+			}
+			_, _ = io.WriteString(theirs, "HTTP/1.0 204 No Content\r\n\r\n")
+		}()
+		return ours, nil
+	}
+	g := guest.New(guest.Config{Processes: p})
+	g.Ready()
+	client := join(t, g)
+	var starts sync.WaitGroup
+	for id, last := range map[string]string{"web": "", "keeper": "/write?ending=1"} {
+		starts.Go(func() {
+			if _, err := client.StartService(t.Context(), link.ServiceRequest{ID: id, Argv: []string{id}, Port: 8888,
+				Last: last}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	starts.Wait()
+	if err := g.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(asked) != 1 || asked[0] != "/write?ending=1" || len(running) != 2 {
+		t.Errorf("it was asked for %v while %d programs ran", asked, len(running))
+	}
 }
 
 func TestCommandsEndWithTheLink(t *testing.T) {

@@ -7,6 +7,8 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+
+	"slipway/backend/guest/keeper"
 )
 
 // Main is the program of the guest or one of more, by its first argument, or ssh by its own name. It returns the exit
@@ -16,7 +18,7 @@ func Main(args []string, more map[string]func(args []string) int) int {
 		return sshMain(args)
 	}
 	programs := map[string]func(args []string) int{"init": initialise, "worker": work, "spawn": spawn,
-		"spawn-admin": spawnAdmin, "files": filesMain, "ssh": sshMain, "sftp": sftpMain, "ssh-setup": setupMain}
+		"spawn-admin": spawnAdmin, "files": filesMain, "ssh": sshMain, "sftp": sftpMain, "ssh-setup": setupMain, "keep": keeper.Main}
 	maps.Copy(programs, more)
 	if len(args) > 0 && programs[args[0]] != nil {
 		return programs[args[0]](args[1:])

@@ -221,12 +221,29 @@ func (g *Guest) stopService(ctx context.Context, id string) error {
 		if s.req.ID != id {
 			continue
 		}
+		g.askLast(ctx, s)
 		if err := s.end(ctx); err != nil {
 			return err
 		}
 		g.services.remove(s)
 	}
 	return nil
+}
+
+// askLast lets a service do what it does before it is stopped, if it is ready. It may use other services.
+func (g *Guest) askLast(ctx context.Context, s *service) {
+	if s.req.Last == "" || s.describe().State != link.ServiceReady {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, link.ServiceLast)
+	defer cancel()
+	conn, err := g.cfg.Processes.DialPort(ctx, s.req.Port)
+	if err != nil {
+		return // it ended by itself
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	_, _ = get(conn, s.req.Port, s.req.Last) // it is stopped whatever it answers
 }
 
 // end kills a service's program, even if it is being started, and waits for its end.
@@ -252,9 +269,17 @@ func (g *Guest) listServices() []link.Service {
 }
 
 func (g *Guest) closeServices(ctx context.Context) error {
-	var ends sync.WaitGroup
-	for _, s := range g.services.all() {
-		ends.Go(func() { _ = g.stopService(ctx, s.req.ID) })
+	all := g.services.all()
+	var lasts, ends sync.WaitGroup
+	for _, s := range all {
+		lasts.Go(func() { g.askLast(ctx, s) })
+	}
+	lasts.Wait()
+	for _, s := range all {
+		ends.Go(func() {
+			_ = s.end(ctx)
+			g.services.remove(s)
+		})
 	}
 	ends.Wait()
 	return ctx.Err()

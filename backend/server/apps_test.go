@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -147,6 +148,44 @@ func TestJupyterOpensAtAFile(t *testing.T) {
 	want := "http://" + notebook + ":" + w.port + "/notebooks/a/my%20notes%3F.ipynb"
 	if opened.App.URL != want || !strings.HasPrefix(opened.URL, want+"?slipway_ticket=") {
 		t.Errorf("opened %+v", opened)
+	}
+}
+
+func TestANotebookIsCompletedBeforeAPageReadsIt(t *testing.T) {
+	w := start(t)
+	w.upstream(t)
+	dial := w.agent.Dial
+	var asked []string
+	w.agent.Dial = func(ctx context.Context, id session.ID, port int) (net.Conn, error) {
+		if port != session.KeeperPort(8888) {
+			return dial(ctx, id, port)
+		}
+		ours, theirs := net.Pipe()
+		go func() {
+			r, err := http.ReadRequest(bufio.NewReader(theirs))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			asked = append(asked, r.URL.Path+" "+r.URL.Query().Get("path"))
+			io.WriteString(theirs, "HTTP/1.0 204 No Content\r\n\r\n") //nolint:errcheck // the reader has what it needs
+			theirs.Close()                                            //nolint:errcheck // as above
+		}()
+		return ours, nil
+	}
+	cookie := w.enter(t)
+	for _, c := range []struct{ method, path, want string }{
+		{"GET", "/api/contents/a%20b/my%20notes%3F.ipynb?type=notebook", "[/write a b/my notes?.ipynb]"},
+		{"GET", "/api/contents/x.ipynb?content=0", "[]"},
+		{"GET", "/api/contents/x.txt", "[]"},
+		{"PUT", "/api/contents/x.ipynb", "[]"},
+		{"GET", "/lab/tree/x.ipynb", "[]"},
+	} {
+		asked = nil
+		w.visit(t, c.method, c.path, nil, "Cookie", cookie, "Origin", "http://"+notebook+":"+w.port)
+		if got := fmt.Sprint(asked); got != c.want {
+			t.Errorf("before %s %s it asks %s, want %s", c.method, c.path, got, c.want)
+		}
 	}
 }
 

@@ -38,6 +38,7 @@ const (
 	// then shows why and reloads itself.
 	requestPatience = 30 * time.Second
 	pagePatience    = 5 * time.Second
+	completeMost    = 10 * time.Second // how long a notebook may take to be completed before it is read
 	connectionIdle  = 30 * time.Second // how long an unused connection into a session is kept
 	connectionsIdle = 8                // the number of unused connections that are kept per app
 )
@@ -105,7 +106,42 @@ func (g *gateway) serveAdmitted(w http.ResponseWriter, r *http.Request, host app
 		g.explainError(w, r, host, err)
 		return
 	}
+	if notebook := notebookOf(r, host); notebook != "" {
+		g.complete(r.Context(), host, port, notebook)
+	}
 	g.forward(w, r, host, port)
+}
+
+// notebookOf returns the path of the notebook that a page of Jupyter is about to read, "" if it is another request. A
+// page that only asks when a file was saved asks without its content.
+func notebookOf(r *http.Request, host appHost) string {
+	at, isFile := strings.CutPrefix(r.URL.Path, "/api/contents/")
+	jupyter := host.app == "jupyterlab" || host.app == "notebook"
+	if !jupyter || !isFile || r.Method != http.MethodGet || !strings.HasSuffix(at, ".ipynb") ||
+		r.URL.Query().Get("content") == "0" {
+		return ""
+	}
+	return at
+}
+
+// complete has a notebook written with what its cells printed while no page was open, where the session keeps that. See
+// package keeper.
+func (g *gateway) complete(ctx context.Context, host appHost, port int, notebook string) {
+	ctx, cancel := context.WithTimeout(ctx, completeMost)
+	defer cancel()
+	agent, id, err := g.server.hub.Find(ctx, string(host.session))
+	if err != nil {
+		return // so says the request itself
+	}
+	conn, err := agent.DialPort(ctx, id, session.KeeperPort(port))
+	if err != nil {
+		return // nothing keeps it
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	if _, err := fmt.Fprintf(conn, "GET /write?path=%s HTTP/1.0\r\n\r\n", url.QueryEscape(notebook)); err == nil {
+		_, _ = conn.Read(make([]byte, 1)) // whatever it answers, the page shows what is there
+	}
 }
 
 // enter exchanges a ticket for the app's cookie and continues without it, so that the ticket is in no history, log or

@@ -39,6 +39,30 @@ Path('from-notebook.txt').write_text(line)
 print(line)
 `
 
+const LINES = 40
+const counting = `import time\nfor i in range(${LINES}):\n    print(i, flush=True); time.sleep(0.1)`
+const counted = Array.from({ length: LINES }, (_, i) => i).join('\n')
+
+/** Waits until no kernel of the server works. */
+async function idle(tree: Page): Promise<void> {
+  await eventually('the kernels are idle', () =>
+    tree
+      .evaluate(async () => {
+        const kernels = (await (await fetch('/api/kernels')).json()) as { execution_state: string }[]
+        return kernels.length > 0 && kernels.every((kernel) => kernel.execution_state === 'idle')
+      })
+      .catch(() => false),
+  )
+}
+
+/** Saves the notebook. */
+async function save(sheet: Page): Promise<void> {
+  await Promise.all([
+    sheet.waitForResponse((answer) => answer.request().method() === 'PUT' && answer.ok()),
+    sheet.keyboard.press('Control+s'),
+  ])
+}
+
 /** Launches by the five steps and waits in the list until it runs. */
 async function launched(page: Page, name: string): Promise<Session> {
   await enter(page, { name, image: notebookImage, cpu: CPUS, memory: MEMORY / 1024 ** 2 })
@@ -156,5 +180,49 @@ describe('Jupyter', () => {
     })
     const id = (await program.sessions()).find((s) => s.name === 'survivor')?.id
     expect(id).toBe(session.id)
+  })
+
+  it('shows what cells printed while their page was closed, the control plane killed, or the page reloaded', async () => {
+    const session = await program.running({
+      name: 'kept',
+      image: notebookImage,
+      resources: { cpu: 1, memory: MEMORY },
+    })
+    const page = await browser.page(program, `/sessions?apps=${session.id}`)
+    const tree = await openNotebooks(browser.context, page)
+    const sheet = await newNotebook(browser.context, tree)
+    const address = sheet.url()
+    await execute(sheet, counting)
+    await sheet.keyboard.insertText('print("then")\n1 / 0')
+    await sheet.keyboard.press('Shift+Enter')
+    await save(sheet)
+    await sheet.close()
+    await program.kill()
+    await program.start()
+    await idle(tree)
+
+    const again = await browser.context.newPage()
+    await again.goto(address)
+    await again.locator('.code_cell').nth(1).locator('.output_error').waitFor()
+    expect(await printed(again)).toBe(counted)
+    expect(await printed(again, 1)).toBe('then')
+    expect(await again.locator('.code_cell').nth(1).locator('.input_prompt').innerText()).toContain('2')
+    await picture(again, 'jupyter-kept')
+
+    await again.locator('#kernel_indicator_icon.kernel_idle_icon').waitFor()
+    await again.locator('.code_cell .CodeMirror').first().click()
+    await again.keyboard.press('Control+Enter')
+    await eventually('the cell prints', async () => (await printed(again)).startsWith('0\n1'))
+    await again.reload()
+    await idle(tree)
+    await again.reload()
+    await again.locator('.code_cell').first().locator('.output_stdout').waitFor()
+    expect(await printed(again)).toBe(counted)
+    const files = await tree.evaluate(async () => {
+      const answer = await fetch('/api/contents/')
+      const listed = (await answer.json()) as { content: { name: string }[] }
+      return listed.content.map((file) => file.name)
+    })
+    expect(files).toEqual(['Untitled.ipynb'])
   })
 })

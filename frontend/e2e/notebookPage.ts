@@ -34,7 +34,7 @@ export async function execute(sheet: Page, code: string): Promise<void> {
   await sheet.keyboard.press('Shift+Enter')
 }
 
-/** What the first cell has printed by now; empty before it prints. */
-export async function printed(sheet: Page): Promise<string> {
-  return (await sheet.locator('.code_cell').first().locator('.output_stdout pre').allInnerTexts()).join('').trim()
+/** What a cell, the first one unless another is named, has printed by now; empty before it prints. */
+export async function printed(sheet: Page, cell = 0): Promise<string> {
+  return (await sheet.locator('.code_cell').nth(cell).locator('.output_stdout pre').allInnerTexts()).join('').trim()
 }

@@ -285,7 +285,7 @@ func (a *Apps) startProgram(ctx context.Context, g Guest, p program, asked strin
 	if err != nil {
 		return app, err
 	}
-	installed, err := g.Which(ctx, []string{p.command})
+	installed, err := g.Which(ctx, []string{p.command, link.Program})
 	if err != nil {
 		return app, err
 	}
@@ -306,11 +306,30 @@ func (a *Apps) startProgram(ctx context.Context, g Guest, p program, asked strin
 		how.socket = link.Socket
 		req.Private = append([]string{at}, p.args(how)...)
 	}
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	if p.keeps && installed[link.Program] != "" { // which a simulated container has not
+		beside.Go(func() { a.startKeeper(ctx, g, p) })
+	}
 	service, err := g.StartService(ctx, req)
 	if err != nil {
 		return app, err
 	}
 	return withService(app, service), nil
+}
+
+// keeperOf is the id of the service that keeps the output of a program's notebooks.
+func keeperOf(id string) string { return id + "-keeper" }
+
+// startKeeper starts what keeps the output of a program's notebooks, unless it runs. Without it the program works.
+func (a *Apps) startKeeper(ctx context.Context, g Guest, p program) {
+	port, own := strconv.Itoa(p.port), session.KeeperPort(p.port)
+	_, err := g.StartService(ctx, link.ServiceRequest{ID: keeperOf(p.id), Port: own, Last: "/write?ending=1",
+		Argv:    []string{link.Program, "keep", port, strconv.Itoa(own)},
+		Private: []string{link.Program, "keep", port, link.Socket}, Timeout: a.config.Limit})
+	if err != nil {
+		a.config.Log.Warn("the output of notebooks is not kept while no page is open", "app", p.id, "err", err)
+	}
 }
 
 // showing returns the directory that a program is to show: dir if a person asked, else the one that it shows already.
@@ -384,6 +403,11 @@ func (a *Apps) StopApp(ctx context.Context, id session.ID, app string) error {
 	}
 	if err := a.cancelStart(ctx, id, p); err != nil {
 		return err
+	}
+	if p.keeps {
+		if err := g.StopService(ctx, keeperOf(app)); err != nil {
+			return err
+		}
 	}
 	return g.StopService(ctx, app)
 }

@@ -42,6 +42,9 @@ func TestAppsListenToTheLinkAlone(t *testing.T) {
 			t.Errorf("%s uses port %d, which a person or %s may take", p.id, p.port, ports[p.port])
 		}
 		ports[p.port] = p.id
+		if own := session.KeeperPort(p.port); p.keeps && (!session.ReservedPort(own) || ports[own] != "") {
+			t.Errorf("what keeps the output of %s uses port %d", p.id, own)
+		}
 	}
 }
 

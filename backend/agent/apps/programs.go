@@ -27,6 +27,7 @@ type program struct {
 	instead string // command of a program that is enough, so that pip is not offered
 	args    func(s setting) []string
 	sockets bool // args listens on a socket if it is asked to
+	keeps   bool // what its cells print is kept while no page is open; see package keeper
 }
 
 type setting struct {
@@ -41,11 +42,11 @@ type setting struct {
 // own.
 var programs = []program{
 	{id: "jupyterlab", title: "JupyterLab", command: "jupyter-lab", port: 7430, ready: "/api",
-		pip: "jupyterlab", instead: "jupyter-notebook", sockets: true, args: func(s setting) []string {
+		pip: "jupyterlab", instead: "jupyter-notebook", sockets: true, keeps: true, args: func(s setting) []string {
 			return jupyterArgs([]string{"ServerApp"}, s)
 		}},
 	{id: "notebook", title: "Jupyter Notebook", command: "jupyter-notebook", port: 7431, ready: "/api", sockets: true,
-		args: func(s setting) []string {
+		keeps: true, args: func(s setting) []string {
 			// Notebook 6 reads the first name, notebook 7 the second.
 			return jupyterArgs([]string{"NotebookApp", "ServerApp"}, s)
 		}},

@@ -88,6 +88,12 @@ type Event struct {
 // Socket stands for the path of a unix socket in the arguments of a program.
 const Socket = "{socket}"
 
+// Program is the path of the guest in a container.
+const Program = "/.slipway/guest"
+
+// ServiceLast is how long a service may need for its last answer.
+const ServiceLast = 5 * time.Second
+
 // ServiceRequest starts a program that serves a port.
 type ServiceRequest struct {
 	ID   string           `json:"id"`
@@ -99,7 +105,9 @@ type ServiceRequest struct {
 	Private []string `json:"private,omitempty"`
 	Dir     string   `json:"dir,omitempty"` // directory that it shows, returned in Service
 	// path whose GET must answer with a status below 500; empty: a connection is enough
-	Ready   string        `json:"ready,omitempty"`
+	Ready string `json:"ready,omitempty"`
+	// path whose GET is awaited, up to [ServiceLast], before the program is stopped
+	Last    string        `json:"last,omitempty"`
 	Timeout time.Duration `json:"timeout,omitempty"` // nanoseconds; 0: 30 s
 }
 

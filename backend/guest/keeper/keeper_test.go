@@ -1,0 +1,374 @@
+package keeper
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// lab is a Jupyter server with one kernel and one notebook, as far as a keeper sees them.
+type lab struct {
+	t      *testing.T
+	keeper *Keeper
+	kernel net.Conn // the keeper's subscription
+
+	mu     sync.Mutex // guards everything below
+	files  map[string]fields
+	saved  map[string]time.Time
+	pages  int
+	gone   bool
+	writes int
+	now    time.Time
+}
+
+const labKey = "a key"
+
+func openLab(t *testing.T, cells ...[3]string) *lab {
+	l := &lab{t: t, files: map[string]fields{"a b.ipynb": sheetOf(cells...)}, saved: map[string]time.Time{},
+		now: time.Now().Add(-time.Hour)}
+	l.saved["a b.ipynb"] = l.now
+	server := httptest.NewServer(l)
+	t.Cleanup(server.Close)
+	publisher, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { publisher.Close() }) //nolint:errcheck // only for the test
+	home := t.TempDir()
+	runtime := filepath.Join(home, ".local/share/jupyter/runtime")
+	if err := os.MkdirAll(runtime, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	file := fmt.Sprintf(`{"transport":"tcp","ip":"127.0.0.1","iopub_port":%d,"key":%q,`+
+		`"signature_scheme":"hmac-sha256"}`, publisher.Addr().(*net.TCPAddr).Port, labKey)
+	if err := os.WriteFile(filepath.Join(runtime, "kernel-k1.json"), []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{"HOME": home}
+	l.keeper = New("tcp", strings.TrimPrefix(server.URL, "http://"), func(name string) string { return env[name] })
+	ctx, stop := context.WithCancel(t.Context())
+	var work sync.WaitGroup
+	work.Go(func() { l.keeper.Run(ctx) })
+	t.Cleanup(func() { stop(); work.Wait() })
+	if l.kernel, err = publisher.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.kernel.Close() }) //nolint:errcheck // only for the test
+	greeting := make([]byte, greetingLen)
+	greeting[0], greeting[9], greeting[10] = 0xff, 0x7f, 3
+	copy(greeting[12:], "NULL")
+	if _, err := l.kernel.Write(greeting); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(l.kernel, make([]byte, greetingLen+30)); err != nil { // READY and the subscription
+		t.Fatal(err)
+	}
+	return l
+}
+
+func (l *lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	path, isFile := strings.CutPrefix(r.URL.Path, "/api/contents/")
+	if r.URL.Query().Get("no_track_activity") != "1" {
+		l.t.Errorf("%s counts as use of the server", r.URL)
+	}
+	var answer any
+	switch {
+	case r.URL.Path == "/api/sessions":
+		list := []fields{}
+		if !l.gone {
+			list = append(list, fields{"path": "a b.ipynb", "type": "notebook",
+				"kernel": fields{"id": "k1", "connections": l.pages}})
+		}
+		answer = list
+	case isFile && l.files[path] == nil && r.Method == http.MethodGet:
+		w.WriteHeader(http.StatusNotFound)
+		return
+	case isFile && r.Method == http.MethodGet:
+		file := fields{"last_modified": l.saved[path]}
+		if r.URL.Query().Get("content") == "1" {
+			file["content"] = l.files[path]
+		}
+		answer = file
+	case isFile && r.Method == http.MethodPut:
+		var file document
+		body, _ := io.ReadAll(r.Body)
+		if err := unmarshal(body, &file); err != nil || r.Header.Get("X-XSRFToken") == "" {
+			l.t.Errorf("it writes %s: %v", body, err)
+		}
+		l.files[path], l.saved[path], l.writes = file.Content, time.Now(), l.writes+1
+		answer = fields{}
+	default:
+		l.t.Errorf("it asks for %s %s", r.Method, r.URL)
+	}
+	data, err := json.Marshal(answer)
+	if err != nil {
+		l.t.Error(err)
+	}
+	w.Write(data) //nolint:errcheck // it is gone
+}
+
+// publish sends a message of the kernel.
+func (l *lab) publish(request, kind, content string) {
+	l.t.Helper()
+	l.send(frames(request, kind, content, labKey))
+}
+
+func frames(request, kind, content, key string) []byte {
+	parts := []string{fmt.Sprintf(`{"msg_id":"x","msg_type":%q}`, kind), fmt.Sprintf(`{"msg_id":%q}`, request), "{}",
+		content}
+	mac := hmac.New(sha256.New, []byte(key))
+	for _, part := range parts {
+		mac.Write([]byte(part))
+	}
+	var all []byte
+	message := append([]string{"topic", "<IDS|MSG>", hex.EncodeToString(mac.Sum(nil))}, parts...)
+	for i, part := range message {
+		flags := byte(frameMore)
+		if i == len(message)-1 {
+			flags = 0
+		}
+		if len(part) < 256 {
+			all = append(all, flags, byte(len(part)))
+		} else {
+			all = binary.BigEndian.AppendUint64(append(all, flags|frameLong), uint64(len(part)))
+		}
+		all = append(all, part...)
+	}
+	return all
+}
+
+func (l *lab) send(data []byte) {
+	l.t.Helper()
+	if _, err := l.kernel.Write(data); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// taken waits until the keeper has so many runs and the newest has a text.
+func (l *lab) taken(runs int, text string) {
+	l.t.Helper()
+	one := l.keeper.all()[0]
+	for range 1000 {
+		one.mu.Lock()
+		found := len(one.runs) == runs
+		if found {
+			all, _ := json.Marshal(one.runs[runs-1].notebook())
+			found = strings.Contains(string(all), text)
+		}
+		one.mu.Unlock()
+		if found {
+			return
+		}
+		time.Sleep(5 * time.Millisecond) // until it has come over the connection
+	}
+	l.t.Fatalf("the keeper has not received %q", text)
+}
+
+// look is what the keeper does every second while a cell runs.
+func (l *lab) look() {
+	l.t.Helper()
+	if err := l.keeper.look(l.t.Context()); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func (l *lab) set(change func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	change()
+}
+
+func (l *lab) content(path string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.files[path] == nil {
+		return ""
+	}
+	return contentOf(l.files[path])
+}
+
+func (l *lab) write(ending bool) {
+	l.t.Helper()
+	if err := l.keeper.Write(l.t.Context(), "a b.ipynb", ending); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func TestOutputWithoutAPageIsWritten(t *testing.T) {
+	l := openLab(t, [3]string{"long"}, [3]string{"next"})
+	l.publish("1", "execute_input", `{"code":"long","execution_count":1}`)
+	l.publish("1", "stream", `{"name":"stdout","text":"one\n"}`)
+	l.send(frames("1", "stream", `{"name":"stdout","text":"forged\n"}`, "another key"))
+	l.publish("1", "stream", fmt.Sprintf(`{"name":"stdout","text":"%s\n"}`, strings.Repeat("x", 300)))
+	l.taken(1, "xxx")
+	l.write(false)
+	half := `null "one\n` + strings.Repeat("x", 300) + `\n" null`
+	if got := l.content("a b.ipynb"); got != half {
+		t.Fatalf("while it runs it has %s", got)
+	}
+	l.publish("1", "stream", `{"name":"stdout","text":"two\n"}`)
+	l.publish("1", "status", `{"execution_state":"idle"}`)
+	l.publish("2", "execute_input", `{"code":"next","execution_count":2}`)
+	l.publish("2", "stream", `{"name":"stdout","text":"three\n"}`)
+	l.publish("2", "status", `{"execution_state":"idle"}`)
+	l.taken(2, "three")
+	l.look()
+	// The page is back and saves what it knows, which is less; then it is closed.
+	l.set(func() {
+		l.pages = 1
+		l.saved["a b.ipynb"] = time.Now()
+	})
+	l.write(false)
+	if got := l.content("a b.ipynb"); got != half {
+		t.Errorf("with a page that is open it has %s", got)
+	}
+	l.set(func() { l.pages = 0 })
+	l.write(false)
+	want := strings.TrimSuffix(strings.Replace(half, "null", "1", 1), `" null`) + `two\n" 2 "three\n"`
+	if got := l.content("a b.ipynb"); got != want {
+		t.Errorf("it has %s, want %s", got, want)
+	}
+	l.set(func() { l.writes = 0 })
+	l.write(false)
+	l.set(func() {
+		if l.writes > 0 {
+			t.Error("what it has is written again")
+		}
+	})
+}
+
+func TestAKernelThatIsGoneIsNotForgottenBeforeItIsWritten(t *testing.T) {
+	l := openLab(t, [3]string{"long"})
+	l.publish("1", "execute_input", `{"code":"long","execution_count":1}`)
+	l.publish("1", "stream", `{"name":"stdout","text":"one\n"}`)
+	l.taken(1, "one")
+	l.look()
+	l.set(func() { l.gone = true })
+	if err := errorsOf(l.kernel.Close(), os.Remove(l.keeper.all()[0].file)); err != nil {
+		t.Fatal(err)
+	}
+	for !l.keeper.all()[0].hasLeft() {
+		time.Sleep(5 * time.Millisecond) // until it has noticed
+	}
+	l.write(false)
+	if got := l.content("a b.ipynb"); got != `1 "one\n"` {
+		t.Errorf("it has %s", got)
+	}
+	l.keeper.forget()
+	if left := l.keeper.all(); len(left) > 0 {
+		t.Error("it is not forgotten")
+	}
+}
+
+func errorsOf(first, second error) error {
+	if first != nil {
+		return first
+	}
+	return second
+}
+
+func (k *kernel) hasLeft() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.gone
+}
+
+func TestOutputWithoutACellGoesBeside(t *testing.T) {
+	l := openLab(t, [3]string{"other"})
+	l.set(func() { l.files["a b-recovered.ipynb"] = sheetOf([3]string{"mine"}) })
+	for _, id := range []string{"1", "2"} {
+		l.publish(id, "execute_input", `{"code":"gone","execution_count":`+id+`}`)
+		l.publish(id, "stream", `{"name":"stdout","text":"`+id+`"}`)
+		l.publish(id, "status", `{"execution_state":"idle"}`)
+	}
+	l.taken(2, `"2"`)
+	l.write(false)
+	l.write(false)
+	if got := l.content("a b.ipynb"); got != "null" {
+		t.Errorf("another cell has %s", got)
+	}
+	if got := l.content("a b-recovered.ipynb"); got != "null" {
+		t.Errorf("a notebook of the person has %s", got)
+	}
+	if got := l.content("a b-recovered-2.ipynb"); got != `1 "1" 2 "2"` {
+		t.Errorf("beside it has %s", got)
+	}
+}
+
+func TestTheEndWritesUnderAnOpenPage(t *testing.T) {
+	l := openLab(t, [3]string{"long"})
+	l.set(func() { l.pages = 1 })
+	l.publish("1", "execute_input", `{"code":"long","execution_count":1}`)
+	l.publish("1", "stream", `{"name":"stdout","text":"one\n"}`)
+	l.taken(1, "one")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go l.keeper.Serve(t.Context(), listener)
+	for _, c := range []struct{ asks, answers, has string }{
+		{"/", answerDone, "null"},
+		{"/write?path=a+b.ipynb", answerDone, "null"},
+		{"/write?path=unknown.ipynb", answerDone, "null"},
+		{"/write?ending=1", answerDone, `null "one\n"`},
+	} {
+		conn, err := net.Dial("tcp", listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", c.asks)
+		answer, err := io.ReadAll(conn)
+		if err != nil || string(answer) != c.answers {
+			t.Errorf("%s is answered with %q, %v", c.asks, answer, err)
+		}
+		conn.Close() //nolint:errcheck // only for the test
+		if got := l.content("a b.ipynb"); got != c.has {
+			t.Errorf("after %s it has %s", c.asks, got)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add(frames("1", "stream", `{"name":"stdout","text":"x"}`, labKey))
+	f.Add([]byte{2, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		ours, theirs := net.Pipe()
+		go func() {
+			theirs.Write(data) //nolint:errcheck // the reader may have had enough
+			theirs.Close()     //nolint:errcheck // as above
+		}()
+		s := &subscription{conn: ours, from: newReader(ours)}
+		defer ours.Close() //nolint:errcheck // only for the test
+		var list runs
+		for {
+			parts, err := s.next()
+			if err != nil {
+				return
+			}
+			if m, err := decode(parts, ""); err == nil {
+				list.take(m, time.Now())
+				var b bytes.Buffer
+				if err := json.NewEncoder(&b).Encode(recovered("x", list)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	})
+}

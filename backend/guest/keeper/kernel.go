@@ -1,0 +1,230 @@
+package keeper
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+const (
+	maxConnectionFile = 64 << 10
+	redialPause       = 100 * time.Millisecond
+)
+
+// message is a message of a kernel whose digest was right.
+type message struct {
+	kind    string
+	parent  string // id of the request that it belongs to
+	content fields
+	size    int // bytes of content
+}
+
+// kernel keeps the runs of one kernel.
+type kernel struct {
+	id   string
+	file string // of its connection
+
+	mu     sync.Mutex // guards everything below
+	runs   runs
+	path   string // of its notebook; empty: not known yet, or it has none
+	pages  int    // that are connected to it, at the last look
+	looked time.Time
+	gone   bool // it cannot be listened to any more
+}
+
+// connection is what a kernel's connection file says. See the documentation of jupyter_client.
+type connection struct {
+	Transport string `json:"transport"` // tcp, ipc
+	IP        string `json:"ip"`        // of ipc: the beginning of a path
+	Port      int    `json:"iopub_port"`
+	Key       string `json:"key"`
+	Scheme    string `json:"signature_scheme"`
+	Curve     string `json:"curve_publickey"`
+}
+
+var errUnknownKernel = errors.New("a kernel of this kind cannot be listened to")
+
+func readConnection(path string) (connection, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return connection{}, err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, maxConnectionFile))
+	if err != nil {
+		return connection{}, err
+	}
+	var c connection
+	if err := json.Unmarshal(data, &c); err != nil {
+		return connection{}, err
+	}
+	signed := c.Key == "" || c.Scheme == "" || c.Scheme == "hmac-sha256"
+	if c.Curve != "" || !signed || c.Port < 1 || c.IP == "" {
+		return connection{}, errUnknownKernel
+	}
+	return c, nil
+}
+
+func (c connection) subscribe(ctx context.Context) (*subscription, error) {
+	port := strconv.Itoa(c.Port)
+	if c.Transport == "ipc" {
+		return subscribe(ctx, "unix", c.IP+"-"+port)
+	}
+	return subscribe(ctx, "tcp", net.JoinHostPort(c.IP, port))
+}
+
+// listen keeps what a kernel publishes until its connection file is gone, ctx ends or the kernel cannot be listened to.
+func (k *kernel) listen(ctx context.Context) error {
+	for ctx.Err() == nil {
+		c, err := readConnection(k.file)
+		if err != nil && !isHalfWritten(err) {
+			return err
+		}
+		if err == nil {
+			if s, err := c.subscribe(ctx); err == nil {
+				k.receive(ctx, s, c.Key)
+			}
+		}
+		select {
+		case <-time.After(redialPause):
+		case <-ctx.Done():
+		}
+	}
+	return ctx.Err()
+}
+
+// isHalfWritten reports whether a connection file may be read when it is complete.
+func isHalfWritten(err error) bool {
+	var syntax *json.SyntaxError
+	return errors.As(err, &syntax)
+}
+
+func (k *kernel) receive(ctx context.Context, s *subscription, key string) {
+	defer s.conn.Close()
+	defer context.AfterFunc(ctx, func() { _ = s.conn.Close() })()
+	for {
+		parts, err := s.next()
+		if err != nil {
+			break
+		}
+		if m, err := decode(parts, key); err == nil {
+			k.take(m, time.Now())
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.runs.stopped()
+}
+
+func (k *kernel) take(m message, now time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.runs.take(m, now)
+}
+
+// seen notes what the server says about a kernel: its notebook and how many pages are connected.
+func (k *kernel) seen(path string, pages int, now time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if path != "" {
+		k.path = path
+	}
+	if pages == 0 {
+		k.runs.miss(k.looked)
+	}
+	k.pages, k.looked = pages, now
+}
+
+// place returns the notebook of a kernel, and its pages.
+func (k *kernel) place() (path string, pages int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.path, k.pages
+}
+
+// leave notes that a kernel cannot be listened to any more, and back whether that was so until now.
+func (k *kernel) leave() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.gone = true
+}
+
+func (k *kernel) back() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	was := k.gone
+	k.gone = false
+	return was
+}
+
+// over reports whether a kernel is gone and no notebook lacks anything of it.
+func (k *kernel) over() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.gone && (k.path == "" || !slices.ContainsFunc(k.runs, func(r *run) bool { return !r.settled }))
+}
+
+// unsettled reports whether a file may lack something.
+func (k *kernel) unsettled() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.ContainsFunc(k.runs, func(r *run) bool { return !r.settled })
+}
+
+// prints reports whether a cell runs or has only just ended.
+func (k *kernel) prints(now time.Time) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.ContainsFunc(k.runs, func(r *run) bool { return !r.done || now.Sub(r.last) < seldom })
+}
+
+// decode reads a message on the wire: topics, a delimiter, a digest, then header, parent, metadata and content.
+func decode(parts [][]byte, key string) (message, error) {
+	at := 0
+	for at < len(parts) && !bytes.Equal(parts[at], []byte("<IDS|MSG>")) {
+		at++
+	}
+	if len(parts) < at+6 {
+		return message{}, fmt.Errorf("a message of %d parts", len(parts))
+	}
+	digest, signed := parts[at+1], parts[at+2:at+6]
+	if key != "" {
+		mac := hmac.New(sha256.New, []byte(key))
+		for _, part := range signed {
+			mac.Write(part)
+		}
+		if !hmac.Equal(digest, []byte(hex.EncodeToString(mac.Sum(nil)))) {
+			return message{}, errors.New("a message with another digest")
+		}
+	}
+	var header, parent struct {
+		ID   string `json:"msg_id"`
+		Type string `json:"msg_type"`
+	}
+	m := message{size: len(signed[3])}
+	if err := errors.Join(json.Unmarshal(signed[0], &header), json.Unmarshal(signed[1], &parent),
+		unmarshal(signed[3], &m.content)); err != nil {
+		return message{}, err
+	}
+	m.kind, m.parent = header.Type, parent.ID
+	return m, nil
+}
+
+// unmarshal keeps numbers as they are written.
+func unmarshal(data []byte, value any) error {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	return decoder.Decode(value)
+}

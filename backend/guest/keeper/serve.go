@@ -1,0 +1,68 @@
+package keeper
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	maxRequest   = 16 << 10 // bytes of a request
+	serveLimit   = 15 * time.Second
+	readLimit    = 5 * time.Second
+	maxCallers   = 16 // at a time
+	answerDone   = "HTTP/1.0 204 No Content\r\n\r\n"
+	answerFailed = "HTTP/1.0 500 Internal Server Error\r\n\r\n"
+)
+
+// Serve answers GET /write?path=NOTEBOOK, which returns when the notebook has what it lacked, and GET /write?ending=1,
+// which is asked before the server ends. Everything else is only answered.
+func (k *Keeper) Serve(ctx context.Context, listener net.Listener) {
+	defer context.AfterFunc(ctx, func() { _ = listener.Close() })()
+	var callers sync.WaitGroup
+	defer callers.Wait()
+	turns := make(chan struct{}, maxCallers)
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		turns <- struct{}{}
+		callers.Go(func() {
+			defer func() { <-turns }()
+			defer conn.Close()
+			k.answer(ctx, conn)
+		})
+	}
+}
+
+func (k *Keeper) answer(ctx context.Context, conn net.Conn) {
+	_ = conn.SetDeadline(time.Now().Add(readLimit))
+	from := bufio.NewReader(io.LimitReader(conn, maxRequest))
+	line, err := from.ReadString('\n')
+	words := strings.Fields(line)
+	if err != nil || len(words) < 2 {
+		return
+	}
+	for head := line; head != "\r\n"; {
+		if head, err = from.ReadString('\n'); err != nil {
+			return
+		}
+	}
+	_ = conn.SetDeadline(time.Now().Add(serveLimit))
+	answer := answerDone
+	if asked, err := url.ParseRequestURI(words[1]); err == nil && asked.Path == "/write" {
+		ctx, cancel := context.WithTimeout(ctx, serveLimit)
+		defer cancel()
+		query := asked.Query()
+		if k.Write(ctx, query.Get("path"), query.Has("ending")) != nil {
+			answer = answerFailed
+		}
+	}
+	_, _ = io.WriteString(conn, answer)
+}
