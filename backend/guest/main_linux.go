@@ -18,13 +18,14 @@ func Main(args []string, more map[string]func(args []string) int) int {
 		return sshMain(args)
 	}
 	programs := map[string]func(args []string) int{"init": initialise, "worker": work, "spawn": spawn,
-		"spawn-admin": spawnAdmin, "files": filesMain, "ssh": sshMain, "sftp": sftpMain, "ssh-setup": setupMain, "keep": keeper.Main}
+		"spawn-admin": spawnAdmin, "files": filesMain, "ssh": sshMain, "sftp": sftpMain, "ssh-setup": setupMain,
+		"keep": keeper.Main}
 	maps.Copy(programs, more)
 	if len(args) > 0 && programs[args[0]] != nil {
 		return programs[args[0]](args[1:])
 	}
 	fmt.Fprintln(os.Stderr,
-		"slipway-guest runs inside the containers of Slipway: init | worker | spawn | files | sftp | ssh")
+		"slipway-guest runs inside the containers of Slipway: init | worker | spawn | files | keep | sftp | ssh")
 	return 2
 }
 

@@ -243,7 +243,7 @@ func (s Spec) validatePorts(f *findings) {
 // ReservedPort reports whether a port in sessions belongs to the services of Slipway there.
 func ReservedPort(port int) bool { return port >= firstOwnPort && port <= lastOwnPort }
 
-// KeeperPort is the port of the program that keeps the output of the notebooks of a Jupyter server, whose port is given.
+// KeeperPort is the port, in sessions, of the program that keeps the output of the notebooks of the server on another.
 func KeeperPort(server int) int {
 	const before = 10
 	return server - before

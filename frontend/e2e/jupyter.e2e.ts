@@ -182,7 +182,7 @@ describe('Jupyter', () => {
     expect(id).toBe(session.id)
   })
 
-  it('shows what cells printed while their page was closed, the control plane killed, or the page reloaded', async () => {
+  it('shows what cells printed while their page was closed or reloaded, and the control plane killed', async () => {
     const session = await program.running({
       name: 'kept',
       image: notebookImage,
@@ -191,8 +191,8 @@ describe('Jupyter', () => {
     const page = await browser.page(program, `/sessions?apps=${session.id}`)
     const tree = await openNotebooks(browser.context, page)
     const sheet = await newNotebook(browser.context, tree)
-    const address = sheet.url()
     await execute(sheet, counting)
+    const address = sheet.url()
     await sheet.keyboard.insertText('print("then")\n1 / 0')
     await sheet.keyboard.press('Shift+Enter')
     await save(sheet)

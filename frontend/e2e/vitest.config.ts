@@ -17,8 +17,10 @@ const containers = [
   'tiles',
 ].map((name) => `${name}.e2e.ts`)
 
-/** What goes through every dialog or a long list and takes longest: build/ci/verify.sh. It needs no Docker either. */
-const thorough = ['axe', 'demo', 'dialogs', 'folders', 'history', 'list'].map((name) => `${name}.e2e.ts`)
+/** What goes through every dialog or a long list, or waits for minutes, without Docker: build/ci/verify.sh. */
+const thorough = ['axe', 'demo', 'dialogs', 'folders', 'history', 'homes', 'list', 'notices'].map(
+  (name) => `${name}.e2e.ts`,
+)
 /** What needs a Slurm cluster and Docker: build/ci/slurm.sh build/ci/docker.sh npm … --project cluster. */
 const cluster = 'cluster.e2e.ts'
 

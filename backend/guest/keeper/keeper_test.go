@@ -2,6 +2,7 @@ package keeper
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -10,6 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -31,6 +33,7 @@ type lab struct {
 	files  map[string]fields
 	saved  map[string]time.Time
 	pages  int
+	opened int // pages until now
 	gone   bool
 	writes int
 	now    time.Time
@@ -345,6 +348,138 @@ func TestTheEndWritesUnderAnOpenPage(t *testing.T) {
 	}
 }
 
+// sheetPage is the page of a notebook: it shows what comes for cells that it ran itself, and saves what it shows.
+type sheetPage struct {
+	lab   *lab
+	sheet fields
+	own   runs
+	id    string         // of its connections
+	of    map[string]int // cells by the requests that ran them
+}
+
+// openPage asks for the notebook as the gateway does, and connects.
+func (l *lab) openPage() *sheetPage {
+	l.write(false)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var copied fields
+	data, err := json.Marshal(l.files["a b.ipynb"])
+	if err = errorsOf(err, unmarshal(data, &copied)); err != nil {
+		l.t.Fatal(err)
+	}
+	l.pages, l.opened = 1, l.opened+1
+	hello := message{kind: "status", client: fmt.Sprint("page ", l.opened), connect: true}
+	l.keeper.all()[0].take(hello, time.Now())
+	return &sheetPage{lab: l, sheet: copied, id: hello.client, of: map[string]int{}}
+}
+
+func (p *sheetPage) receive(m message) {
+	cell, ran := p.of[m.parent]
+	if !ran {
+		return
+	}
+	p.own.take(m, time.Now(), false)
+	if r := p.own.of(m.parent); r != nil {
+		shown := p.sheet["cells"].([]any)[cell+1].(fields)
+		shown["outputs"] = r.notebook()
+		if r.done {
+			shown["execution_count"] = r.count
+		}
+	}
+}
+
+func (p *sheetPage) save() {
+	data, _ := json.Marshal(p.sheet) // it was read as JSON
+	p.lab.set(func() {
+		var copied fields
+		if err := unmarshal(data, &copied); err != nil {
+			p.lab.t.Error(err)
+		}
+		p.lab.files["a b.ipynb"], p.lab.saved["a b.ipynb"] = copied, time.Now()
+	})
+}
+
+// A page runs cells, saves, is closed and opened again, at any moment. In the end every output is in its cell, once and
+// in order.
+func TestEveryOutputIsThereOnceAndInOrder(t *testing.T) {
+	for seed := range uint64(50) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 1))
+			l := openLab(t, [3]string{"a"}, [3]string{"b"}, [3]string{"c"})
+			page, wanted := l.openPage(), map[int]string{}
+			var queue []message
+			count := 0
+			run := func() {
+				cell, id := random.IntN(3), fmt.Sprintf("r%d", count)
+				count++
+				page.of[id] = cell
+				page.sheet["cells"].([]any)[cell+1].(fields)["outputs"] = []any{}
+				add := func(kind, content string) {
+					m := say(id, kind, content)
+					m.client = page.id
+					queue = append(queue, m)
+				}
+				add("execute_input", fmt.Sprintf(`{"code":%q,"execution_count":%d}`, string(rune('a'+cell)), count))
+				all := ""
+				for i := range random.IntN(6) {
+					all += fmt.Sprintf("%s.%d ", id, i)
+					add("stream", fmt.Sprintf(`{"name":"stdout","text":"%s.%d "}`, id, i))
+				}
+				add("status", `{"execution_state":"idle"}`)
+				wanted[cell] = fmt.Sprintf("%d %q", count, all)
+				if all == "" {
+					wanted[cell] = fmt.Sprint(count)
+				}
+			}
+			step := func() {
+				m := queue[0]
+				queue = queue[1:]
+				l.keeper.all()[0].take(m, time.Now())
+				if page != nil {
+					page.receive(m)
+				}
+			}
+			leave := func() {
+				l.set(func() { l.pages = 0 })
+				page = nil
+			}
+			for range 60 {
+				switch what := random.IntN(10); {
+				case what < 2 && page != nil && count < 6:
+					run()
+				case what < 6 && len(queue) > 0:
+					step()
+				case what == 6 && page != nil:
+					page.save()
+				case what == 7 && page != nil:
+					leave()
+				case what == 8 && page == nil:
+					page = l.openPage()
+				case what == 9:
+					l.look()
+				}
+			}
+			for len(queue) > 0 {
+				step()
+			}
+			if page != nil {
+				leave()
+			}
+			l.write(false)
+			var want []string
+			for cell := range 3 {
+				want = append(want, cmp.Or(wanted[cell], "null"))
+			}
+			if got := l.content("a b.ipynb"); got != strings.Join(want, " ") {
+				t.Errorf("it has\n%s, want\n%s", got, strings.Join(want, " "))
+			}
+			if l.content("a b-recovered.ipynb") != "" {
+				t.Error("something has no cell")
+			}
+		})
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	f.Add(frames("1", "stream", `{"name":"stdout","text":"x"}`, labKey))
 	f.Add([]byte{2, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
@@ -363,7 +498,7 @@ func FuzzDecode(f *testing.F) {
 				return
 			}
 			if m, err := decode(parts, ""); err == nil {
-				list.take(m, time.Now())
+				list.take(m, time.Now(), false)
 				var b bytes.Buffer
 				if err := json.NewEncoder(&b).Encode(recovered("x", list)); err != nil {
 					t.Fatal(err)

@@ -21,12 +21,16 @@ import (
 const (
 	maxConnectionFile = 64 << 10
 	redialPause       = 100 * time.Millisecond
+	maxClients        = 1000
+	connectRequest    = "kernel_info" + "_request"
 )
 
 // message is a message of a kernel whose digest was right.
 type message struct {
 	kind    string
 	parent  string // id of the request that it belongs to
+	client  string // who requested it: each page that is opened has another id
+	connect bool   // what a page asks first when it is connected
 	content fields
 	size    int // bytes of content
 }
@@ -38,8 +42,9 @@ type kernel struct {
 
 	mu     sync.Mutex // guards everything below
 	runs   runs
-	path   string // of its notebook; empty: not known yet, or it has none
-	pages  int    // that are connected to it, at the last look
+	left   map[string]bool // clients that have been connected, and whether they have left since then
+	path   string          // of its notebook; empty: not known yet, or it has none
+	pages  int             // that are connected to it, at the last look
 	looked time.Time
 	gone   bool // it cannot be listened to any more
 }
@@ -131,7 +136,11 @@ func (k *kernel) receive(ctx context.Context, s *subscription, key string) {
 func (k *kernel) take(m message, now time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.runs.take(m, now)
+	if k.left == nil || len(k.left) > maxClients {
+		k.left = map[string]bool{}
+	}
+	k.left[m.client] = k.left[m.client] && !m.connect
+	k.runs.take(m, now, k.left[m.client])
 }
 
 // seen notes what the server says about a kernel: its notebook and how many pages are connected.
@@ -143,6 +152,9 @@ func (k *kernel) seen(path string, pages int, now time.Time) {
 	}
 	if pages == 0 {
 		k.runs.miss(k.looked)
+		for client := range k.left {
+			k.left[client] = true
+		}
 	}
 	k.pages, k.looked = pages, now
 }
@@ -210,15 +222,16 @@ func decode(parts [][]byte, key string) (message, error) {
 		}
 	}
 	var header, parent struct {
-		ID   string `json:"msg_id"`
-		Type string `json:"msg_type"`
+		ID     string `json:"msg_id"`
+		Type   string `json:"msg_type"`
+		Client string `json:"session"`
 	}
 	m := message{size: len(signed[3])}
 	if err := errors.Join(json.Unmarshal(signed[0], &header), json.Unmarshal(signed[1], &parent),
 		unmarshal(signed[3], &m.content)); err != nil {
 		return message{}, err
 	}
-	m.kind, m.parent = header.Type, parent.ID
+	m.kind, m.parent, m.client, m.connect = header.Type, parent.ID, parent.Client, parent.Type == connectRequest
 	return m, nil
 }
 

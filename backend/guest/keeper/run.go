@@ -13,6 +13,8 @@ const (
 	maxRuns = 1000     // of a kernel
 )
 
+const displayData = "display_data" // the kind of a message and of an output
+
 // fields is an object of JSON. Numbers are [json.Number].
 type fields = map[string]any
 
@@ -116,16 +118,18 @@ func (list runs) of(request string) *run {
 	return nil
 }
 
-// take adds a message of a kernel's IOPub channel. See the messaging specification of Jupyter.
-func (list *runs) take(m message, now time.Time) {
+// take adds a message of a kernel's IOPub channel. See the messaging specification of Jupyter. left says that the page
+// that requested it has been away since then: another one that is connected now does not show it.
+func (list *runs) take(m message, now time.Time, left bool) {
 	text := func(name string) string { value, _ := m.content[name].(string); return value }
 	if m.kind == "execute_input" {
 		count, _ := m.content["execution_count"].(json.Number)
-		*list = append(*list, &run{request: m.parent, code: text("code"), count: count, last: now})
+		*list = append(*list, &run{request: m.parent, code: text("code"), count: count, last: now,
+			missed: left})
 		list.bound()
 		return
 	}
-	if m.kind == "update_display_data" {
+	if m.kind == "update_"+displayData {
 		list.update(m.content, now)
 		return
 	}
@@ -136,7 +140,7 @@ func (list *runs) take(m message, now time.Time) {
 	switch m.kind {
 	case "stream":
 		r.print(text("name"), text("text"))
-	case "display_data":
+	case displayData:
 		r.show(m.kind, m.size, m.content, "data", "metadata")
 	case "execute_result":
 		r.show(m.kind, m.size, m.content, "data", "metadata", "execution_count")

@@ -90,10 +90,10 @@ func TestWhatANotebookLacksIsPlaced(t *testing.T) {
 	began := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
 	ran := func(change func(*run)) runs {
 		var list runs
-		list.take(say("1", "execute_input", `{"code":"print(1)\nprint(2)","execution_count":7}`), began)
-		list.take(say("1", "stream", `{"name":"stdout","text":"1\n"}`), began.Add(time.Second))
-		list.take(say("1", "stream", `{"name":"stdout","text":"2\n"}`), began.Add(2*time.Second))
-		list.take(say("1", "status", `{"execution_state":"idle"}`), began.Add(2*time.Second))
+		list.take(say("1", "execute_input", `{"code":"print(1)\nprint(2)","execution_count":7}`), began, false)
+		list.take(say("1", "stream", `{"name":"stdout","text":"1\n"}`), began.Add(time.Second), false)
+		list.take(say("1", "stream", `{"name":"stdout","text":"2\n"}`), began.Add(2*time.Second), false)
+		list.take(say("1", "status", `{"execution_state":"idle"}`), began.Add(2*time.Second), false)
 		if change != nil {
 			change(list[0])
 		}
@@ -189,7 +189,7 @@ func TestOutputsAreThoseOfTheMessages(t *testing.T) {
 		say("3", "stream", `{"name":"stdout","text":"gone"}`),
 		say("3", "clear_output", `{"wait":false}`),
 	} {
-		list.take(m, now)
+		list.take(m, now, false)
 	}
 	want := []string{
 		`[{"name":"stdout","output_type":"stream","text":"ab"},{"name":"stderr","output_type":"stream","text":"c"},` +
@@ -211,11 +211,11 @@ func TestOutputsAreThoseOfTheMessages(t *testing.T) {
 func TestTheOldestRunsGoFirst(t *testing.T) {
 	var list runs
 	now := time.Now()
-	big := say("", "stream", `{"name":"stdout","text":"` + strings.Repeat(strings.Repeat("x", 1<<20)+`\n`, 10)+`"}`)
+	big := say("", "stream", `{"name":"stdout","text":"`+strings.Repeat(strings.Repeat("x", 1<<20)+`\n`, 10)+`"}`)
 	for _, id := range []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"} {
-		list.take(say(id, "execute_input", `{"code":"`+id+`"}`), now)
+		list.take(say(id, "execute_input", `{"code":"`+id+`"}`), now, false)
 		big.parent = id
-		list.take(big, now)
+		list.take(big, now, false)
 		sum := 0
 		for _, r := range list {
 			sum += r.bytes()
@@ -225,7 +225,7 @@ func TestTheOldestRunsGoFirst(t *testing.T) {
 		}
 	}
 	for range maxRuns + 10 {
-		list.take(say("x", "execute_input", `{"code":"x"}`), now)
+		list.take(say("x", "execute_input", `{"code":"x"}`), now, false)
 	}
 	if len(list) > maxRuns {
 		t.Errorf("%d runs are kept", len(list))
