@@ -90,7 +90,7 @@ frontend/dist/index.html: frontend/node_modules/.package-lock.json $(UI_SOURCES)
 .PHONY: test
 test: ## install what is missing and test what a change can break, with real Docker and a real browser
 	@build/ci/setup.sh build test
-	@build/ci/beside.sh "build/ci/docker.sh true" "$(MAKE) build"
+	@build/ci/beside.sh "build/ci/docker.sh true" "$(MAKE) --jobs 2 build"
 	@build/ci/test.sh
 
 .PHONY: verify
