@@ -214,11 +214,11 @@ func (s *siege) shell(id session.ID, command string) (out string) {
 	return out
 }
 
-// once counts how often a batch command began, by its log.
-func (s *siege) once(id session.ID) {
+// once fails unless a batch command began once, by its log; or, where it may have been ended before, never.
+func (s *siege) once(id session.ID, orNever bool) {
 	s.Helper()
 	log := s.must(order{Log: id}).Text
-	if n := strings.Count(log, "begins"); n != 1 {
+	if n := strings.Count(log, "begins"); n > 1 || n == 0 && !orNever {
 		s.Errorf("the command of %s began %d times: %q", id, n, log)
 	}
 }
@@ -326,7 +326,7 @@ func (s *siege) crash() {
 		if now.Reason == session.ReasonFinished || now.Attempt != 1 {
 			s.Errorf("%s ended as %s, attempt %d", now.Name, now.Reason, now.Attempt)
 		}
-		s.once(id)
+		s.once(id, now.Reason != session.ReasonTaskFailed) // a job that is forgotten ends as soon as its guest is there
 	}
 	// A run that Slurm killed at once has left its folder to the next one there.
 	s.cluster.Mend()
@@ -366,7 +366,7 @@ func (s *siege) requeue() {
 	if now.Reason != session.ReasonLost || now.Error == nil || !strings.Contains(now.Error.Hint, "not run twice") {
 		s.Errorf("%s ended as %s, %+v", now.Name, now.Reason, now.Error)
 	}
-	s.once(command)
+	s.once(command, false)
 	s.must(order{End: lasting})
 	s.becomes(lasting, "its end", over)
 }
@@ -420,7 +420,7 @@ func (s *siege) reboot() {
 	if now := s.becomes(command, "its end", over); now.ExitCode == nil || *now.ExitCode != 6 {
 		s.Errorf("it ended as %s, %+v", now.Reason, now.ExitCode)
 	}
-	s.once(command)
+	s.once(command, false)
 	s.must(order{End: lasting})
 	s.becomes(lasting, "its end", over)
 }
@@ -460,7 +460,7 @@ chmod 700 "$0/bin/sbatch"`, s.dir)
 	if jobs := s.jobs(id); len(jobs) != 1 {
 		s.Errorf("it has the jobs %q", jobs)
 	}
-	s.once(id)
+	s.once(id, false)
 }
 
 // nodeDies ends a node, which an admin notices before the controller does. Slurm is asked more often while a job waits.

@@ -180,7 +180,8 @@ func (k *Keeper) watchPages(ctx context.Context) {
 			} else if since, known := alone[one.id]; !known {
 				alone[one.id] = now
 			} else if now.Sub(since) > lateAfter {
-				_ = k.Write(ctx, path, false) // it is tried again
+				_ = k.Write(ctx, path, false) // it is tried again, and the rest of a cell that runs comes later
+				alone[one.id] = now
 			}
 		}
 		k.forget()
@@ -244,6 +245,7 @@ func (k *Keeper) Write(ctx context.Context, only string, ending bool) error {
 func (k *Keeper) write(ctx context.Context, at string, of *kernel) error {
 	file, err := k.server.read(ctx, at)
 	if err != nil {
+		of.lost(err)
 		return err
 	}
 	of.mu.Lock()

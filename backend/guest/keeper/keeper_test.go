@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -219,6 +220,7 @@ func TestOutputWithoutAPageIsWritten(t *testing.T) {
 	l.publish("1", "execute_input", `{"code":"long","execution_count":1}`)
 	l.publish("1", "stream", `{"name":"stdout","text":"one\n"}`)
 	l.send(frames("1", "stream", `{"name":"stdout","text":"forged\n"}`, "another key"))
+	l.send(frames("1", "stream", `{"name":"stdout","text":"`+strings.Repeat("y", maxFrame)+`"}`, labKey))
 	l.publish("1", "stream", fmt.Sprintf(`{"name":"stdout","text":"%s\n"}`, strings.Repeat("x", 300)))
 	l.taken(1, "xxx")
 	l.write(false)
@@ -277,6 +279,27 @@ func TestAKernelThatIsGoneIsNotForgottenBeforeItIsWritten(t *testing.T) {
 	l.keeper.forget()
 	if left := l.keeper.all(); len(left) > 0 {
 		t.Error("it is not forgotten")
+	}
+}
+
+func TestAKernelWhoseNotebookWasDeletedIsForgotten(t *testing.T) {
+	l := openLab(t, [3]string{"long"})
+	l.publish("1", "execute_input", `{"code":"long","execution_count":1}`)
+	l.taken(1, "")
+	l.look()
+	l.set(func() { l.files = map[string]fields{} })
+	one := l.keeper.all()[0]
+	if err := l.keeper.Write(t.Context(), "", false); !errors.Is(err, errMissing) || !one.unsettled() {
+		t.Errorf("while the kernel runs: %v", err)
+	}
+	if err := errorsOf(l.kernel.Close(), os.Remove(one.file)); err != nil {
+		t.Fatal(err)
+	}
+	for !one.hasLeft() {
+		time.Sleep(5 * time.Millisecond) // until it has noticed
+	}
+	if err := l.keeper.Write(t.Context(), "", false); !errors.Is(err, errMissing) || !one.over() {
+		t.Errorf("after the kernel has gone: %v", err)
 	}
 }
 

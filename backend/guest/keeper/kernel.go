@@ -188,6 +188,15 @@ func (k *kernel) over() bool {
 	return k.gone && (k.path == "" || !slices.ContainsFunc(k.runs, func(r *run) bool { return !r.settled }))
 }
 
+// lost forgets the runs of a kernel that is gone if its notebook is, too.
+func (k *kernel) lost(err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.gone && errors.Is(err, errMissing) {
+		k.runs = nil
+	}
+}
+
 // unsettled reports whether a file may lack something.
 func (k *kernel) unsettled() bool {
 	k.mu.Lock()

@@ -6,13 +6,14 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"math"
 	"net"
 	"time"
 )
 
 const (
 	dialLimit   = 2 * time.Second
-	maxFrame    = 64 << 20 // bytes of one frame
+	maxFrame    = 32 << 20 // bytes of one frame
 	maxParts    = 64       // frames of one message
 	greetingLen = 64
 )
@@ -68,7 +69,7 @@ func (s *subscription) greet() error {
 	return err
 }
 
-// next returns the parts of the next message.
+// next returns the parts of the next message. One that is too long ends early, so its digest is wrong.
 func (s *subscription) next() (parts [][]byte, err error) {
 	for {
 		flags, err := s.from.ReadByte()
@@ -79,11 +80,15 @@ func (s *subscription) next() (parts [][]byte, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if length > maxFrame || len(parts) == maxParts {
+		if length > math.MaxInt64 || len(parts) == maxParts {
 			return nil, errZMTP
 		}
-		frame := make([]byte, length)
-		if _, err := io.ReadFull(s.from, frame); err != nil {
+		frame := make([]byte, min(length, maxFrame))
+		_, err = io.ReadFull(s.from, frame)
+		if err == nil {
+			_, err = io.CopyN(io.Discard, s.from, int64(length)-int64(len(frame)))
+		}
+		if err != nil {
 			return nil, err
 		}
 		if flags&frameCommand != 0 {
