@@ -169,7 +169,7 @@ func (l *lab) send(data []byte) {
 func (l *lab) taken(runs int, text string) {
 	l.t.Helper()
 	one := l.keeper.all()[0]
-	for range 1000 {
+	for range 12_000 { // a minute, where all processors are taken
 		one.mu.Lock()
 		found := len(one.runs) == runs
 		if found {
