@@ -222,12 +222,20 @@ func (g *Guest) stopService(ctx context.Context, id string) error {
 			continue
 		}
 		g.askLast(ctx, s)
-		if err := s.end(ctx); err != nil {
+		if err := g.endService(ctx, s); err != nil {
 			return err
 		}
-		g.services.remove(s)
 	}
 	return nil
+}
+
+// endService ends a service and forgets it.
+func (g *Guest) endService(ctx context.Context, s *service) error {
+	err := s.end(ctx)
+	if err == nil {
+		g.services.remove(s)
+	}
+	return err
 }
 
 // askLast lets a service do what it does before it is stopped, if it is ready. It may use other services.
@@ -276,10 +284,7 @@ func (g *Guest) closeServices(ctx context.Context) error {
 	}
 	lasts.Wait()
 	for _, s := range all {
-		ends.Go(func() {
-			_ = s.end(ctx)
-			g.services.remove(s)
-		})
+		ends.Go(func() { _ = g.endService(ctx, s) })
 	}
 	ends.Wait()
 	return ctx.Err()

@@ -137,9 +137,7 @@ func (k *Keeper) begin(id, file string) *kernel {
 func (k *Keeper) forget() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	maps.DeleteFunc(k.kernels, func(_ string, one *kernel) bool {
-		return one.over()
-	})
+	maps.DeleteFunc(k.kernels, func(_ string, one *kernel) bool { return one.over() })
 }
 
 func (k *Keeper) all() (list []*kernel) {

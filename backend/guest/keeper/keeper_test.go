@@ -266,7 +266,7 @@ func TestAKernelThatIsGoneIsNotForgottenBeforeItIsWritten(t *testing.T) {
 	l.taken(1, "one")
 	l.look()
 	l.set(func() { l.gone = true })
-	if err := errorsOf(l.kernel.Close(), os.Remove(l.keeper.all()[0].file)); err != nil {
+	if err := errors.Join(l.kernel.Close(), os.Remove(l.keeper.all()[0].file)); err != nil {
 		t.Fatal(err)
 	}
 	for !l.keeper.all()[0].hasLeft() {
@@ -292,7 +292,7 @@ func TestAKernelWhoseNotebookWasDeletedIsForgotten(t *testing.T) {
 	if err := l.keeper.Write(t.Context(), "", false); !errors.Is(err, errMissing) || !one.unsettled() {
 		t.Errorf("while the kernel runs: %v", err)
 	}
-	if err := errorsOf(l.kernel.Close(), os.Remove(one.file)); err != nil {
+	if err := errors.Join(l.kernel.Close(), os.Remove(one.file)); err != nil {
 		t.Fatal(err)
 	}
 	for !one.hasLeft() {
@@ -301,13 +301,6 @@ func TestAKernelWhoseNotebookWasDeletedIsForgotten(t *testing.T) {
 	if err := l.keeper.Write(t.Context(), "", false); !errors.Is(err, errMissing) || !one.over() {
 		t.Errorf("after the kernel has gone: %v", err)
 	}
-}
-
-func errorsOf(first, second error) error {
-	if first != nil {
-		return first
-	}
-	return second
 }
 
 func (k *kernel) hasLeft() bool {
@@ -387,7 +380,7 @@ func (l *lab) openPage() *sheetPage {
 	defer l.mu.Unlock()
 	var copied fields
 	data, err := json.Marshal(l.files["a b.ipynb"])
-	if err = errorsOf(err, unmarshal(data, &copied)); err != nil {
+	if err = errors.Join(err, unmarshal(data, &copied)); err != nil {
 		l.t.Fatal(err)
 	}
 	l.pages, l.opened = 1, l.opened+1

@@ -22,7 +22,7 @@ const (
 	maxConnectionFile = 64 << 10
 	redialPause       = 100 * time.Millisecond
 	maxClients        = 1000
-	connectRequest    = "kernel_info" + "_request"
+	connectRequest    = "kernel_info" + "_request" // in two parts, because it is no error code of ours
 )
 
 // message is a message of a kernel whose digest was right.
@@ -94,7 +94,7 @@ func (c connection) subscribe(ctx context.Context) (*subscription, error) {
 func (k *kernel) listen(ctx context.Context) error {
 	for ctx.Err() == nil {
 		c, err := readConnection(k.file)
-		if err != nil && !isHalfWritten(err) {
+		if _, halfWritten := errors.AsType[*json.SyntaxError](err); err != nil && !halfWritten {
 			return err
 		}
 		if err == nil {
@@ -108,12 +108,6 @@ func (k *kernel) listen(ctx context.Context) error {
 		}
 	}
 	return ctx.Err()
-}
-
-// isHalfWritten reports whether a connection file may be read when it is complete.
-func isHalfWritten(err error) bool {
-	var syntax *json.SyntaxError
-	return errors.As(err, &syntax)
 }
 
 func (k *kernel) receive(ctx context.Context, s *subscription, key string) {
@@ -185,7 +179,7 @@ func (k *kernel) back() bool {
 func (k *kernel) over() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.gone && (k.path == "" || !slices.ContainsFunc(k.runs, func(r *run) bool { return !r.settled }))
+	return k.gone && (k.path == "" || !k.runs.unsettled())
 }
 
 // lost forgets the runs of a kernel that is gone if its notebook is, too.
@@ -201,7 +195,7 @@ func (k *kernel) lost(err error) {
 func (k *kernel) unsettled() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return slices.ContainsFunc(k.runs, func(r *run) bool { return !r.settled })
+	return k.runs.unsettled()
 }
 
 // prints reports whether a cell runs or has only just ended.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 )
 
@@ -24,7 +25,8 @@ type run struct {
 	code     string
 	count    json.Number
 	outputs  []*output
-	size     int
+	size     int  // bytes of outputs that are no streams
+	printed  int  // bytes of streams
 	clearing bool // the next output replaces the ones before it
 	done     bool
 	last     time.Time // when the newest output came
@@ -57,29 +59,23 @@ func (r *run) notebook() []any {
 }
 
 // bytes is about how much memory a run takes.
-func (r *run) bytes() int {
-	sum := len(r.code) + r.size
-	for _, o := range r.outputs {
-		sum += o.text.size()
-	}
-	return sum
-}
+func (r *run) bytes() int { return len(r.code) + r.size + r.printed }
 
 func (r *run) begin() {
 	if r.clearing {
-		r.outputs, r.size, r.clearing = nil, 0, false
+		r.outputs, r.size, r.printed, r.clearing = nil, 0, 0, false
 	}
 }
 
 func (r *run) print(stream, printed string) {
 	r.begin()
-	if n := len(r.outputs); n > 0 && r.outputs[n-1].stream == stream {
-		r.outputs[n-1].text.add(printed)
-		return
+	if n := len(r.outputs); n == 0 || r.outputs[n-1].stream != stream {
+		r.outputs = append(r.outputs, &output{stream: stream})
 	}
-	o := &output{stream: stream}
+	o := r.outputs[len(r.outputs)-1]
+	before := o.text.size()
 	o.text.add(printed)
-	r.outputs = append(r.outputs, o)
+	r.printed += o.text.size() - before
 }
 
 // show adds an output that is not a stream, of so many bytes.
@@ -124,8 +120,7 @@ func (list *runs) take(m message, now time.Time, left bool) {
 	text := func(name string) string { value, _ := m.content[name].(string); return value }
 	if m.kind == "execute_input" {
 		count, _ := m.content["execution_count"].(json.Number)
-		*list = append(*list, &run{request: m.parent, code: text("code"), count: count, last: now,
-			missed: left})
+		*list = append(*list, &run{request: m.parent, code: text("code"), count: count, last: now, missed: left})
 		list.bound()
 		return
 	}
@@ -192,7 +187,12 @@ func (list runs) miss(last time.Time) {
 	}
 }
 
-// stopped notes that the kernel has ended or begun anew: no run goes on.
+// unsettled reports whether a file may lack something.
+func (list runs) unsettled() bool {
+	return slices.ContainsFunc(list, func(r *run) bool { return !r.settled })
+}
+
+// stopped notes that the kernel has ended or was restarted, so no run goes on.
 func (list runs) stopped() {
 	for _, r := range list {
 		r.done = true

@@ -26,11 +26,10 @@ func place(notebook fields, list runs, saved time.Time) (placed, homeless runs) 
 		}
 	}
 	for at, r := range newest {
-		cell := cells[at].(fields)
-		outputs := r.notebook()
 		if r.settled {
 			continue
 		}
+		cell, outputs := cells[at].(fields), r.notebook()
 		if !r.missed && saved.After(r.last) || same(cell["outputs"], outputs) && (!r.done || countOf(cell) == r.count) {
 			r.settled = r.done
 			continue
