@@ -16,16 +16,18 @@ COMMIT  := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X slipway/backend/place.Version=$(VERSION) -X slipway/backend/place.Commit=$(COMMIT)
 TAGS    := desktop,production,webkit2_41
 BIN     := build/bin
-GUESTS  := $(foreach arch,amd64 arm64,backend/guest/payload/bin/slipway-guest-linux-$(arch))
 
 # Only Linux has the driver that the reader of NVIDIA devices loads. It must bind
 # the driver's functions late, because each driver lacks some.
 LATE    := -extldflags=-Wl,-z,lazy
 ARCH    := $(shell go env GOARCH)
 READER  := $(if $(filter linux,$(shell go env GOOS)),gpu/nvml/payload/bin/slipway-gpu-linux-$(ARCH))
+# What runs inside the containers of this machine.
+GUEST   := backend/guest/payload/bin/slipway-guest-linux-$(ARCH)
 
 # A package also carries what machines of the other architecture are given.
 OTHER       := $(if $(filter amd64,$(ARCH)),arm64,amd64)
+GUESTS      := $(GUEST) backend/guest/payload/bin/slipway-guest-linux-$(OTHER)
 CROSS_arm64 := aarch64-linux-gnu-gcc
 CROSS_amd64 := x86_64-linux-gnu-gcc
 
@@ -44,7 +46,7 @@ dev: build ## serve with the interface reloading from source
 	@build/ci/dev.sh
 
 .PHONY: build
-build: guest $(READER) ui ## build build/bin/slipway (headless) and build/bin/slipway-desktop (window)
+build: $(GUEST) $(READER) ui ## build build/bin/slipway (headless) and build/bin/slipway-desktop (window)
 	@echo "slipway: building the programs"
 	@CGO_ENABLED=0 go build -ldflags '$(LDFLAGS)' -o $(BIN)/slipway .
 	@go build -tags $(TAGS) -ldflags '$(LDFLAGS) $(if $(READER),$(LATE))' -o $(BIN)/slipway-desktop .
@@ -55,7 +57,7 @@ agents: guest ## build build/bin/slipway-linux-{amd64,arm64}, which other machin
 	@for arch in amd64 arm64; do CGO_ENABLED=0 GOOS=linux GOARCH=$$arch go build -tags lean -ldflags '$(LDFLAGS)' -o $(BIN)/slipway-linux-$$arch .; done
 
 .PHONY: guest
-guest: $(GUESTS) ## build the program that runs inside containers
+guest: $(GUESTS) ## build the program that runs inside containers, for both architectures
 
 .PHONY: FORCE
 backend/guest/payload/bin/slipway-guest-linux-%: FORCE
@@ -89,12 +91,12 @@ frontend/dist/index.html: frontend/node_modules/.package-lock.json $(UI_SOURCES)
 
 .PHONY: test
 test: ## install what is missing and test what a change can break, with real Docker and a real browser
-	@build/ci/setup.sh build test
+	@build/ci/beside.sh "$(MAKE) $(GUEST) frontend/node_modules/.package-lock.json" "build/ci/setup.sh build test"
 	@build/ci/beside.sh "build/ci/docker.sh true" "$(MAKE) --jobs 2 build"
 	@build/ci/test.sh
 
 .PHONY: verify
-verify: ## test again under the race detector, with a Docker of today and Slurm, made first; make and install the packages
+verify: ## lint, test again under the race detector, with a Docker of today and Slurm, made first; make and install the packages
 	@build/ci/setup.sh build test
 	@$(MAKE) build
 	@build/ci/verify.sh
@@ -109,7 +111,7 @@ check: lint ## lint, and the quick tests that need neither Docker nor a browser
 	@cd frontend && npm test --silent
 
 .PHONY: lint
-lint: guest frontend/node_modules/.package-lock.json ## vet, golangci-lint, eslint, types, generated files current
+lint: $(GUEST) frontend/node_modules/.package-lock.json ## vet, golangci-lint, eslint, types, generated files current
 	@build/ci/lint.sh
 
 .PHONY: gen

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What takes too long for every change: the longest browser tests, the program for
+# What takes too long for every change: lint, the longest browser tests, the program for
 # Windows under Wine, what Podman cannot do, engines that a user runs, what needs a Slurm
 # cluster, then all Go tests under the race detector, those among them that need a Docker
 # Engine of today or a model server, which are built from source. What needs the cluster
@@ -32,13 +32,17 @@ with-images)
     export SLIPWAY_TEST_MODEL=slipway-test/llama:1
     exec build/ci/modern.sh build/ci/test-go.sh -race
     ;;
+lint-and-package)
+    build/ci/lint.sh
+    exec make package
+    ;;
 installed)
     build/ci/docker.sh build/ci/beside.sh "build/ci/installed.sh bookworm" "build/ci/installed.sh trixie"
     exec build/ci/wine.sh build/ci/installed-windows.sh
     ;;
 *)
     build/ci/setup.sh modern package podman wine # which one at a time can do
-    build/ci/still.sh build/ci/beside.sh "nice -n 10 make package" \
+    build/ci/still.sh build/ci/beside.sh "nice -n 10 build/ci/verify.sh lint-and-package" \
         "build/ci/beside.sh 'build/ci/verify.sh cluster' 'build/ci/verify.sh others'"
     exec build/ci/verify.sh installed
     ;;

@@ -3,6 +3,7 @@ import type { Page } from 'playwright-core'
 import type { Folder } from '@/api/types.gen'
 import { Browser, picture } from './browser'
 import { stage } from './hooks'
+import { faultyDrafts } from './launcherFaults'
 import { enter, enterMemory, launch, row, step } from './launcherPage'
 import { DemoProgram, eventually } from './program'
 
@@ -113,17 +114,19 @@ describe('the launcher', () => {
     await eventually('it left the address', async () => !page.url().includes('soon-gone'))
   })
 
-  it.each([
-    ['abc', 'A name needs at least 4 characters.'],
-    ['x'.repeat(65), 'A name can have at most 64 characters.'],
-    ['-abcd', /^A name must start with/],
-    ['abcd.', /^A name must end with/],
-    ['ab cd', /^A name can contain only letters/],
-    ['세션이름', /^A name must start with/],
-  ])('refuses the name %s', async (name, text) => {
+  it('refuses names while they are typed', async () => {
     const page = await open()
-    await page.getByLabel('Name', { exact: true }).fill(name)
-    await says(page, text)
+    for (const [name, text] of [
+      ['abc', 'A name needs at least 4 characters.'],
+      ['x'.repeat(65), 'A name can have at most 64 characters.'],
+      ['-abcd', /^A name must start with/],
+      ['abcd.', /^A name must end with/],
+      ['ab cd', /^A name can contain only letters/],
+      ['세션이름', /^A name must start with/],
+    ] as const) {
+      await page.getByLabel('Name', { exact: true }).fill(name)
+      await says(page, text)
+    }
   })
 
   it('knows while typing that a name is taken', async () => {
@@ -136,68 +139,9 @@ describe('the launcher', () => {
     await says(page, 'A live session is already named only-once.')
   })
 
-  it.each([
-    [{ image: 'py thon', manual: true }, 'An image reference cannot contain spaces.'],
-    [{ image: 'Python:3', manual: true }, /must be lowercase/],
-    [{ image: '', manual: true }, 'Choose an environment or enter an image.'],
-    [{ env: [['1A', 'x']] }, /cannot start with a digit/],
-    [
-      {
-        env: [
-          ['A', '1'],
-          ['A', '2'],
-        ],
-      },
-      'A is already set.',
-    ],
-    [{ env: [['SLIPWAY_X', '1']] }, /start with SLIPWAY_/],
-    [{ env: [['', '1']] }, 'Enter a name, or remove the row.'],
-    [{ cpu: 9999 }, /has \d+ CPUs\.$/],
-    [{ cpu: 0 }, 'Enter a whole number of CPUs, at least 1.'],
-    [{ cpu: 1.5 }, 'Enter a whole number of CPUs, at least 1.'],
-    [{ cpu: null }, 'Enter a number of CPUs.'],
-    [{ memory: '1m' }, /at least 64/],
-    [{ memory: '999t' }, /for sessions\.$/],
-    [{ memory: 'g' }, 'Enter an amount of memory.'],
-    [{ memory: '512m', shm: '512m' }, /must be less than/],
-    [{ shm: '0m' }, /^Enter an amount above 0/],
-    [{ threads: 1001 }, 'Enter a whole number from 1 to 1000.'],
-    [{ agent: 'nowhere' }, 'Machine nowhere not found.'],
-    [{ mounts: [['relative', '', 0]] }, 'Enter an absolute path, starting with /.'],
-    [{ mounts: [['/tmp', '/etc', 0]] }, '/etc is a system path of the session.'],
-    [{ mounts: [['/tmp', '/usr/local/x', 0]] }, '/usr/local/x is a system path of the session.'],
-    [{ mounts: [['/tmp', '.bashrc', 0]] }, '/home/work/.bashrc is a system path of the session.'],
-    [
-      {
-        mounts: [
-          ['/tmp', '/data', 0],
-          ['/opt', '/data/more', 0],
-        ],
-      },
-      /^\/data\/more is inside \/data, where something else is mounted/,
-    ],
-    [{ ports: ['7430'] }, /^Slipway uses the ports 7420 to 7439/],
-    [{ mounts: [['/tmp', '/home/work', 0]] }, /^Only a folder can be the home directory/],
-    [
-      {
-        mounts: [
-          ['/tmp', 'x', 0],
-          ['/var', 'x', 0],
-        ],
-      },
-      /already mounted at \/home\/work\/x/,
-    ],
-    [{ ports: ['80'] }, '80 is outside the range 1024 to 65535.'],
-    [{ ports: ['x'] }, /is not a port or a range/],
-    [{ ports: ['9001:9000'] }, 'In 9001:9000, the end is below the start.'],
-    [{ ports: ['8080', '8080'] }, '8080 is already in the list.'],
-    [{ ports: ['9000:9010'] }, /^At most 10 ports/],
-    [{ type: 'batch', command: 'true', startAt: '2020-01-01T00:00:00Z' }, 'The start time must be in the future.'],
-    [{ type: 'batch', command: 'true', timeout: '0h' }, 'Enter a whole number of at least 1.'],
-    [{ type: 'batch' }, 'Enter the command to run.'],
-  ])('refuses %j', async (value, text) => {
+  it.each(faultyDrafts)('refuses %j', async (value, ...faults) => {
     const page = await open(`?step=confirm&${draft({ image, ...value })}`)
-    await says(page, text)
+    for (const fault of faults) await says(page, fault)
     await mayNotLaunch(page)
   })
 

@@ -43,7 +43,7 @@ async function content(folder: string): Promise<string[]> {
 }
 
 /** The bytes of a file whose copy takes long enough to be cut in the middle. */
-const large = 768 << 20
+const large = 320 << 20
 
 describe('the machine of a launch', () => {
   it('comes before data and resources', async () => {
