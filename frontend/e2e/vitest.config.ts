@@ -17,10 +17,22 @@ const containers = [
   'tiles',
 ].map((name) => `${name}.e2e.ts`)
 
-/** What goes through every dialog or a long list, or waits for minutes, without Docker: build/ci/verify.sh. */
-const thorough = ['axe', 'demo', 'dialogs', 'folders', 'history', 'homes', 'list', 'notices'].map(
-  (name) => `${name}.e2e.ts`,
-)
+/** What without Docker goes through every dialog, long lists or many states, or waits for minutes: build/ci/verify.sh. */
+const thorough = [
+  'axe',
+  'demo',
+  'dialogs',
+  'explorer',
+  'folders',
+  'history',
+  'homes',
+  'images',
+  'list',
+  'notices',
+  'playground',
+  'queue',
+  'services',
+].map((name) => `${name}.e2e.ts`)
 /** What needs a Slurm cluster and Docker: build/ci/slurm.sh build/ci/docker.sh npm … --project cluster. */
 const cluster = 'cluster.e2e.ts'
 
