@@ -393,7 +393,7 @@ func repairOf(field string, spec session.Spec) string {
 	}
 	if number, ok := strings.CutPrefix(field, "after["); ok {
 		if i, err := strconv.Atoi(strings.TrimSuffix(number, "]")); err == nil && i >= 0 && i < len(spec.After) {
-			return "add --no-after " + shellWord(spec.After[i])
+			return "add --no-after " + session.ShellWord(spec.After[i])
 		}
 	}
 	return map[string]string{
@@ -416,6 +416,6 @@ func repairOfMount(m session.Mount, part string) string {
 	if part == "folder" {
 		create = "--create-folders, "
 	}
-	return fmt.Sprintf("add %s-v OTHER:%s, or --no-volume %s", create, shellWord(session.MountTarget(m)),
-		shellWord(cmp.Or(m.Folder, m.Source)))
+	return fmt.Sprintf("add %s-v OTHER:%s, or --no-volume %s", create, session.ShellWord(session.MountTarget(m)),
+		session.ShellWord(cmp.Or(m.Folder, m.Source)))
 }

@@ -137,7 +137,7 @@ type flagGroup struct {
 
 func runGroups() []flagGroup {
 	return []flagGroup{
-		{"Image and command", "image file type env secret name label port no-ssh admin"},
+		{"Image and command", "image file type env secret setup name label port no-ssh admin"},
 		{"Resources", "cpu mem shm gpu preset cluster threads uncooperative mps"},
 		{"Data", "volume no-volume create-folders"},
 		{"Machine and owner", "on group owner"},

@@ -43,7 +43,7 @@ func (p serviceCommands) showService(w io.Writer, s api.Service) {
 		}
 		return []string{strconv.Itoa(r.Number), p.age(r.CreatedAt), spec.Image, strconv.Itoa(spec.Resources.CPU),
 			size(spec.Resources.Memory), cmp.Or(acceleratorText(spec.Accelerator), "-"), strconv.Itoa(serves.Port),
-			cmp.Or(strings.Join(each(serves.Command, shellWord), " "), "-")}
+			cmp.Or(strings.Join(each(serves.Command, session.ShellWord), " "), "-")}
 	})
 	if len(s.Events) > 0 {
 		fmt.Fprintln(w)

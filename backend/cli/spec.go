@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net/http"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -128,6 +127,8 @@ func (p runCommands) runFlags() specFlags {
 			},
 			usage: "mount a folder, NAME[/SUBPATH][:PATH][:ro], or a directory that begins with / or ., " +
 				"DIR[:PATH][:ro]; a relative PATH is under /home/work; repeatable"},
+		field("string", "setup", "setup",
+			"script that the image's shell runs first; in an interactive session, while you work"),
 		{kind: "stringArray", name: "port", read: addPorts,
 			usage: "preopened port, or several such as 8000,9000:9003; repeatable"},
 		field("string", "timeout", "timeout", "terminate a batch session after this long, such as 90m"),
@@ -381,22 +382,12 @@ func parseStart(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, usagef("invalid --start-at %q: use 18:30, 2026-05-01 08:00, an RFC 3339 time, or +90m", text)
 }
 
-var plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
-
 // commandLine quotes words as one line for a shell. A single word is already a line.
 func commandLine(words []string) string {
 	if len(words) == 1 {
 		return words[0]
 	}
-	return strings.Join(each(words, shellWord), " ")
-}
-
-// shellWord quotes a word for a shell if necessary.
-func shellWord(word string) string {
-	if plainWord.MatchString(word) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	return strings.Join(each(words, session.ShellWord), " ")
 }
 
 // addKeepHome sets how long the home is kept. Unlike other lengths, 0 is not the same as none.

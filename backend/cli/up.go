@@ -148,6 +148,9 @@ func (u up) tell(found session.Project) {
 		what = fmt.Sprintf("%s decides.", session.Printable(found.File))
 	}
 	u.notice("%s", what)
+	if found.Setup != "" {
+		u.notice("Its commands run in the session after the start; slipway logs shows what they print.")
+	}
 	for _, left := range found.Left {
 		u.notice("Not taken over: %s. %s", session.Printable(left.What), left.Why.English())
 	}
@@ -177,6 +180,7 @@ func (u up) complete(spec *session.Spec, folder api.Folder, found session.Projec
 	r := &spec.Resources
 	r.CPU, r.Memory, r.Shm = cmp.Or(r.CPU, found.Minimum.CPU), cmp.Or(r.Memory, found.Minimum.Memory),
 		cmp.Or(r.Shm, found.Minimum.Shm)
+	spec.Setup = cmp.Or(spec.Setup, found.Setup)
 	if found.GPU && spec.Accelerator.IsZero() {
 		spec.Accelerator = gpu.Request{Devices: 1}
 	}

@@ -293,6 +293,7 @@ type GuestConfig struct {
 	// variables that count unless the image or Env sets them
 	Defaults []session.EnvVar `json:"defaults,omitempty"`
 	Command  string           `json:"command"`          // startup command of a batch session; "" otherwise
+	Setup    string           `json:"setup,omitempty"`  // script that runs first; "": none
 	Server   *Server          `json:"server,omitempty"` // of an inference session; nil: none
 	Ports    []int            `json:"ports"`
 	Cluster  *Cluster         `json:"cluster,omitempty"` // nil: the session has one kernel

@@ -41,6 +41,30 @@ func Prepare(ctx context.Context, processes Processes,
 	return 0, nil
 }
 
+// SetUp runs a script with the image's shell, as the person, and writes its output to log. It returns why it failed, as
+// app_start_exited, and its exit code. Once ctx ends, the script is killed, which is no failure.
+func SetUp(ctx context.Context, processes Processes, script string, log io.Writer) (int, *session.Error) {
+	if script == "" {
+		return 0, nil
+	}
+	argv := processes.Script(script)
+	if len(argv) == 0 {
+		return codeNotFound, session.AsError(noShell(session.CodeNoShell), session.CodeNoShell)
+	}
+	fmt.Fprintln(log, "slipway: the setup begins")
+	code, err := actor{processes, log}.run(ctx, argv)
+	switch {
+	case ctx.Err() != nil:
+		return actionFailed, nil
+	case err != nil:
+		what := session.AsError(err, session.CodeAppExited)
+		return code, session.NewError(session.CodeAppExited,
+			"The setup failed: "+strings.TrimRight(what.Message, ".")+".", what.Hint)
+	}
+	fmt.Fprintln(log, "slipway: the setup is done")
+	return 0, nil
+}
+
 type actor struct {
 	processes Processes
 	log       io.Writer

@@ -12,6 +12,23 @@ import (
 	"slipway/backend/session"
 )
 
+func TestASetupEndsWithItsSession(t *testing.T) {
+	for name, command := range map[string]string{"interactive": "", "batch": "echo never"} {
+		t.Run(name, func(t *testing.T) {
+			b := newBox(t, true)
+			b.settings.Command, b.settings.Setup = command, "id -u; echo $GREETING; sleep 1000"
+			b.start()
+			watch(t, b.connect())
+			waitFor(t, "the setup", func() bool { return strings.Contains(b.output.String(), "1234\ngood day\n") })
+			must(t, b.cmd.Process.Signal(syscall.SIGTERM))
+			b.exit()
+			if log := b.output.String(); strings.Contains(log, "never") || strings.Contains(log, "failed") {
+				t.Errorf("the log is %q", log)
+			}
+		})
+	}
+}
+
 func TestActionsBeforeTheStartOfAServer(t *testing.T) {
 	serving := func(t *testing.T, argv []string, actions ...session.StartAction) *box {
 		b := newBox(t, true)

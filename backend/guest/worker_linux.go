@@ -79,7 +79,16 @@ func work([]string) int {
 	go oom.watch(ctx, g.OOM)
 	g.Ready()
 	if settings.Command == "" && settings.Server == nil {
+		settingUp, stop := context.WithCancel(ctx)
+		defer stop()
+		go func() {
+			if _, err := SetUp(settingUp, c, settings.Setup, os.Stdout); err != nil {
+				fmt.Fprintln(os.Stdout, "slipway:", err.Message)
+				g.Trouble(err)
+			}
+		}()
 		<-ending
+		stop()
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -223,17 +232,22 @@ func batch(g *Guest, c *container, settings engine.GuestConfig, oom *oomCounter,
 
 // runBatch runs the startup command with the image's shell, or the server without one, on the container's output.
 func (c *container) runBatch(g *Guest, settings engine.GuestConfig, ending <-chan os.Signal) int {
+	code, err := before(ending, func(ctx context.Context) (int, *session.Error) {
+		if settings.Server != nil {
+			return Prepare(ctx, c, settings.Server.Actions, os.Stdout)
+		}
+		return SetUp(ctx, c, settings.Setup, os.Stdout)
+	})
+	if err != nil {
+		g.Trouble(err)
+		fmt.Fprintln(os.Stderr, "slipway:", err.Message)
+	}
+	if code != 0 {
+		return code
+	}
 	var cmd Command
 	switch {
 	case settings.Server != nil:
-		code, err := c.prepareServer(settings.Server.Actions, ending)
-		if err != nil {
-			g.Trouble(err)
-			fmt.Fprintln(os.Stderr, "slipway:", err.Message)
-		}
-		if code != 0 {
-			return code
-		}
 		cmd = Command{Argv: settings.Server.Argv, Dir: settings.Server.Dir}
 	case hasShell(c):
 		cmd = Command{Argv: c.shell.run(settings.Command)}
@@ -242,10 +256,10 @@ func (c *container) runBatch(g *Guest, settings engine.GuestConfig, ending <-cha
 		fmt.Fprintln(os.Stderr, "slipway: this image has no shell to run the startup command")
 		return codeNotFound
 	}
-	started, err := c.startChild(cmd, c.env, [3]*os.File{c.held.null, os.Stdout, os.Stderr}, false)
-	if err != nil {
-		g.Trouble(session.AsError(err, session.CodeGuestInternal))
-		fmt.Fprintln(os.Stderr, "slipway:", err)
+	started, failed := c.startChild(cmd, c.env, [3]*os.File{c.held.null, os.Stdout, os.Stderr}, false)
+	if failed != nil {
+		g.Trouble(session.AsError(failed, session.CodeGuestInternal))
+		fmt.Fprintln(os.Stderr, "slipway:", failed)
 		return codeForbidden
 	}
 	for {
@@ -260,9 +274,9 @@ func (c *container) runBatch(g *Guest, settings engine.GuestConfig, ending <-cha
 	}
 }
 
-// prepareServer does what comes before the start of a server, until a signal to end comes. It returns 0 if all is done,
-// else the exit code for the container.
-func (c *container) prepareServer(actions []session.StartAction, ending <-chan os.Signal) (int, *session.Error) {
+// before does what comes before the start of a program, until a signal to end comes. It returns 0 if all is done, else
+// the exit code for the container.
+func before(ending <-chan os.Signal, do func(context.Context) (int, *session.Error)) (int, *session.Error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	type result struct {
@@ -271,7 +285,7 @@ func (c *container) prepareServer(actions []session.StartAction, ending <-chan o
 	}
 	done := make(chan result, 1)
 	go func() {
-		code, err := Prepare(ctx, c, actions, os.Stdout)
+		code, err := do(ctx)
 		done <- result{code, err}
 	}()
 	select {

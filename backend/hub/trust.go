@@ -111,7 +111,7 @@ func (st *state) fits(m *member, s session.Session) bool {
 }
 
 func bulkOf(s session.Session) int {
-	bulk := len(s.Spec.Command)
+	bulk := len(s.Spec.Command) + len(s.Spec.Setup)
 	for _, variable := range s.Spec.Env {
 		bulk += len(variable.Name) + len(variable.Value)
 	}

@@ -44,6 +44,9 @@ var taken = []string{"image", "build", "dockerFile", "context", "containerEnv", 
 	"hostRequirements", "runArgs", "name", "$schema", "customizations", "extensions", "settings", "portsAttributes",
 	"otherPortsAttributes", "waitFor", "overrideCommand", "shutdownAction", "updateRemoteUserUID", "secrets"}
 
+// lifecycle are the commands that a session runs, in their order. They all come after its start, since it starts once.
+var lifecycle = []string{"onCreateCommand", "updateContentCommand", "postCreateCommand", "postStartCommand"}
+
 // refused are the phrases of keys that are not taken over. All others are unknown.
 var refused = map[string]string{
 	"initializeCommand": "projectInitialize", "dockerComposeFile": "projectCompose", "service": "projectCompose",
@@ -51,9 +54,7 @@ var refused = map[string]string{
 	"mounts": "projectMounts", "workspaceMount": "projectMounts", "workspaceFolder": "projectWorkspace",
 	"remoteUser": "projectUser", "containerUser": "projectUser", "privileged": "projectPrivilege",
 	"capAdd": "projectPrivilege", "securityOpt": "projectPrivilege", "init": "projectInit", "appPort": "projectAppPort",
-	"userEnvProbe":    "projectProbe",
-	"onCreateCommand": "projectCommand", "updateContentCommand": "projectCommand",
-	"postCreateCommand": "projectCommand", "postStartCommand": "projectCommand", "postAttachCommand": "projectCommand",
+	"userEnvProbe": "projectProbe", "postAttachCommand": "projectCommand",
 }
 
 func (p *Plan) readDevContainer(environment string) error {
@@ -75,7 +76,7 @@ func (p *Plan) readDevContainer(environment string) error {
 		return wrong(err)
 	}
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		if !slices.Contains(taken, key) {
+		if !slices.Contains(taken, key) && !slices.Contains(lifecycle, key) {
 			if refused[key] == "" {
 				p.leave(key, "projectUnknown")
 				continue
@@ -89,6 +90,7 @@ func (p *Plan) readDevContainer(environment string) error {
 		return err
 	}
 	p.runArgs(d.RunArgs)
+	p.setUp(keys)
 	switch {
 	case keys["dockerComposeFile"] != nil:
 		p.Image = environment
@@ -148,6 +150,57 @@ func (p *Plan) env(d devContainer) {
 		}
 		p.Env = append(p.Env, session.EnvVar{Name: name, Value: values[name]})
 	}
+}
+
+// setUp takes over the commands. The first that fails is the last.
+func (p *Plan) setUp(keys map[string]any) {
+	var script strings.Builder
+	for _, key := range lifecycle {
+		script.WriteString(p.commands(key, keys[key]))
+	}
+	if script.Len() > 0 {
+		p.Setup = "set -e\ncd " + session.ShellWord(path.Join(session.Home, p.folder)) + "\n" + script.String()
+	}
+}
+
+// commands returns a command as lines of a script. It has three forms: a line for sh, the words of a program, or
+// several of both by their names, which run one after the other.
+func (p *Plan) commands(key string, value any) string {
+	var line string
+	switch value := value.(type) {
+	case nil:
+	case string:
+		if value = strings.TrimSpace(p.value(key, value)); value != "" {
+			line = "sh -c " + session.ShellWord(value)
+		}
+	case []any:
+		var words []string
+		for _, one := range value {
+			word, ok := one.(string)
+			if !ok {
+				p.leave(key, "projectCommandForm")
+				return ""
+			}
+			words = append(words, session.ShellWord(p.value(key, word)))
+		}
+		line = strings.Join(words, " ")
+	case map[string]any:
+		if strings.Contains(key, ".") {
+			p.leave(key, "projectCommandForm")
+			return ""
+		}
+		var all strings.Builder
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			all.WriteString(p.commands(key+"."+name, value[name]))
+		}
+		return all.String()
+	default:
+		p.leave(key, "projectCommandForm")
+	}
+	if line == "" {
+		return ""
+	}
+	return "echo " + session.ShellWord(key) + "\n" + line + "\n"
 }
 
 var (

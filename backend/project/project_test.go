@@ -177,7 +177,10 @@ func TestADevContainerIsTakenOver(t *testing.T) {
 		"hostRequirements": {"cpus": 4, "memory": "8gb", "gpu": "optional"},
 		"runArgs": ["--shm-size=1g", "--cap-add", "SYS_ADMIN", "--init"],
 		"features": {"ghcr.io/devcontainers/features/node:1": {}},
-		"initializeCommand": "rm -rf /", "postCreateCommand": "pip install -e .", "remoteUser": "vscode",
+		"initializeCommand": "rm -rf /", "remoteUser": "vscode",
+		"onCreateCommand": {"b": ["tar", "xf", "it's.tar"], "a": "date; id", "c": {"d": "e"}},
+		"postCreateCommand": "pip install -e ${containerWorkspaceFolder}", "postAttachCommand": "git status",
+		"updateContentCommand": [1], "postStartCommand": " ",
 		"somethingNew": true,
 	}`, ".devcontainer/Dockerfile", "FROM --platform=linux/amd64 a:1 AS base\nFROM base AS dev\n", "a.py", ""))
 	if plan.Target != "dev" || plan.Args["VARIANT"] != "3.12" || !slices.Equal(plan.Bases, []string{"a:1"}) {
@@ -191,6 +194,18 @@ func TestADevContainerIsTakenOver(t *testing.T) {
 		plan.Minimum != (session.Resources{CPU: 4, Memory: 8 * gpu.GiB, Shm: gpu.GiB}) {
 		t.Errorf("it asks for %v, %+v and a GPU: %v", plan.Ports, plan.Minimum, plan.GPU)
 	}
+	const setup = `set -e
+cd /home/work/vision
+echo onCreateCommand.a
+sh -c 'date; id'
+echo onCreateCommand.b
+tar xf 'it'\''s.tar'
+echo postCreateCommand
+sh -c 'pip install -e /home/work/vision'
+`
+	if plan.Setup != setup {
+		t.Errorf("the session runs\n%s\nwant\n%s", plan.Setup, setup)
+	}
 	if sent := content(t, plan); !slices.Contains(sent, "a.py") {
 		t.Errorf("the context has %q", sent)
 	}
@@ -201,7 +216,8 @@ func TestADevContainerIsTakenOver(t *testing.T) {
 			t.Errorf("%s is left for no reason", one.What)
 		}
 	}
-	for _, want := range []string{"features", "initializeCommand", "postCreateCommand", "remoteUser", "somethingNew",
+	for _, want := range []string{"features", "initializeCommand", "postAttachCommand", "updateContentCommand",
+		"onCreateCommand.c", "remoteUser", "somethingNew",
 		"forwardPorts db:5432", "forwardPorts 70000", "runArgs --cap-add", "containerEnv.HOST", "bad name"} {
 		if !left[want] {
 			t.Errorf("it is not said that %s is left; said is %v", want, left)

@@ -435,7 +435,8 @@ func linkSpec(query string) (session.Spec, error) {
 // setField sets one parameter of a link.
 func setField(spec *session.Spec, name, value string) error {
 	switch name {
-	case "name", "type", "image", "command", "agent", "group", "label", "timeout", "accelerator", "threads", "cluster":
+	case "name", "type", "image", "command", "setup", "agent", "group", "label", "timeout", "accelerator", "threads",
+		"cluster":
 		return Set(spec, name, value)
 	case "memory", "shm", "cpu":
 		return Set(spec, "resources."+name, value)

@@ -19,6 +19,7 @@ image: python:3.12
 command: |
   python train.py
   echo done
+setup: pip install einops
 notBefore: 2026-05-01T08:00:00+09:00
 timeout: 30m
 env:
@@ -64,6 +65,7 @@ func TestRecipesAreReadWhole(t *testing.T) {
 	got.NotBefore = nil
 	want := session.Spec{Name: "train-a", Type: "batch", Image: "python:3.12", Command: "python train.py\necho done\n",
 		Lifetime: session.Lifetime{
+			Setup:       "pip install einops",
 			Timeout:     session.Duration(30 * time.Minute),
 			CommitOnEnd: 3,
 			Idle: &session.IdlePolicy{Lifetime: session.Duration(2 * 24 * time.Hour),

@@ -25,6 +25,7 @@ func TestWhatIsWrittenIsReadAsTheSame(t *testing.T) {
 				PendingTimeout: session.Duration(2 * time.Hour),
 			},
 			Lifetime: session.Lifetime{
+				Setup:       "set -e\npip install einops\n",
 				Timeout:     session.Duration(30 * time.Minute),
 				CommitOnEnd: 5,
 				Idle: &session.IdlePolicy{Lifetime: session.Duration(2 * 24 * time.Hour),

@@ -15,9 +15,9 @@ import (
 // shellLine is a command line for a POSIX shell, as quoted words.
 type shellLine []string
 
-func (l *shellLine) word(text string) { *l = append(*l, quote(text)) }
+func (l *shellLine) word(text string) { *l = append(*l, session.ShellWord(text)) }
 
-func (l *shellLine) add(flag, value string) { *l = append(*l, flag, quote(value)) }
+func (l *shellLine) add(flag, value string) { *l = append(*l, flag, session.ShellWord(value)) }
 
 // some adds a flag unless its value is empty.
 func (l *shellLine) some(flag, value string) {
@@ -82,6 +82,7 @@ func commandLine(spec session.Spec, count int) string {
 		line.add("--shm", spec.Resources.Shm.Exact())
 	}
 	line.number("--threads", spec.Threads)
+	line.some("--setup", spec.Setup)
 	line.env(spec.Env)
 	for _, name := range spec.Secrets {
 		line.add("--secret", name)
@@ -159,7 +160,7 @@ func (l *shellLine) slurm(asked *session.Slurm) {
 	l.some("--constraint", asked.Constraint)
 	l.some("--reservation", asked.Reservation)
 	for _, option := range asked.Options {
-		*l = append(*l, "--sbatch-option="+quote(option))
+		*l = append(*l, "--sbatch-option="+session.ShellWord(option))
 	}
 }
 
@@ -187,15 +188,6 @@ func requestOut(r gpu.Request) string {
 		return ""
 	}
 	return r.String()
-}
-
-// quote quotes text as one word for a POSIX shell.
-func quote(text string) string {
-	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@%+"
-	if text != "" && strings.Trim(text, plain) == "" {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // dockerRun is the docker run command that is closest to a spec, and what it lacks, one sentence each.
@@ -299,6 +291,9 @@ func (d *dockerRun) rest(spec session.Spec) {
 	}
 	if spec.Idle != nil {
 		d.lack("It has no idle checks.")
+	}
+	if spec.Setup != "" {
+		d.lack("It does not run the setup.")
 	}
 	d.lack("It has no persistent terminal, no apps and no usage accounts.")
 }

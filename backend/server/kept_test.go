@@ -32,6 +32,7 @@ func everything() session.Spec {
 				Options: []string{"--exclusive", "--comment=it's \"mine\""}},
 		},
 		Lifetime: session.Lifetime{
+			Setup:       "pip install einops",
 			Timeout:     session.Duration(90 * time.Minute),
 			CommitOnEnd: 4,
 			KeepHome:    new(session.Duration(time.Hour)),

@@ -168,15 +168,16 @@ func TestCommandLineAsksForAllOfTheSpec(t *testing.T) {
 	w := start(t)
 	var p api.Preview
 	w.call(t, "POST", "/api/v1/preview",
-		`{"image":"a:1","type":"batch","command":"true",
+		`{"image":"a:1","type":"batch","command":"true","setup":"pip install x",
 "accelerator":"0.5","uncooperative":true,"admin":true,"mps":true,"cluster":3,"priority":0,
 		"after":["abcd","efgh"],"pendingTimeout":"2h","label":"my vision","commitOnEnd":3,"keepHome":"2d",
 		"timeout":"5m","slurm":{"partition":"gpu","account":"lab","qos":"long","gpuType":"a100","time":"4h",
 		"constraint":"ib&ssd","reservation":"course","options":["--exclusive","--comment=my own"]},
 		"idle":{"lifetime":"2d","network":"1h","use":{"window":"30m","grace":"5m",
 "any":true,"cpu":0.5,"memory":1,"gpu":5,"vram":7.25}}}`, &p)
-	want := "slipway run --image a:1 --type batch --gpu 0.5 --uncooperative --admin --mps --cluster 3 --priority 0 " +
-		"--after abcd --after efgh --pending-timeout 2h --label 'my vision' --commit-on-end 3 --keep-home=2d " +
+	want := "slipway run --image a:1 --type batch --setup 'pip install x' --gpu 0.5 --uncooperative --admin --mps " +
+		"--cluster 3 --priority 0 --after abcd --after efgh --pending-timeout 2h --label 'my vision' " +
+		"--commit-on-end 3 --keep-home=2d " +
 		"--idle-lifetime 2d --idle-network 1h --idle-window 30m --idle-grace 5m --idle-any --idle-cpu 0.5 " +
 		"--idle-memory 1 --idle-gpu 5 --idle-vram 7.25 --partition gpu --account lab --qos long --gpu-type a100 " +
 		"--time-limit 4h --constraint 'ib&ssd' --reservation course --sbatch-option=--exclusive " +

@@ -61,6 +61,8 @@ type Project struct {
 	Dockerfile string   `json:"dockerfile,omitempty"` // what is built; empty: the image is used as it is
 	Generated  bool     `json:"generated"`            // the Dockerfile is Slipway's, not the project's
 	Bases      []string `json:"bases"`                // images that the build extends
+	// Setup is what a session runs after its start, see [Spec]. It is the project's code.
+	Setup string `json:"setup,omitempty"`
 	// Env, Ports and the rest is what a launch takes over from a devcontainer.json.
 	Env     []EnvVar      `json:"env,omitempty"`
 	Ports   []int         `json:"ports,omitempty"`

@@ -69,8 +69,11 @@ type Schedule struct {
 	Slurm          *Slurm   `json:"slurm,omitempty"` // where Slurm has the resources; nil: all is left to the site
 }
 
-// Lifetime is what ends a session by itself, and what is kept of it.
+// Lifetime is what a session begins with, what ends it by itself, and what is kept of it.
 type Lifetime struct {
+	// Setup is a script that the image's shell runs once in each kernel, as the person, with its output in the log: of
+	// a batch session before its command, else from the start on, while the session is used.
+	Setup string `json:"setup,omitempty"`
 	// batch only: ended as task-timeout after this long in RUNNING; 0: none
 	Timeout Duration    `json:"timeout,omitempty"`
 	Idle    *IdlePolicy `json:"idle,omitempty"` // nil: the agent's own

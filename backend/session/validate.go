@@ -28,8 +28,8 @@ const (
 	MaxPort    = 65535
 	MaxEnv     = 1000
 	MaxMounts  = 100
-	// maxText bounds the startup command, maxVariable and maxValue one variable. The kernel takes 128 KiB for one
-	// argument or variable.
+	// maxText bounds the startup command and the setup, maxVariable and maxValue one variable. The kernel takes 128 KiB
+	// for one argument or variable.
 	maxText     = 128<<10 - 1
 	maxValue    = 100 << 10
 	maxVariable = 256
@@ -93,6 +93,7 @@ func (s Spec) Validate(now time.Time, limits Limits) []FieldError {
 		f.append(SessionNames.Check(s.Name))
 	}
 	s.validateBatch(&f, now)
+	s.validateSetup(&f)
 	s.validateSystem(&f)
 	s.validateServing(&f)
 	s.validateImage(&f)
@@ -135,6 +136,16 @@ func (s Spec) validateBatch(f *findings, now time.Time) {
 	f.refuse(s.Timeout != 0 && !plausible(s.Timeout, Duration(time.Second)), "timeout", KindInvalid,
 		"The timeout is not between 1 s and 520 w.",
 		"Write a whole number with s, m, h, d or w, for example 30m, or leave it empty.")
+}
+
+func (s Spec) validateSetup(f *findings) {
+	f.refuse(s.Setup != "" && (s.Type == System || s.Type == Inference), "setup", KindConflict,
+		"Only an interactive or batch session has a setup.", "Leave it empty.")
+	f.refuse(len(s.Setup) > maxText, "setup", KindInvalid,
+		fmt.Sprintf("The setup is %s long; the maximum is 128 KiB.", gpu.Bytes(len(s.Setup))),
+		"Put it in a script in a mounted folder.")
+	f.refuse(strings.ContainsRune(s.Setup, 0), "setup", KindInvalid, "The setup contains a NUL character.",
+		"Remove it.")
 }
 
 // validateSystem keeps everything from a system session but the folder that it serves.

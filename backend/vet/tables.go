@@ -90,7 +90,7 @@ var sessions = Tables{Fields: map[reflect.Type]Fields{
 		"Partition": ofSlurm, "Account": ofSlurm, "QOS": ofSlurm, "GPUType": ofSlurm, "Constraint": ofSlurm,
 		"Reservation": ofSlurm, "Options": List(session.MaxSlurmOptions, Line(session.MaxSlurmOption)),
 	},
-	reflect.TypeFor[session.Lifetime]():  {"CommitOnEnd": Whole(0, session.MaxCommitOnEnd)},
+	reflect.TypeFor[session.Lifetime]():  {"Setup": Bytes(128 << 10), "CommitOnEnd": Whole(0, session.MaxCommitOnEnd)},
 	reflect.TypeFor[session.EnvVar]():    {"Name": variable, "Value": Bytes(100 << 10)},
 	reflect.TypeFor[session.Resources](): {"CPU": cpu},
 	reflect.TypeFor[session.Mount](): {
@@ -260,7 +260,8 @@ var images = Tables{
 		reflect.TypeFor[session.BuildStep](): {"Name": Line(1000)},
 		reflect.TypeFor[session.Project](): {
 			"File": Line(mostPath), "Files": List(100, Line(mostPath)), "Image": Maybe(reference),
-			"Dockerfile": Message, "Bases": List(1000, reference), "Env": List(session.MaxEnv),
+			"Dockerfile": Message, "Setup": Bytes(128 << 10), "Bases": List(1000, reference),
+			"Env":   List(session.MaxEnv),
 			"Ports": List(session.MaxPorts, port), "Left": List(1000),
 		},
 		reflect.TypeFor[session.ProjectLeft](): {"What": title},

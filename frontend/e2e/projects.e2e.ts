@@ -60,6 +60,31 @@ describe('a project', () => {
     await row(page, session?.name ?? '').waitFor()
   })
 
+  it('of a devcontainer.json shows what it runs in the session, whose output is in the log', async () => {
+    const { page, dialog } = await opened('contained', {
+      '.devcontainer.json': JSON.stringify({ image: 'python:3.12', postCreateCommand: 'echo contained in $(pwd)' }),
+    })
+    await dialog.getByText("sh -c 'echo contained in $(pwd)'", { exact: false }).waitFor()
+    await picture(page, 'project-setup')
+    await dialog.getByRole('button', { name: 'Launch a session' }).click()
+    await page.getByRole('heading', { name: 'Command line' }).waitFor()
+    await page.getByRole('region', { name: 'Environment & resources' }).getByText('cd /home/work/contained').waitFor()
+    await picture(page, 'launcher-setup')
+    await page.getByRole('button', { name: 'Edit Environment & resources' }).click()
+    const field = page.getByLabel('Setup script')
+    await field.fill(`${await field.inputValue()}exit 4`)
+    await picture(page, 'launcher-setup-field')
+    await page.getByRole('button', { name: 'Skip to review' }).click()
+    await page.getByRole('button', { name: 'Launch', exact: true }).click()
+    await page.waitForURL(/\/sessions/)
+    const [session] = await program.sessions()
+    await page.goto(`${program.url}/sessions/${session?.id}?view=logs`)
+    await page.getByRole('log').getByText('contained in /home/work/contained').first().waitFor()
+    await page.goto(`${program.url}/sessions/${session?.id}`)
+    await page.getByText('The setup failed: sh ended with code 4').first().waitFor()
+    await picture(page, 'session-setup')
+  })
+
   it('is not built while it cannot be understood, and says why', async () => {
     const { page, dialog } = await opened('broken', { '.devcontainer.json': '{"image": ' })
     await dialog.getByText('.devcontainer.json cannot be understood').waitFor()

@@ -17,7 +17,7 @@ const containers = [
   'tiles',
 ].map((name) => `${name}.e2e.ts`)
 
-/** What without Docker goes through every dialog, long lists or many states, or waits for minutes: build/ci/verify.sh. */
+/** What without Docker goes through every dialog or many states, or waits for minutes: build/ci/verify.sh. */
 const thorough = [
   'axe',
   'demo',

@@ -41,7 +41,7 @@ func (r *Runner) container(s session.Session, number int) engine.Container {
 	k := s.Kernels[number]
 	guest := engine.GuestConfig{
 		Session: s.ID, Kernel: k.Name, UID: r.config.UID, GID: r.config.GID, Env: r.environment(s, number),
-		Ports: s.Spec.Ports, Cluster: r.clusterOf(s, k),
+		Setup: s.Spec.Setup, Ports: s.Spec.Ports, Cluster: r.clusterOf(s, k),
 	}
 	if s.Spec.Admin {
 		guest.Admin, guest.UID, guest.GID = true, 0, 0

@@ -159,13 +159,19 @@ func (s *containers) live(id string, c *container, l *life) {
 	}
 	l.guest.Ready()
 	config := shell.JobConfig{Script: c.Spec.Guest.Command, Env: environment(c.Spec), Output: c.log}
-	if server := c.Spec.Guest.Server; server != nil {
-		if !s.doFirst(id, c, l, server.Actions) {
-			return
+	server, setup := c.Spec.Guest.Server, c.Spec.Guest.Setup
+	if server == nil && config.Script == "" {
+		if _, err := guest.SetUp(l.ctx, l.procs, setup, c.log); err != nil {
+			c.log.line("slipway: " + err.Message)
+			l.guest.Trouble(err)
 		}
-		config.Argv = server.Argv
-	} else if config.Script == "" {
 		<-l.ctx.Done()
+		return
+	}
+	if server != nil {
+		config.Argv = server.Argv
+	}
+	if !s.doFirst(id, c, l) {
 		return
 	}
 	job, err := shell.Start(l.world, config)
@@ -179,10 +185,15 @@ func (s *containers) live(id string, c *container, l *life) {
 	s.ended(id, l, job.Wait())
 }
 
-// doFirst does what comes before the start of a server. It reports whether the server may start, and else ends the
+// doFirst does what comes before the start of a program. It reports whether the program may start, and else ends the
 // container.
-func (s *containers) doFirst(id string, c *container, l *life, actions []session.StartAction) bool {
-	if len(actions) == 0 {
+func (s *containers) doFirst(id string, c *container, l *life) bool {
+	var actions []session.StartAction
+	if server := c.Spec.Guest.Server; server != nil {
+		actions = server.Actions
+	}
+	setup := c.Spec.Guest.Setup
+	if len(actions) == 0 && setup == "" {
 		return true
 	}
 	select {
@@ -191,12 +202,15 @@ func (s *containers) doFirst(id string, c *container, l *life, actions []session
 		return false
 	}
 	code, err := guest.Prepare(l.ctx, l.procs, actions, c.log)
+	if err == nil {
+		code, err = guest.SetUp(l.ctx, l.procs, setup, c.log)
+	}
 	if err != nil && l.ctx.Err() == nil {
 		l.guest.Trouble(err)
 		c.log.line(err.Message)
 		s.ended(id, l, code)
 	}
-	return err == nil
+	return err == nil && l.ctx.Err() == nil
 }
 
 // ended ends a container with the code of its program, unless it is stopped.

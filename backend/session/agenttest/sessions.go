@@ -107,6 +107,34 @@ func caseLife(s *suite) {
 	}
 }
 
+func caseSetup(s *suite) {
+	batch := func(setup, command string) session.Session {
+		return s.awaitEnd(s.launch(session.Spec{Type: session.Batch, Command: command,
+			Lifetime: session.Lifetime{Setup: setup}}).ID)
+	}
+	done := batch("echo set up > made", "cat made")
+	log := s.readLog(done.ID, session.LogOptions{})
+	if !strings.HasSuffix(log, "slipway: the setup is done\nset up\n") || done.Result != session.ResultSuccess {
+		s.Errorf("it ended with %s and %q: %+v", done.Result, log, done.Error)
+	}
+	failed := batch("echo no such package; exit 7", "echo the command")
+	log = s.readLog(failed.ID, session.LogOptions{})
+	if failed.ExitCode == nil || *failed.ExitCode != 7 || strings.Contains(log, "the command") ||
+		failed.Error == nil || !strings.Contains(failed.Error.Message, "code 7: no such package") {
+		s.Errorf("it ended with %+v, %+v and %q", failed.ExitCode, failed.Error, log)
+	}
+	used := s.launch(session.Spec{Lifetime: session.Lifetime{Setup: "echo made beside > made; exit 3"}}).ID
+	s.await(used, "warned", func(x session.Session) bool {
+		return slices.ContainsFunc(x.Warnings, func(w session.Warning) bool {
+			return strings.HasPrefix(w.Text, "The setup failed: ") && strings.Contains(w.Text, "code 3")
+		})
+	})
+	if got := s.exec(used, nil, "cat", "made"); got.stdout != "made beside\n" {
+		s.Errorf("beside it was made %+v", got)
+	}
+	s.terminate(used, true)
+}
+
 func caseSystem(s *suite) {
 	folder := s.folder(session.FolderRequest{Name: "served-" + suffix()})
 	launched := must(s, with(s.agent.Launch, session.LaunchRequest{Key: rand.Text(), Spec: session.Spec{

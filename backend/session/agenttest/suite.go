@@ -79,6 +79,7 @@ var cases = []agentCase{
 	{"a preview says what is wrong and what would happen", casePreview, true},
 	{"what it names and there is not is told at once", caseGone, false},
 	{"a session is launched, runs and ends", caseLife, false},
+	{"a setup runs first, and why it failed is said", caseSetup, false},
 	{"a system session serves a folder", caseSystem, false},
 	{"a key launches once, however often it is used at a time", caseKey, true},
 	{"a launch that is refused says why, field by field", caseRefused, true},

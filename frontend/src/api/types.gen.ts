@@ -1994,6 +1994,8 @@ export interface Project {
   generated: boolean;
   /** Images that the build extends. */
   bases: string[];
+  /** Setup is what a session runs after its start, see Spec. It is the project's code. */
+  setup?: string;
   /** Env, Ports and the rest is what a launch takes over from a devcontainer.json. */
   env?: EnvVar[];
   ports?: number[];
@@ -2879,6 +2881,8 @@ export interface Spec {
   pendingTimeout?: string;
   /** Where Slurm has the resources; absent: all is left to the site. */
   slurm?: Slurm;
+  /** Setup is a script that the image's shell runs once in each kernel, as the person, with its output in the log: of a batch session before its command, else from the start on, while the session is used. */
+  setup?: string;
   /** Batch only: ended as task-timeout after this long in RUNNING; 0: none. */
   timeout?: string;
   /** Absent: the agent's own. */

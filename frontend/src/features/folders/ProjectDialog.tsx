@@ -30,6 +30,7 @@ function specOf(folder: Folder, project: Project): Spec {
     mounts: [{ folder: folder.id }],
     env: project.env ?? [],
     ports: project.ports ?? [],
+    ...(project.setup ? { setup: project.setup } : {}),
     ...(project.gpu ? { accelerator: { devices: 1 } } : {}),
   }
 }
@@ -149,6 +150,15 @@ function ProjectFacts({ project, onFile, onEnvironment }: ProjectFactsProps) {
               </li>
             ))}
           </ul>
+        </div>
+      ) : null}
+      {project.setup ? (
+        <div>
+          <div className={css.subtitle}>{t('project.setup')}</div>
+          <span className={css.hint}>{t('project.setupHint')}</span>
+          <pre className={css.dockerfile} tabIndex={0} aria-label={t('project.setup')}>
+            {project.setup}
+          </pre>
         </div>
       ) : null}
       {project.dockerfile ? (

@@ -200,6 +200,7 @@ function EnvironmentFacts({ draft, judgement }: { draft: Draft; judgement: Judge
           ],
           found && needs(found.family) ? [t('needs.title'), needs(found.family)] : null,
           draft.env.length > 0 ? [t('env.title'), <Variables env={draft.env} />] : null,
+          draft.setup.trim() !== '' ? [t('setup.title'), <pre className={css.command}>{draft.setup}</pre>] : null,
           draft.secrets.length > 0 ? [t('secrets.title'), draft.secrets.join(', ')] : null,
           [
             t('threads.label'),

@@ -1,4 +1,4 @@
-import { Checkbox, InputNumber, Segmented } from 'antd'
+import { Checkbox, Input, InputNumber, Segmented } from 'antd'
 import { useTranslation } from 'react-i18next'
 import { AcceleratorCard } from './AcceleratorCard'
 import { Card } from './Card'
@@ -11,6 +11,7 @@ import { SecretsCard } from './SecretsCard'
 import { siteOf } from './slurm'
 import { SlurmCard } from './SlurmCard'
 import { SlurmGpuCard } from './SlurmGpuCard'
+import css from './launcher.module.css'
 import type { StepProps } from './StepProps'
 import type { Judgement } from './useJudgement'
 import { useMachinesFor } from './useMachinesFor'
@@ -26,9 +27,31 @@ export function EnvironmentStep({ judgement, ...props }: StepProps & { judgement
       <ManyCard {...props} nodes={site !== undefined} />
       <EnvFields {...props} />
       <SecretsCard {...props} />
+      <SetupField {...props} />
       <ThreadsField {...props} />
       <AdminField {...props} />
     </>
+  )
+}
+
+function SetupField({ draft, issues, change }: StepProps) {
+  const { t } = useTranslation('launcher')
+  return (
+    <Card title={t('setup.title')} text={t(`setup.${draft.type}`)}>
+      <Field label={t('setup.label')} note={t('optional')} hint={t('setup.hint')} issue={issues.at('setup')}>
+        {(control) => (
+          <Input.TextArea
+            {...control}
+            className={css.mono}
+            value={draft.setup}
+            placeholder="pip install --user einops"
+            autoSize={{ minRows: 2, maxRows: 14 }}
+            spellCheck={false}
+            onChange={(event) => change({ setup: event.target.value })}
+          />
+        )}
+      </Field>
+    </Card>
   )
 }
 

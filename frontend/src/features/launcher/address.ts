@@ -44,6 +44,7 @@ export function addressable(draft: Draft): Draft {
     ...draft,
     name: draft.name.length <= SESSION_NAME.max ? fit(draft.name, NAME) : '',
     command: tellsSecret(draft.command) ? '' : draft.command,
+    setup: tellsSecret(draft.setup) ? '' : draft.setup,
     startAt: draft.startAt && Number.isNaN(Date.parse(draft.startAt)) ? '' : draft.startAt,
     image: fit(draft.image.trim(), IMAGE),
     env: draft.env.filter(({ name }) => VARIABLE.test(name)).map(({ name }) => ({ name, value: '' })),

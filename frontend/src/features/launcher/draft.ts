@@ -41,6 +41,8 @@ export interface Draft extends QueueDraft {
   image: string
   /** The image is written by hand rather than chosen from an environment. */
   manual: boolean
+  /** A script that runs first in each container; empty: none. */
+  setup: string
   env: EnvRow[]
   /** Names of stored secrets. */
   secrets: string[]
@@ -77,6 +79,7 @@ export const EMPTY_DRAFT: Draft = {
   timeout: null,
   image: '',
   manual: false,
+  setup: '',
   env: [],
   secrets: [],
   agent: '',
@@ -110,6 +113,7 @@ export function toSpec(draft: Draft): Spec {
     if (draft.timeout?.value) spec.timeout = `${draft.timeout.value}${draft.timeout.unit}`
   }
   if (draft.shm) spec.resources.shm = amountToBytes(draft.shm) ?? 0
+  if (draft.setup.trim() !== '') spec.setup = draft.setup
   if (draft.env.length > 0) spec.env = draft.env.map(({ name, value }) => ({ name, value }))
   if (draft.secrets.length > 0) spec.secrets = draft.secrets
   if (typeof draft.threads === 'number') spec.threads = draft.threads
@@ -153,6 +157,7 @@ export function fromSpec(spec: Spec): Draft {
     startAt: spec.notBefore ?? null,
     timeout: parseSpan(spec.timeout),
     image: spec.image,
+    setup: spec.setup ?? '',
     env: (spec.env ?? []).map(({ name, value }) => ({ name, value: value === HIDDEN ? '' : value })),
     secrets: spec.secrets ?? [],
     agent: spec.agent ?? '',

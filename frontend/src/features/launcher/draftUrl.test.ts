@@ -23,6 +23,7 @@ const full: Draft = {
   threads: 4,
   mounts: [{ source: '/data', target: 'in', readOnly: true }],
   ports: ['8080', '9000:9001'],
+  setup: 'pip install einops',
   noSSH: true,
   admin: true,
 }

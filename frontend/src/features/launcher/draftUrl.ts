@@ -49,6 +49,7 @@ export function decodeDraft(text: string | null): Draft {
     timeout: timeout(from.timeout),
     image: str(from.image),
     manual: from.manual === true,
+    setup: str(from.setup),
     env: list(from.env).map(envRow),
     secrets: list(from.secrets).map(str).filter(Boolean),
     agent: str(from.agent),

@@ -41,6 +41,7 @@ const STEP_OF: Record<string, Step> = {
   group: 'type',
   slurm: 'environment',
   image: 'environment',
+  setup: 'environment',
   env: 'environment',
   secrets: 'environment',
   resources: 'environment',

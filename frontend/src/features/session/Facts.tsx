@@ -148,6 +148,11 @@ export function Facts({ session }: { session: Session }) {
           <SlurmWords slurm={spec.slurm} />
         </Fact>
       ) : null}
+      {spec.setup ? (
+        <Fact name={t('session:fact.setup')} wide>
+          <pre className={css.code}>{spec.setup}</pre>
+        </Fact>
+      ) : null}
       {spec.command ? (
         <Fact name={t('session:fact.command')} wide>
           <pre className={css.code}>{spec.command}</pre>
