@@ -43,6 +43,7 @@ func (p *installed) opensProjects(t *testing.T) {
 	}
 	p.must("stop", "--wait", "paper")
 	p.opensARepository(t, dir)
+	p.setsUp(t)
 	for _, one := range p.sessions("ps") {
 		if one.Name != "e2e-one" && one.Name != "e2e-two" {
 			t.Errorf("%s is left", one.Name)
@@ -77,6 +78,24 @@ func (p *installed) opensARepository(t *testing.T, dir string) {
 		t.Errorf("a password in an address: %+v", got)
 	}
 	p.must("stop", "--wait", "thesis")
+}
+
+// setsUp has a session run what a devcontainer.json asks for after its start, with its output in the log.
+func (p *installed) setsUp(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "contained")
+	enginetest.WriteFiles(t, dir, ".devcontainer.json",
+		`{"image": "`+p.image+`", "postCreateCommand": "echo set up in $(pwd); echo done > made"}`)
+	if got := p.do("up", "--mem", "256m", "--wait", dir); got.code != 0 ||
+		!strings.Contains(got.stderr, "Its commands run in the session") {
+		t.Fatalf("up: %+v", got)
+	}
+	made := p.must("exec", "contained", "--", "sh", "-c",
+		"while ! [ -s contained/made ]; do sleep 0.1; done; cat contained/made")
+	log := p.must("logs", "contained")
+	if made != "done\n" || !strings.Contains(log, "postCreateCommand\nset up in /home/work/contained\n") {
+		t.Errorf("it made %q and logged %q", made, log)
+	}
+	p.must("stop", "--wait", "contained")
 }
 
 // forgetsProjects removes the images that were built.
