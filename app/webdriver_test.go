@@ -3,6 +3,7 @@
 package app_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/base64"
@@ -115,12 +116,13 @@ func startDisplay(t testing.TB, dir string) string {
 	cmd.Dir = dir
 	start(t, cmd, os.Environ())
 	write.Close()
-	number := make([]byte, 16)
-	n, err := read.Read(number)
+	defer read.Close()
+	// It writes the end of the line by itself, and ends if nobody is there to read it.
+	number, err := bufio.NewReader(read).ReadString('\n')
 	if err != nil {
 		t.Fatalf("Xvfb named no display: %v", err)
 	}
-	return ":" + strings.TrimSpace(string(number[:n]))
+	return ":" + strings.TrimSpace(number)
 }
 
 // start runs a program and kills its whole process group with the test.

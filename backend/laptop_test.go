@@ -326,9 +326,12 @@ func TestLaptopUsesALabThatItOnlyHasALoginTo(t *testing.T) {
 			t.Errorf("it says %q", out)
 		}
 		t.Logf("both upgraded in %s", time.Since(began).Round(time.Millisecond))
-		eventually(ctx, t, "the new version answers", func() bool {
-			a := l.agent()
-			return a.Connection.State == "connected" && a.Version == "1.0.2" && a.Upgrade == ""
+		eventually(ctx, t, "the new version answers on both", func() bool {
+			var agents []api.Agent
+			l.call("GET", "/api/v1/agents", "", &agents)
+			return !slices.ContainsFunc(agents, func(a api.Agent) bool {
+				return a.Connection.State != "connected" || a.Version != "1.0.2" || a.Upgrade != ""
+			})
 		})
 		eventually(ctx, t, "the session is adopted", func() bool {
 			s := l.session(id)

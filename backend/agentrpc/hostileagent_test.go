@@ -308,7 +308,7 @@ func mustJSON(t testing.TB, v any) []byte {
 var (
 	lines = []string{"Sbatch", "Message", "Hint", "Text", "Why", "Remedy", "Problem", "Certificate", "Log",
 		"Dockerfile"}
-	bytesOf = []string{"Command", "Value", "Body"}
+	bytesOf = []string{"Command", "Setup", "Value", "Body"}
 )
 
 // nastiness says where in a value something dangerous is. It knows nothing of
