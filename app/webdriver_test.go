@@ -117,7 +117,7 @@ func startDisplay(t testing.TB, dir string) string {
 	start(t, cmd, os.Environ())
 	write.Close()
 	defer read.Close()
-	// It writes the end of the line by itself, and ends if nobody is there to read it.
+	// Xvfb writes the newline in a second call, and exits if the pipe is closed by then.
 	number, err := bufio.NewReader(read).ReadString('\n')
 	if err != nil {
 		t.Fatalf("Xvfb named no display: %v", err)

@@ -49,7 +49,7 @@ func SetUp(ctx context.Context, processes Processes, script string, log io.Write
 	}
 	argv := processes.Script(script)
 	if len(argv) == 0 {
-		return codeNotFound, session.AsError(noShell(session.CodeNoShell), session.CodeNoShell)
+		return codeNotFound, noShell(session.CodeNoShell)
 	}
 	fmt.Fprintln(log, "slipway: the setup begins")
 	code, err := actor{processes, log}.run(ctx, argv)

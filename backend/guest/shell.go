@@ -90,7 +90,7 @@ func lookPath(name, path string) string {
 	return ""
 }
 
-func noShell(code session.Code) error {
+func noShell(code session.Code) *session.Error {
 	return session.NewError(code, "This image has no shell.",
 		"Run its programs with exec, or choose an image with a shell.")
 }

@@ -80,7 +80,6 @@ func work([]string) int {
 	g.Ready()
 	if settings.Command == "" && settings.Server == nil {
 		settingUp, stop := context.WithCancel(ctx)
-		defer stop()
 		go func() {
 			if _, err := SetUp(settingUp, c, settings.Setup, os.Stdout); err != nil {
 				fmt.Fprintln(os.Stdout, "slipway:", err.Message)

@@ -168,10 +168,11 @@ func (s *containers) live(id string, c *container, l *life) {
 		<-l.ctx.Done()
 		return
 	}
+	var actions []session.StartAction
 	if server != nil {
-		config.Argv = server.Argv
+		actions, config.Argv = server.Actions, server.Argv
 	}
-	if !s.doFirst(id, c, l) {
+	if !s.doFirst(id, c, l, actions) {
 		return
 	}
 	job, err := shell.Start(l.world, config)
@@ -187,11 +188,7 @@ func (s *containers) live(id string, c *container, l *life) {
 
 // doFirst does what comes before the start of a program. It reports whether the program may start, and else ends the
 // container.
-func (s *containers) doFirst(id string, c *container, l *life) bool {
-	var actions []session.StartAction
-	if server := c.Spec.Guest.Server; server != nil {
-		actions = server.Actions
-	}
+func (s *containers) doFirst(id string, c *container, l *life, actions []session.StartAction) bool {
 	setup := c.Spec.Guest.Setup
 	if len(actions) == 0 && setup == "" {
 		return true
