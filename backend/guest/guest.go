@@ -315,11 +315,12 @@ func (g *Guest) dial(ctx context.Context, stream net.Conn, port int) error {
 	return nil
 }
 
-// carry copies in both directions until either side ends, and closes both.
+// carry copies in both directions until either side ends, and closes both. If conn takes no more, what it has answered
+// is copied first.
 func carry(stream, conn net.Conn) {
 	var back sync.WaitGroup
 	back.Go(func() {
-		_, _ = io.Copy(conn, stream)
+		copyOrDrop(conn, stream)
 		_ = conn.Close()
 	})
 	_, _ = io.Copy(stream, conn)

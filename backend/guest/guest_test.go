@@ -4,6 +4,7 @@ package guest_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -30,6 +31,7 @@ type paper struct {
 	argv    []string   // of the program that was started last
 	started []*program
 	dial    func(port int) (net.Conn, error)
+	files   func() (net.Conn, error)
 }
 
 // program is a program of paper, on pipes or on a terminal.
@@ -78,7 +80,12 @@ func (p *paper) Which(names []string) map[string]string {
 
 func (p *paper) Listening() []int { return []int{8888} }
 
-func (p *paper) Files(context.Context) (net.Conn, error) { return nil, errors.New("no files") }
+func (p *paper) Files(context.Context) (net.Conn, error) {
+	if p.files == nil {
+		return nil, errors.New("no files")
+	}
+	return p.files()
+}
 
 func (p *paper) DialPort(_ context.Context, port int) (net.Conn, error) {
 	if p.dial == nil {
@@ -349,6 +356,76 @@ func TestCommandsEndWithTheLink(t *testing.T) {
 	}
 	if _, err := client.ListTerminals(t.Context()); session.CodeOf(err) != "session_use_unavailable" {
 		t.Errorf("a call on a lost link: %v", err)
+	}
+}
+
+// refusing is a helper for files that takes the call, refuses what follows, and answers late.
+type refusing struct {
+	net.Conn
+	call, answer io.Reader
+	refused      chan struct{} // closed at the first piece
+	drained      chan struct{} // closed when more came than the link holds
+	ended        chan struct{}
+	calls        int
+	close        func()
+}
+
+func (r *refusing) Write(p []byte) (int, error) {
+	if r.calls++; r.calls == 1 {
+		return len(p), nil
+	}
+	if r.calls == 2 {
+		close(r.refused)
+	}
+	return 0, net.ErrClosed
+}
+
+func (r *refusing) Read(p []byte) (int, error) {
+	if n, err := r.call.Read(p); n > 0 || err == nil {
+		return n, err
+	}
+	select {
+	case <-r.drained:
+		return r.answer.Read(p)
+	case <-r.ended:
+		return 0, net.ErrClosed
+	}
+}
+
+func (r *refusing) Close() error {
+	r.close()
+	return nil
+}
+
+// more is content that goes on after the first piece was refused.
+type more struct {
+	helper *refusing
+	sent   int
+}
+
+func (m *more) Read(p []byte) (int, error) {
+	if m.sent > 0 {
+		<-m.helper.refused
+	}
+	if m.sent += len(p); m.sent < 4<<20 {
+		return len(p), nil
+	}
+	close(m.helper.drained)
+	return 0, io.EOF
+}
+
+func TestARefusalThatComesAmidAnUploadIsTheAnswer(t *testing.T) {
+	var call, answer bytes.Buffer
+	must(t, link.ReplyOK(&call, nil))
+	must(t, link.ReplyError(&answer, session.NewError(session.CodeFileForbidden, "The file cannot be written.", "")))
+	helper := &refusing{call: &call, answer: &answer, refused: make(chan struct{}), drained: make(chan struct{}),
+		ended: make(chan struct{})}
+	helper.close = sync.OnceFunc(func() { close(helper.ended) })
+	g := guest.New(guest.Config{Processes: &paper{files: func() (net.Conn, error) { return helper, nil }}})
+	g.Ready()
+	_, err := join(t, g).WriteUpload(t.Context(), session.Upload{Path: "file", Key: "k"}, &more{helper: helper})
+	if session.CodeOf(err) != session.CodeFileForbidden {
+		t.Errorf("the upload ends with %v", err)
 	}
 }
 
