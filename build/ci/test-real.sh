@@ -7,6 +7,6 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 # The longest come first, so that none of them is the last alone.
 build/ci/test-go.sh -parallel 4 ./backend/engine/docker ./backend/agent ./backend ./backend/cli ./backend/agentrpc \
-    ./tunnel ./gpu/nvml ./build/bench/soak
+    ./tunnel ./gpu/nvml ./build/bench/soak ./...
 e2e="npm --prefix frontend run --silent e2e -- --project"
 exec build/ci/still.sh build/ci/beside.sh "build/ci/offline.sh $e2e offline" "$e2e containers"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What takes too long for every change: lint, the longest browser tests, the program for
 # Windows under Wine, what Podman cannot do, engines that a user runs, what needs a Slurm
-# cluster, then all Go tests under the race detector, those among them that need a Docker
+# cluster, then the Go tests under the race detector, those among them that need a Docker
 # Engine of today or a model server, which are built from source. What needs the cluster
 # mostly waits for it, so the rest runs beside it. The packages are made in what time of the
 # processors all of that leaves; then they are installed.
@@ -30,7 +30,17 @@ others)
 with-images)
     build/ci/images.sh llama
     export SLIPWAY_TEST_MODEL=slipway-test/llama:1
-    exec build/ci/modern.sh build/ci/test-go.sh -race
+    exec build/ci/modern.sh build/ci/verify.sh race
+    ;;
+race)
+    # What draws its stories by chance shows no more races in more of them, and the tools
+    # under build run alone.
+    stories=(slipway/backend/{idle,scheduler,serving,slurm})
+    build/ci/test-go.sh -race -short "${stories[@]}"
+    packages=$(go list . ./app/... ./backend/... ./gpu/... ./tunnel/... ./build/bench/... |
+        grep -vxF "$(printf '%s\n' "${stories[@]}")")
+    mapfile -t packages <<<"$packages"
+    exec build/ci/test-go.sh -race "${packages[@]}"
     ;;
 lint-and-package)
     build/ci/lint.sh
