@@ -1,8 +1,8 @@
 package project
 
 import (
+	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/tailscale/hujson"
 
 	"slipway/backend/session"
 	"slipway/gpu"
@@ -25,6 +23,8 @@ type devContainer struct {
 		Context    string            `json:"context"`
 		Args       map[string]string `json:"args"`
 		Target     string            `json:"target"`
+		CacheFrom  any               `json:"cacheFrom"`
+		Options    any               `json:"options"`
 	} `json:"build"`
 	DockerFile   string             `json:"dockerFile"` // older names
 	Context      string             `json:"context"`
@@ -36,13 +36,16 @@ type devContainer struct {
 		Memory string          `json:"memory"`
 		GPU    json.RawMessage `json:"gpu"`
 	} `json:"hostRequirements"`
-	RunArgs []string `json:"runArgs"`
+	RunArgs  []string       `json:"runArgs"`
+	Features map[string]any `json:"features"`
+	First    []string       `json:"overrideFeatureInstallOrder"`
 }
 
 // taken are the keys that are taken over, or that say nothing about a session.
 var taken = []string{"image", "build", "dockerFile", "context", "containerEnv", "remoteEnv", "forwardPorts",
-	"hostRequirements", "runArgs", "name", "$schema", "customizations", "extensions", "settings", "portsAttributes",
-	"otherPortsAttributes", "waitFor", "overrideCommand", "shutdownAction", "updateRemoteUserUID", "secrets"}
+	"hostRequirements", "runArgs", "features", "overrideFeatureInstallOrder", "name", "$schema", "customizations",
+	"extensions", "settings", "portsAttributes", "otherPortsAttributes", "waitFor", "overrideCommand", "shutdownAction",
+	"updateRemoteUserUID", "secrets"}
 
 // lifecycle are the commands that a session runs, in their order. They all come after its start, since it starts once.
 var lifecycle = []string{"onCreateCommand", "updateContentCommand", "postCreateCommand", "postStartCommand"}
@@ -50,38 +53,22 @@ var lifecycle = []string{"onCreateCommand", "updateContentCommand", "postCreateC
 // refused are the phrases of keys that are not taken over. All others are unknown.
 var refused = map[string]string{
 	"initializeCommand": "projectInitialize", "dockerComposeFile": "projectCompose", "service": "projectCompose",
-	"runServices": "projectCompose", "features": "projectFeatures", "overrideFeatureInstallOrder": "projectFeatures",
-	"mounts": "projectMounts", "workspaceMount": "projectMounts", "workspaceFolder": "projectWorkspace",
+	"runServices": "projectCompose", "entrypoint": "projectStart", "mounts": "projectMounts",
+	"workspaceMount": "projectMounts", "workspaceFolder": "projectWorkspace",
 	"remoteUser": "projectUser", "containerUser": "projectUser", "privileged": "projectPrivilege",
 	"capAdd": "projectPrivilege", "securityOpt": "projectPrivilege", "init": "projectInit", "appPort": "projectAppPort",
 	"userEnvProbe": "projectProbe", "postAttachCommand": "projectCommand",
 }
 
 func (p *Plan) readDevContainer(environment string) error {
-	text, err := p.read(p.File)
-	if err != nil {
-		return err
-	}
-	wrong := func(err error) error {
-		why := session.Clip(strings.TrimPrefix(err.Error(), "hujson: "))
-		return invalid(p.File, p.File+" cannot be understood: "+why+".", "Correct it.")
-	}
-	plain, err := hujson.Standardize([]byte(text))
-	if err != nil {
-		return wrong(err)
-	}
 	var keys map[string]any
 	var d devContainer
-	if err := errors.Join(json.Unmarshal(plain, &keys), json.Unmarshal(plain, &d)); err != nil {
-		return wrong(err)
+	if err := p.readJSON(p.File, &keys, &d); err != nil {
+		return err
 	}
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		if !slices.Contains(taken, key) && !slices.Contains(lifecycle, key) {
-			if refused[key] == "" {
-				p.leave(key, "projectUnknown")
-				continue
-			}
-			p.leave(key, refused[key])
+			p.refuse(key, key)
 		}
 	}
 	p.env(d)
@@ -90,27 +77,35 @@ func (p *Plan) readDevContainer(environment string) error {
 		return err
 	}
 	p.runArgs(d.RunArgs)
-	p.setUp(keys)
+	features, err := p.readFeatures(d.Features, d.First)
+	if err != nil {
+		return err
+	}
+	p.setUp(features, keys)
+	project, context := p.tree, "."
 	switch {
 	case keys["dockerComposeFile"] != nil:
 		p.Image = environment
-		return nil
 	case d.Build.Dockerfile != "" || d.DockerFile != "":
-		return p.build(d)
+		if context, err = p.build(d); err != nil {
+			return err
+		}
 	case d.Image == "":
 		p.Image = environment
-		return nil
-	}
-	if !session.ValidImage(d.Image) {
+	case !session.ValidImage(d.Image):
 		return invalid("image", fmt.Sprintf("%q in %s is not the name of an image.", session.Clip(d.Image), p.File),
 			"Write it as for docker pull, for example python:3.13.")
+	default:
+		p.Image, p.Bases = d.Image, []string{d.Image}
 	}
-	p.Image, p.Bases = d.Image, []string{d.Image}
-	return nil
+	return p.install(features, project, context)
 }
 
-// build takes the Dockerfile that is named, with paths from the directory of the file.
-func (p *Plan) build(d devContainer) error {
+// refuse notes a key that is not taken over.
+func (p *Plan) refuse(what, key string) { p.leave(what, cmp.Or(refused[key], "projectUnknown")) }
+
+// build takes the Dockerfile that is named, with paths from the directory of the file, and returns that of the context.
+func (p *Plan) build(d devContainer) (context string, err error) {
 	at := path.Dir(p.File)
 	file, context := d.Build.Dockerfile, d.Build.Context
 	if file == "" {
@@ -119,7 +114,7 @@ func (p *Plan) build(d devContainer) error {
 	file, context = path.Join(at, file), path.Join(at, context)
 	for _, one := range []string{file, context} {
 		if one == ".." || strings.HasPrefix(one, "../") || path.IsAbs(one) {
-			return invalid(p.File, fmt.Sprintf("%q lies outside of the project.", session.Clip(one)),
+			return "", invalid(p.File, fmt.Sprintf("%q lies outside of the project.", session.Clip(one)),
 				"Use a path inside of it.")
 		}
 	}
@@ -127,7 +122,13 @@ func (p *Plan) build(d devContainer) error {
 	for name, value := range d.Build.Args {
 		p.Args[name] = p.value("build.args."+name, value)
 	}
-	return p.readDockerfile(context, file)
+	if d.Build.CacheFrom != nil {
+		p.leave("build.cacheFrom", "projectBuildKey")
+	}
+	if d.Build.Options != nil {
+		p.leave("build.options", "projectBuildKey")
+	}
+	return context, p.readDockerfile(context, file)
 }
 
 // env takes over the variables. Those of remoteEnv win, as they do for the tools of a devcontainer.
@@ -152,10 +153,13 @@ func (p *Plan) env(d devContainer) {
 	}
 }
 
-// setUp takes over the commands. The first that fails is the last.
-func (p *Plan) setUp(keys map[string]any) {
+// setUp takes over the commands, those of features first. The first that fails is the last.
+func (p *Plan) setUp(features []*feature, keys map[string]any) {
 	var script strings.Builder
 	for _, key := range lifecycle {
+		for _, f := range features {
+			script.WriteString(p.commands(f.name+" "+key, f.keys[key]))
+		}
 		script.WriteString(p.commands(key, keys[key]))
 	}
 	if script.Len() > 0 {
@@ -166,6 +170,18 @@ func (p *Plan) setUp(keys map[string]any) {
 // commands returns a command as lines of a script. It has three forms: a line for sh, the words of a program, or
 // several of both by their names, which run one after the other.
 func (p *Plan) commands(key string, value any) string {
+	named, ok := value.(map[string]any)
+	if !ok {
+		return p.command(key, value)
+	}
+	var all strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		all.WriteString(p.command(key+"."+name, named[name]))
+	}
+	return all.String()
+}
+
+func (p *Plan) command(key string, value any) string {
 	var line string
 	switch value := value.(type) {
 	case nil:
@@ -184,16 +200,6 @@ func (p *Plan) commands(key string, value any) string {
 			words = append(words, session.ShellWord(p.value(key, word)))
 		}
 		line = strings.Join(words, " ")
-	case map[string]any:
-		if strings.Contains(key, ".") {
-			p.leave(key, "projectCommandForm")
-			return ""
-		}
-		var all strings.Builder
-		for _, name := range slices.Sorted(maps.Keys(value)) {
-			all.WriteString(p.commands(key+"."+name, value[name]))
-		}
-		return all.String()
 	default:
 		p.leave(key, "projectCommandForm")
 	}
@@ -205,7 +211,7 @@ func (p *Plan) commands(key string, value any) string {
 
 var (
 	envName  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	variable = regexp.MustCompile(`\$\{([^}:]+)(?::([^}:]*))?(?::([^}]*))?\}`)
+	variable = regexp.MustCompile(`\$\{([^}:]+)(?::([^}:]*))?(?::([^}:]*))?[^}]*\}`)
 )
 
 // value fills in the variables of a value. Those of the person's computer have their default: they are not known here.

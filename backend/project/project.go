@@ -97,6 +97,15 @@ func find(tree fs.FS) (ways []way, err error) {
 	if has("Dockerfile") {
 		ways = append(ways, way{session.ProjectDockerfile, "Dockerfile"})
 	}
+	more, err := fs.Glob(tree, ".devcontainer/*/devcontainer.json")
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range more[:min(len(more), mostFeatures)] {
+		if has(file) {
+			ways = append(ways, way{session.ProjectDevContainer, file})
+		}
+	}
 	binder := "."
 	for _, dir := range []string{".binder", "binder"} {
 		if info, err := fs.Stat(tree, dir); err != nil || !info.IsDir() {

@@ -216,8 +216,8 @@ sh -c 'pip install -e /home/work/vision'
 			t.Errorf("%s is left for no reason", one.What)
 		}
 	}
-	for _, want := range []string{"features", "initializeCommand", "postAttachCommand", "updateContentCommand",
-		"onCreateCommand.c", "remoteUser", "somethingNew",
+	for _, want := range []string{"features ghcr.io/devcontainers/features/node:1", "initializeCommand",
+		"postAttachCommand", "updateContentCommand", "onCreateCommand.c", "remoteUser", "somethingNew",
 		"forwardPorts db:5432", "forwardPorts 70000", "runArgs --cap-add", "containerEnv.HOST", "bad name"} {
 		if !left[want] {
 			t.Errorf("it is not said that %s is left; said is %v", want, left)
@@ -246,6 +246,19 @@ func TestWhatCannotBeUnderstoodIsSaid(t *testing.T) {
 		"a command among packages":    {tree("apt.txt", "tree; rm -rf /"), "not the name of a Debian package"},
 		"a wrong pattern":             {tree("Dockerfile", "FROM a", ".dockerignore", "[a"), "cannot be understood"},
 		"a wrong amount":              {container(`{"hostRequirements": {"memory": "much"}}`), "no amount"},
+		"a feature outside":           {container(`{"image": "a", "features": {"../f": {}}}`), "no directory of the"},
+		"a feature with a comma":      {container(`{"image": "a", "features": {"./f,rw": {}}}`), "no directory of the"},
+		"a feature that is absent":    {container(`{"image": "a", "features": {"./f": {}}}`), "no file f/dev"},
+		"a feature without a script": {tree(".devcontainer.json", `{"image": "a", "features": {"./f": {}}}`,
+			"f/devcontainer-feature.json", "{}"), "no file f/install.sh"},
+		"a feature outside of the context": {tree(".devcontainer/devcontainer.json",
+			`{"build": {"dockerfile": "../d/Dockerfile", "context": "../d"}, "features": {"./f": {}}}`, "d/Dockerfile",
+			"FROM a", ".devcontainer/f/devcontainer-feature.json", "{}", ".devcontainer/f/install.sh", ""),
+			"not in the context"},
+		"features that wait for each other": {tree(".devcontainer.json",
+			`{"image": "a", "features": {"./f": {}, "./g": {}}}`,
+			"f/devcontainer-feature.json", `{"installsAfter": ["./g"]}`, "f/install.sh", "",
+			"g/devcontainer-feature.json", `{"dependsOn": {"./f": {}}}`, "g/install.sh", ""), "wait for each other"},
 	} {
 		_, err := Read(t.Context(), c.files, "ada", "vision", session.ProjectRequest{Environment: environment})
 		e := session.AsError(err, "")
@@ -264,9 +277,11 @@ func FuzzDevContainer(f *testing.F) {
 	f.Add(`{"image": "a:1", "forwardPorts": [1], "containerEnv": {"A": "${localEnv:B:c}"}}`)
 	f.Add(`{"build": {"dockerfile": "Dockerfile", "context": "..", "args": {"a": "b"}}}`)
 	f.Add(`{"runArgs": ["--shm-size", "1g", "--gpus=all"], "hostRequirements": {"cpus": -1, "memory": "1tb"}}`)
+	f.Add(`{"image": "a:1", "features": {"./f": {"a": "'", "b-1": 2}}, "overrideFeatureInstallOrder": ["./f"]}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		plan, err := Read(t.Context(), tree(".devcontainer.json", text, "Dockerfile", "FROM a"), "ada", "vision",
-			session.ProjectRequest{Environment: environment})
+		files := tree(".devcontainer.json", text, "Dockerfile", "FROM a", "f/install.sh", "",
+			"f/devcontainer-feature.json", `{"dependsOn": {"./f": {}}, "options": {"c": {"default": true}}}`)
+		plan, err := Read(t.Context(), files, "ada", "vision", session.ProjectRequest{Environment: environment})
 		if err != nil {
 			if session.CodeOf(err) == "" {
 				t.Errorf("%q fails without a code: %v", text, err)
@@ -275,6 +290,9 @@ func FuzzDevContainer(f *testing.F) {
 		}
 		if !session.ValidImage(plan.Image) || len(plan.Ports) > session.MaxPorts || len(plan.Left) > mostLeft {
 			t.Errorf("%q becomes %+v", text, plan.Project)
+		}
+		if runs := strings.Count(plan.Dockerfile, "\nRUN "); runs != strings.Count(plan.Dockerfile, "./install.sh\n") {
+			t.Errorf("%q runs %d commands:\n%s", text, runs, plan.Dockerfile)
 		}
 	})
 }
