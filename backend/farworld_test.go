@@ -22,6 +22,7 @@ import (
 	"slipway/backend/demo/run"
 	"slipway/backend/engine/enginetest"
 	"slipway/gpu/nvml"
+	"slipway/tunnel/askpass"
 	"slipway/tunnel/sshstdio"
 )
 
@@ -51,6 +52,9 @@ type workshop struct {
 var farPrograms workshop
 
 func TestMain(m *testing.M) {
+	if exit, handled := askpass.Main(os.Args[1:], os.Getenv, os.Stdout, os.Stderr); handled { // git asks
+		os.Exit(exit)
+	}
 	if len(os.Args) > 1 && os.Args[1] == run.StarterCommand {
 		os.Exit(run.StarterMain(nil, nil, os.Stdin, os.Stdout, os.Stderr))
 	}

@@ -13,7 +13,7 @@ import (
 	"slipway/backend/service"
 	"slipway/backend/session"
 	"slipway/gpu/nvml"
-	"slipway/tunnel/sshstdio"
+	"slipway/tunnel/askpass"
 )
 
 // Pages are the built pages that the program holds.
@@ -57,7 +57,7 @@ func Main(args []string, pages Pages) int {
 // hidden runs the commands by which the program starts itself.
 func hidden(args []string, pages Pages) (exit int, handled bool) {
 	// ssh starts this program to ask a question
-	if exit, handled = sshstdio.AskpassMain(args, os.Getenv, os.Stdout, os.Stderr); handled || len(args) == 0 {
+	if exit, handled = askpass.Main(args, os.Getenv, os.Stdout, os.Stderr); handled || len(args) == 0 {
 		return exit, handled
 	}
 	switch args[0] {

@@ -47,7 +47,7 @@ func (n *nearSide) start(configure func(*remote.Config)) {
 	var err error
 	n.Hub, err = hub.Open(hub.Config{
 		Members:   []hub.Member{{Name: "local", Local: true, Agent: hubtest.New("local").Agent()}},
-		Connector: n.connector, Shelf: n.shelf,
+		Connector: n.connector, Cloner: n.connector, Shelf: n.shelf,
 		Settings: settings.New(n.t.TempDir(), func(string) string { return "" }),
 		Owner:    "ada"})
 	if err != nil {

@@ -4,12 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/url"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -18,6 +15,7 @@ import (
 	"slipway/backend/api"
 	"slipway/backend/api/route"
 	"slipway/backend/hub"
+	"slipway/backend/project"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -94,7 +92,7 @@ func (u up) run(ctx context.Context, source string, spec session.Spec) error {
 		return err
 	}
 	dir := source
-	if isRepository(source) {
+	if project.IsRepository(source) {
 		if dir, u.choice.Path, err = u.clone(working, source); err != nil {
 			return err
 		}
@@ -213,7 +211,7 @@ func (u up) share(ctx context.Context, c *caller, dir, agent string) (api.Folder
 			})
 		}
 	}
-	req := session.FolderRequest{Name: cmp.Or(u.folder, folderNameOf(full))}
+	req := session.FolderRequest{Name: cmp.Or(u.folder, project.FolderName(filepath.ToSlash(full)))}
 	if linked {
 		req.Path = full
 	}
@@ -247,56 +245,22 @@ func (u up) folderOf(ctx context.Context, c *caller, agent string, req session.F
 	return askAgain(ctx, c, route.FolderCreate.Body(api.FolderRequest{Agent: agent, FolderRequest: req}))
 }
 
-var notFolderName = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
-
-// folderNameOf makes a name of the last part of a path.
-func folderNameOf(dir string) string {
-	name := strings.Trim(notFolderName.ReplaceAllString(filepath.Base(dir), "-"), ".-")
-	name = strings.Trim(name[:min(len(name), session.FolderNames.Max)], ".-")
-	if session.FolderNames.Check(name) != nil {
-		return "project"
-	}
-	return name
-}
-
-var repository = regexp.MustCompile(`^(https?|ssh|git|file)://|^[\w.-]+@[\w.-]+:`)
-
-func isRepository(source string) bool { return repository.MatchString(source) }
-
-// clone clones URL[@REF][#SUBDIRECTORY] with the person's git, which asks for passwords itself. A clone that is there
-// stays as it is.
+// clone clones a repository with the person's git, which asks for passwords itself. A clone that is there stays as it
+// is.
 func (u up) clone(ctx context.Context, source string) (dir, sub string, err error) {
-	address, sub, _ := strings.Cut(source, "#")
-	ref := ""
-	if at := strings.LastIndexByte(address, '@'); at > strings.LastIndexByte(address, '/') &&
-		strings.Contains(address, "://") {
-		address, ref = address[:at], address[at+1:]
+	r, err := project.ParseRepository(source)
+	if err != nil {
+		return "", "", err
 	}
-	if parsed, err := url.Parse(address); err == nil && parsed.User != nil {
-		if _, has := parsed.User.Password(); has {
-			return "", "", usagef("leave the password out of the address: git asks for it, or knows it from its helper")
-		}
+	if _, err := os.Stat(r.Name); err == nil {
+		u.notice("The directory %s is there already and is used as it is.", session.Printable(r.Name))
+		return r.Name, r.Path, nil
 	}
-	if strings.HasPrefix(ref, "-") || strings.HasPrefix(address, "-") {
-		return "", "", usagef("%q is no address of a repository", source)
-	}
-	dir = strings.TrimSuffix(path.Base(strings.TrimRight(address[strings.LastIndexByte(address, ':')+1:], "/")), ".git")
-	if dir == "" || dir == "." || dir == ".." || dir == "/" {
-		return "", "", usagef("%q does not end in a name: clone it yourself, then give the directory", source)
-	}
-	if _, err := os.Stat(dir); err == nil {
-		u.notice("The directory %s is there already and is used as it is.", session.Printable(dir))
-		return dir, sub, nil
-	}
-	args := []string{"clone"}
-	if ref != "" {
-		args = append(args, "--branch", ref)
-	}
-	git := exec.CommandContext(ctx, "git", append(args, "--", address, dir)...)
+	git := exec.CommandContext(ctx, "git", r.Clone(r.Name)...)
 	git.Stdin, git.Stdout, git.Stderr = u.Stdin, u.Stderr, u.Stderr
 	if err := git.Run(); err != nil {
 		return "", "", fail(session.CodeCommandFailed, sentence(fmt.Sprintf("git clone failed: %v", err)),
 			"Look at what git says above.")
 	}
-	return dir, sub, nil
+	return r.Name, r.Path, nil
 }

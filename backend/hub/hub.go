@@ -33,6 +33,7 @@ type Version struct {
 type Config struct {
 	Members   []Member
 	Connector Connector
+	Cloner    Cloner // nil: repositories are not cloned
 	Shelf     Shelf
 	Settings  SettingsFile
 	Vault     Vault
@@ -86,6 +87,7 @@ func Open(config Config) (*Hub, error) {
 	secrets := &secrets{shared: common, vault: config.Vault}
 	images := &images{finder: finder, operations: operations, secrets: secrets, catalogue: config.Catalogue}
 	folders := &folders{state: state, operations: operations}
+	transfers := &transfers{finder: finder, folders: folders, uploads: make(chan struct{}, uploadsAtOnce)}
 	h := &Hub{
 		operations: operations, person: person, secrets: secrets, watching: watching, state: state,
 		finder: finder, follower: follower, endings: &endings{finder},
@@ -93,10 +95,10 @@ func Open(config Config) (*Hub, error) {
 		directory: &directory{state: state, operations: operations, person: person, follower: follower,
 			connector: config.Connector},
 		machines: &machines{state, services{state}}, images: images,
-		projects: &projects{folders: folders, images: images},
+		projects: &projects{folders: folders, images: images, transfers: transfers, cloner: config.Cloner},
 		moves: moves{launches: &launches{finder: finder, person: person, secrets: secrets, images: images,
 			folders: folders}},
-		transfers: &transfers{finder: finder, folders: folders, uploads: make(chan struct{}, uploadsAtOnce)},
+		transfers: transfers,
 	}
 	person.load()
 	h.loadReminders()

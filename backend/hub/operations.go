@@ -33,6 +33,7 @@ const (
 	ImageBuild     OperationKind = "image-build"
 	ImageRemove    OperationKind = "image-remove"
 	FolderPurge    OperationKind = "folder-purge"
+	ProjectClone   OperationKind = "project-clone"
 )
 
 // OperationState is the state of an operation.
@@ -89,6 +90,7 @@ type PromptKind string
 // The kinds of prompts. A host key or a confirmation is answered with yes or no. A notice is not answered; it is
 // withdrawn when what it asks for has happened.
 const (
+	PromptUsername   PromptKind = "username"
 	PromptPassword   PromptKind = "password"
 	PromptPassphrase PromptKind = "passphrase"
 	PromptMFA        PromptKind = "mfa"
@@ -101,7 +103,8 @@ const (
 // Prompt is a question to a person. The answer to a secret one is neither shown nor stored.
 type Prompt struct {
 	ID string `json:"id"`
-	// password, passphrase, mfa, host-key, pair-code, confirm, or notice: something to do elsewhere, without an answer
+	// username, password, passphrase, mfa, host-key, pair-code, confirm, or notice: something to do elsewhere, without
+	// an answer
 	Kind        PromptKind `json:"kind"`
 	Text        string     `json:"text"`
 	Secret      bool       `json:"secret"`                // do not show the input
@@ -115,7 +118,8 @@ type Prompt struct {
 type Operation struct {
 	ID string `json:"id"`
 	// agent-add, agent-probe, agent-upgrade, agent-remove, agent-reconnect, image-send, image-fetch, image-pull,
-	// image-commit, image-build, image-remove, file-archive, file-copy or folder-purge
+	// image-commit, image-build, image-remove, file-archive, file-copy, folder-purge or
+	// project-clone
 	Kind OperationKind `json:"kind"`
 	// name or address of the agent, reference of the image, or name of the archive, folder or session
 	Subject   string         `json:"subject"`
@@ -126,7 +130,7 @@ type Operation struct {
 	Error     *session.Error `json:"error,omitempty"`  // why it failed
 	Agent     string         `json:"agent,omitempty"`  // the agent that it added or changed
 	Image     string         `json:"image,omitempty"`  // the image that it creates or transfers
-	Folder    string         `json:"folder,omitempty"` // the folder that it copies to
+	Folder    string         `json:"folder,omitempty"` // the folder that it makes or copies to
 	Log       string         `json:"log,omitempty"`    // the end of what a build printed
 	StartedAt time.Time      `json:"startedAt"`
 	EndedAt   *time.Time     `json:"endedAt,omitempty"`

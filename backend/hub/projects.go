@@ -6,13 +6,95 @@ import (
 	"slices"
 	"time"
 
+	"slipway/backend/project"
 	"slipway/backend/session"
 )
 
-// projects reads projects in folders and builds their images.
+// Cloner clones a repository into a new directory below parent, or of the person's home, with the person's own git. It
+// asks through work, calls tell with what git prints, and leaves nothing if it fails.
+type Cloner interface {
+	Clone(ctx context.Context, work *Work, repository project.Repository, parent string,
+		tell func(line string)) (dir string, err error)
+}
+
+// projects clones projects, reads those in folders and builds their images.
 type projects struct {
 	*folders
-	images *images
+	images    *images
+	transfers *transfers
+	cloner    Cloner // nil: sessions of this computer see none of its files
+}
+
+// ProjectCloning asks for a git repository to become a folder: on this computer, a clone that its sessions see; on
+// another machine, a copy of that.
+type ProjectCloning struct {
+	Address   string `json:"address"`             // URL[@REF][#SUBDIRECTORY] of the repository, without a password
+	Directory string `json:"directory,omitempty"` // of this computer, for the clone; empty: the person's home
+	Agent     string `json:"agent,omitempty"`     // whose sessions are to see the folder; empty: this computer's
+}
+
+const cloneStep = "clone"
+
+// CloneProject starts to clone a repository. The operation names the folder that it makes.
+func (p *projects) CloneProject(ctx context.Context, req ProjectCloning) (Operation, error) {
+	repository, err := project.ParseRepository(req.Address)
+	if err != nil {
+		return Operation{}, err
+	}
+	if p.cloner == nil {
+		return Operation{}, session.NewError(session.CodeEngineUnsupported,
+			"Sessions of this computer are simulated and see none of its files.", "Start Slipway with Docker.")
+	}
+	near, err := p.memberOrLocal("")
+	if err != nil {
+		return Operation{}, err
+	}
+	far, err := p.memberOrLocal(req.Agent)
+	if err != nil {
+		return Operation{}, err
+	}
+	name := project.FolderName(repository.Name)
+	for _, m := range []*member{near, far} {
+		switch _, _, err := p.findFolder(ctx, name, m.Name()); {
+		case err == nil, session.CodeOf(err) == session.CodeFolderConflict:
+			return Operation{}, session.NewError(session.CodeFolderExists,
+				fmt.Sprintf("There is a folder named %s on %s.", name, m.Name()), "Use it, or rename it.")
+		case session.CodeOf(err) != session.CodeFolderNotFound:
+			return Operation{}, err
+		}
+	}
+	return p.operations.startOn("clone "+name, ProjectClone, repository.Address,
+		func(ctx context.Context, work *Work) error {
+			return p.clone(ctx, work, repository, req.Directory, name, near, far)
+		})
+}
+
+func (p *projects) clone(ctx context.Context, work *Work, repository project.Repository, parent, name string,
+	near, far *member) error {
+	work.Concerns(far.Name())
+	work.change(func(one *operation) { one.Folder = name })
+	var dir string
+	err := work.Do(cloneStep, "Clone the repository", func() (_ string, err error) {
+		dir, err = p.cloner.Clone(ctx, work, repository, parent, func(line string) {
+			work.Tell(Step{Name: cloneStep, State: StepRunning, Detail: line})
+		})
+		return dir, err
+	})
+	if err != nil {
+		return err
+	}
+	var folder session.Folder
+	err = work.Do("link", "Make it a folder", func() (_ string, err error) {
+		folder, err = p.CreateFolder(ctx, near.Name(), session.FolderRequest{Name: name, Path: dir})
+		return name, err
+	})
+	if err != nil || near == far {
+		return err
+	}
+	c := &fileCopy{transfers: p.transfers, work: work, slots: make(chan struct{}, copiesAtOnce),
+		from: copyEnd{near, session.Place{Folder: folder.ID}}, to: copyEnd{member: far},
+		creates: session.FolderRequest{Name: name}}
+	return c.run(ctx)
 }
 
 // ReadProject says what a project in a folder asks for. Without an environment in the request, it is the person's

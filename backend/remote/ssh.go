@@ -12,6 +12,7 @@ import (
 	"slipway/backend/provision"
 	"slipway/backend/session"
 	"slipway/tunnel"
+	"slipway/tunnel/askpass"
 	"slipway/tunnel/sshstdio"
 )
 
@@ -61,7 +62,7 @@ func (a *asker) ask(work *hub.Work) (end func()) {
 	}
 }
 
-func (a *asker) Ask(ctx context.Context, q sshstdio.Question) (string, error) {
+func (a *asker) Ask(ctx context.Context, q askpass.Question) (string, error) {
 	a.mu.Lock()
 	var work *hub.Work
 	if len(a.work) > 0 {

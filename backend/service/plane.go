@@ -277,11 +277,16 @@ func (noDemo) Continue(context.Context, *local.Machine, *slog.Logger) {}
 func (noDemo) Shown(func()) server.Demo                               { return nil }
 
 // openHub opens the hub over the agent of this machine and those that the connector connects to.
-func openHub(home place.Home, machine *local.Machine, connector hub.Connector, shelf *store.Shelf,
+func openHub(home place.Home, machine *local.Machine, connector *remote.Connector, shelf *store.Shelf,
 	log *slog.Logger) (*hub.Hub, error) {
+	var cloner hub.Cloner
+	if machine.Engine != local.EngineSim {
+		cloner = connector
+	}
 	return hub.Open(hub.Config{
 		Members:   []hub.Member{{Name: machine.Name, Local: true, Agent: machine.Agent.Agent()}},
-		Connector: connector, Shelf: shelf, Catalogue: environments.In(home.Dir), Now: machine.Clock.Now,
+		Connector: connector, Cloner: cloner, Shelf: shelf, Catalogue: environments.In(home.Dir),
+		Now:      machine.Clock.Now,
 		Settings: settings.New(home.Dir, nil), Notifier: notify.NewDesktop(nil),
 		Vault:     vault.New(keyringFor(home, machine), home.Join("secrets.json")),
 		Autostart: autostartEntry(home, machine), Owner: machine.Owner, Version: BuildVersion(),

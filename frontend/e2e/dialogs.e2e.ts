@@ -89,6 +89,12 @@ const asked: Asked[] = [
     ),
   },
   {
+    name: 'a project to open',
+    path: () => '/folders',
+    open: async (page) => (await press(page, 'Open a project…'), inDialog(page, 'Open a project')),
+    leave: 'Close',
+  },
+  {
     name: 'a project',
     path: () => '/folders',
     open: async (page) => (

@@ -5,6 +5,7 @@ import { FailureList } from './failures'
 /** What looks into real containers. All others need no Docker, and pass with no network: build/ci/offline.sh. */
 const containers = [
   'apps',
+  'clone',
   'driver',
   'ends',
   'jupyter',

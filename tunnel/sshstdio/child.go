@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"os/exec"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"slipway/tunnel/askpass"
 )
 
 // Times of the end of an ssh.
@@ -31,7 +30,7 @@ type child struct {
 }
 
 // spawn starts ssh with one end of a socket as its input and output and returns the other. Its messages are collected.
-func (r *Remote) spawn(args []string, asking *questions) (*child, net.Conn, error) {
+func (r *Remote) spawn(args []string, asking *askpass.Questions) (*child, net.Conn, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
 		return nil, nil, fmt.Errorf("sshstdio: make a socket pair: %w", err)
@@ -40,12 +39,9 @@ func (r *Remote) spawn(args []string, asking *questions) (*child, net.Conn, erro
 	cmd := exec.Command(r.config.SSH, args...)
 	c := &child{cmd: cmd, messages: &tail{limit: maxMessages}, done: make(chan struct{})}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs.in, theirs.out, c.messages
-	cmd.Env = environment("", "")
-	if asking != nil {
-		cmd.Env = environment(r.askpass, asking.path)
-	}
+	cmd.Env = askpass.Environment(asking)
 	cmd.WaitDelay = endTimeout // a grandchild may keep the messages' pipe open
-	detach(cmd)
+	askpass.Detach(cmd)
 	if err := cmd.Start(); err != nil {
 		return nil, nil, errors.Join(explainLocal(nil, "", err), ours.Close())
 	}
@@ -58,7 +54,8 @@ func (r *Remote) spawn(args []string, asking *questions) (*child, net.Conn, erro
 
 // end ends ssh by signals if it does not end by itself, for which it has no time if now. Its input has been closed.
 func (c *child) end(now bool) {
-	for _, step := range []func(){func() {}, func() { terminate(c.cmd, false) }, func() { terminate(c.cmd, true) }} {
+	for _, step := range []func(){
+		func() {}, func() { askpass.Terminate(c.cmd, false) }, func() { askpass.Terminate(c.cmd, true) }} {
 		step()
 		wait := endTimeout
 		if now {
@@ -106,21 +103,6 @@ func (c *child) lastFault(err error) error {
 	return err
 }
 
-// environment is this process's without other ways for ssh to ask, and with our askpass program unless that is "".
-func environment(askpass, socket string) []string {
-	env := slices.DeleteFunc(os.Environ(), func(entry string) bool {
-		name, _, _ := strings.Cut(entry, "=")
-		return name == "SSH_ASKPASS" || name == "SSH_ASKPASS_REQUIRE" || name == askpassVariable
-	})
-	if askpass == "" {
-		return append(env, "SSH_ASKPASS_REQUIRE=never")
-	}
-	if os.Getenv("DISPLAY") == "" {
-		env = append(env, "DISPLAY=:0") // before OpenSSH 8.4 nothing is asked without one
-	}
-	return append(env, "SSH_ASKPASS="+askpass, "SSH_ASKPASS_REQUIRE=force", askpassVariable+"="+socket)
-}
-
 // tail keeps the last bytes written to it.
 type tail struct {
 	limit int
@@ -156,10 +138,10 @@ type carrier struct {
 }
 
 // awaitMark waits until the far command is about to start.
-func (c *carrier) awaitMark(ctx context.Context, mark string, asking *questions) error {
+func (c *carrier) awaitMark(ctx context.Context, mark string, asking *askpass.Questions) error {
 	var refused <-chan struct{}
 	if asking != nil {
-		refused = asking.refused
+		refused = asking.Refused()
 	}
 	over, watched := make(chan struct{}), make(chan struct{})
 	go func() {

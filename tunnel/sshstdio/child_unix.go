@@ -5,7 +5,6 @@ package sshstdio
 import (
 	"net"
 	"os"
-	"os/exec"
 	"syscall"
 )
 
@@ -35,15 +34,4 @@ func socketPair() (net.Conn, ends, error) {
 		return nil, ends{}, err
 	}
 	return conn, ends{theirs, theirs}, nil
-}
-
-func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
-
-// terminate ends ssh and what it started to reach jump hosts.
-func terminate(cmd *exec.Cmd, now bool) {
-	signal := syscall.SIGTERM
-	if now {
-		signal = syscall.SIGKILL
-	}
-	_ = syscall.Kill(-cmd.Process.Pid, signal) // the process has not been waited for, or the group is empty
 }

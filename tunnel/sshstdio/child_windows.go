@@ -5,10 +5,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/exec"
-	"syscall"
-
-	"golang.org/x/sys/windows"
 )
 
 // ends are the child's ends of two pipes.
@@ -42,10 +38,3 @@ func socketPair() (net.Conn, ends, error) {
 	}()
 	return near, ends{theirIn, theirOut}, nil
 }
-
-// detach gives ssh no console: none opens for it, Ctrl-C does not end it, and it asks our askpass program only.
-func detach(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_NO_WINDOW | windows.CREATE_NEW_PROCESS_GROUP}
-}
-
-func terminate(cmd *exec.Cmd, _ bool) { _ = cmd.Process.Kill() }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"slipway/tunnel"
+	"slipway/tunnel/askpass"
 )
 
 // reason recognizes a failure by the messages of ssh, which are in English and have been stable for many years.
@@ -72,8 +73,8 @@ var reasons = []reason{
 const hintTerminal = "Run ssh to this host in a terminal to see what happens."
 
 // explain returns why a connection could not be made. It waits a moment for the last messages.
-func explain(ctx context.Context, c *child, asking *questions, err error) error {
-	if _, refusal := asking.outcome(); refusal != nil {
+func explain(ctx context.Context, c *child, asking *askpass.Questions, err error) error {
+	if _, refusal := asking.Outcome(); refusal != nil {
 		return tunnel.NewFault(tunnel.CodeConnectAuth, "The login was cancelled.",
 			"Connect again when you have what the host asks for.", refusal)
 	}
@@ -144,7 +145,7 @@ func orSilence(said string) string { return cmp.Or(strings.TrimRight(said, "."),
 // lastMessage is the last line with a message, at most 300 characters of it.
 func lastMessage(messages string) string {
 	last := ""
-	for line := range strings.Lines(printable(messages)) {
+	for line := range strings.Lines(askpass.Printable(messages)) {
 		line = strings.TrimSpace(line)
 		if line != "" && strings.Trim(line, "@") != "" && !strings.HasPrefix(line, "Warning: Permanently added") {
 			last = line
@@ -193,7 +194,7 @@ var (
 func changedKey(messages string) *HostKeyError {
 	first := func(pattern *regexp.Regexp) string {
 		if found := pattern.FindStringSubmatch(messages); found != nil {
-			return printable(found[1])
+			return askpass.Printable(found[1])
 		}
 		return ""
 	}
@@ -217,9 +218,9 @@ func (r *Remote) Forget(ctx context.Context, changed *HostKeyError) error {
 			file))
 	}
 	cmd := exec.CommandContext(ctx, "ssh-keygen", "-R", changed.Host, "-f", file)
-	cmd.Env = environment("", "")
+	cmd.Env = askpass.Environment(nil)
 	cmd.WaitDelay = checkTimeout
-	detach(cmd)
+	askpass.Detach(cmd)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return forgetFault(changed, fmt.Errorf("%w: %s", err, lastMessage(string(out))))
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"slipway/tunnel"
+	"slipway/tunnel/askpass"
 )
 
 func TestJumpHostsAreTheConfigurations(t *testing.T) {
@@ -56,7 +57,7 @@ func TestJumpHostsAreTheConfigurations(t *testing.T) {
 		write(t, p.known, fmt.Sprintf("[127.0.0.1]:%d %s", lab.port, labKey))
 		p.configure(t, fmt.Sprintf("Host lab\n  HostName 127.0.0.1\n  Port %d\n  ProxyJump jump\nHost jump\n  "+
 			"HostName 127.0.0.1\n  Port %d\n", lab.port, jump.port))
-		person := &asker{answers: map[Kind][]string{KindHostKey: {"yes"}}}
+		person := &asker{answers: map[askpass.Kind][]string{askpass.KindHostKey: {"yes"}}}
 		conn, err := p.remote(t, "lab", person).Dial(soon(t), false)
 		if err != nil {
 			t.Fatal(err)

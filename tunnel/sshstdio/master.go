@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"slipway/tunnel/askpass"
 )
 
 // master is a connection that sessions share, so that a person is asked once.
@@ -97,18 +99,18 @@ func (r *Remote) shared(ctx context.Context) (way, error) {
 
 // login opens a connection to share, and asks what ssh asks.
 func (r *Remote) login(ctx context.Context, known knowledge) (*master, error) {
-	asking, err := r.listenForQuestions(ctx)
+	asking, err := askpass.Listen(ctx, r.folder, r.config.Asker)
 	if err != nil {
 		return nil, err
 	}
-	defer asking.close()
+	defer asking.Close()
 	socket := filepath.Join(r.folder, "m"+rand.Text()[:8])
 	options := r.options(way{lead: true, socket: socket, strict: known.strict, patient: true})
 	c, err := r.start(ctx, options, []string{"cat"}, asking) // cat ends when we do, however we do
 	if err != nil {
 		return nil, err
 	}
-	asked, _ := asking.outcome()
+	asked, _ := asking.Outcome()
 	return &master{carrier: c, socket: socket, asked: asked}, nil
 }
 
@@ -215,9 +217,9 @@ func (r *Remote) ask(ctx context.Context, args ...string) (stdout, stderr string
 	var out, errOut bytes.Buffer
 	cmd := exec.CommandContext(ctx, r.config.SSH, args...)
 	cmd.Stdout, cmd.Stderr = &out, &errOut
-	cmd.Env = environment("", "")
+	cmd.Env = askpass.Environment(nil)
 	cmd.WaitDelay = checkTimeout
-	detach(cmd)
+	askpass.Detach(cmd)
 	err = cmd.Run()
 	return out.String(), errOut.String(), err
 }

@@ -19,17 +19,18 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"slipway/tunnel"
+	"slipway/tunnel/askpass"
 )
 
 // asker answers by kind and remembers what it was asked.
 type asker struct {
-	answers map[Kind][]string // in their order; the last one again and again
+	answers map[askpass.Kind][]string // in their order; the last one again and again
 
 	mu    sync.Mutex
-	asked []Question
+	asked []askpass.Question
 }
 
-func (a *asker) Ask(_ context.Context, q Question) (string, error) {
+func (a *asker) Ask(_ context.Context, q askpass.Question) (string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.asked = append(a.asked, q)
@@ -155,13 +156,14 @@ func byKeyboard(c *ssh.ServerConfig) {
 func TestPasswordsAndFactorsAreAskedFor(t *testing.T) {
 	for name, c := range map[string]struct {
 		server  func(*ssh.ServerConfig)
-		answers map[Kind][]string
+		answers map[askpass.Kind][]string
 		asked   string
 	}{
-		"a password": {byPassword, map[Kind][]string{KindPassword: {testPassword}}, "password"},
-		"a wrong password": {byPassword, map[Kind][]string{KindPassword: {"wrong", testPassword}},
+		"a password": {byPassword, map[askpass.Kind][]string{askpass.KindPassword: {testPassword}}, "password"},
+		"a wrong password": {byPassword, map[askpass.Kind][]string{askpass.KindPassword: {"wrong", testPassword}},
 			"password, password again"},
-		"a second factor": {byKeyboard, map[Kind][]string{KindPassword: {testPassword}, KindMFA: {testFactor}},
+		"a second factor": {byKeyboard,
+			map[askpass.Kind][]string{askpass.KindPassword: {testPassword}, askpass.KindMFA: {testFactor}},
 			"password, mfa"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -194,7 +196,7 @@ func TestPasswordsAndFactorsAreAskedFor(t *testing.T) {
 func TestOnePasswordServesCommandsAndACarrier(t *testing.T) {
 	p := newPlace(t)
 	address := askingServer(t, p, byPassword)
-	person := &asker{answers: map[Kind][]string{KindPassword: {testPassword}}}
+	person := &asker{answers: map[askpass.Kind][]string{askpass.KindPassword: {testPassword}}}
 	r := p.remote(t, address, person)
 	for range 3 {
 		if result, err := r.Run(soon(t), []string{"cat"}, strings.NewReader("x")); err != nil ||
@@ -211,7 +213,7 @@ func TestOnePasswordServesCommandsAndACarrier(t *testing.T) {
 		t.Errorf("asked %s", person.kinds())
 	}
 	// A carrier outlives what dialled it.
-	other := p.remote(t, address, &asker{answers: map[Kind][]string{KindPassword: {testPassword}}})
+	other := p.remote(t, address, &asker{answers: map[askpass.Kind][]string{askpass.KindPassword: {testPassword}}})
 	if _, err := other.Run(soon(t), []string{"cat"}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +256,7 @@ func TestAQuestionEndsWithTheDial(t *testing.T) {
 	address := askingServer(t, p, byPassword)
 	ctx, cancel := context.WithCancel(soon(t))
 	withdrawn := make(chan struct{})
-	_, err := p.remote(t, address, askFunc(func(asking context.Context, _ Question) (string, error) {
+	_, err := p.remote(t, address, askFunc(func(asking context.Context, _ askpass.Question) (string, error) {
 		cancel()
 		<-asking.Done()
 		close(withdrawn)
@@ -273,7 +275,7 @@ func TestPassphrasesAreAskedFor(t *testing.T) {
 	s := startServer(t, p)
 	p.trust(t, s)
 	t.Setenv("SSH_AUTH_SOCK", "")
-	person := &asker{answers: map[Kind][]string{KindPassphrase: {"wrong", "open sesame"}}}
+	person := &asker{answers: map[askpass.Kind][]string{askpass.KindPassphrase: {"wrong", "open sesame"}}}
 	r := p.remote(t, s.address(), person)
 	conn, err := r.Dial(soon(t), false)
 	if err != nil {
@@ -313,7 +315,7 @@ func TestSecretsAreInNoArgumentAndNoEnvironment(t *testing.T) {
 			return inner(m, password)
 		}
 	})
-	conn, err := p.remote(t, address, &asker{answers: map[Kind][]string{KindPassword: {testPassword}}}).
+	conn, err := p.remote(t, address, &asker{answers: map[askpass.Kind][]string{askpass.KindPassword: {testPassword}}}).
 		Dial(soon(t), false)
 	if err != nil {
 		t.Fatal(err)
@@ -323,72 +325,9 @@ func TestSecretsAreInNoArgumentAndNoEnvironment(t *testing.T) {
 	if len(seen) > 0 {
 		t.Errorf("the password is in %v", seen)
 	}
-	_, err = p.remote(t, address, &asker{answers: map[Kind][]string{KindPassword: {"almost " + testPassword}}}).
-		Dial(soon(t), false)
+	person := &asker{answers: map[askpass.Kind][]string{askpass.KindPassword: {"almost " + testPassword}}}
+	_, err = p.remote(t, address, person).Dial(soon(t), false)
 	if wantCode(t, err, "agent_connect_auth"); err == nil || strings.Contains(err.Error(), testPassword) {
 		t.Errorf("the error is %v", err)
 	}
-}
-
-func TestQuestionsAreClassified(t *testing.T) {
-	const unknown = "The authenticity of host '[lab]:22 ([10.0.0.7]:22)' can't be established.\n" +
-		"ED25519 key fingerprint is SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA.\nThis key is not known by " +
-		"any other names.\n" +
-		"Are you sure you want to continue connecting (yes/no/[fingerprint])? "
-	for _, c := range []struct {
-		prompt, hint string
-		want         Kind
-		secret       bool
-	}{
-		{"me@lab's password: ", "", KindPassword, true},
-		{"(me@lab) Password: ", "", KindPassword, true},
-		{"(me@lab) 비밀번호: ", "", KindPassword, true},
-		{"Enter passphrase for key '/home/me/.ssh/id_ed25519': ", "", KindPassphrase, true},
-		{"Enter passphrase for /home/me/.ssh/id_rsa: ", "", KindPassphrase, true},
-		{"(me@lab) Verification code: ", "", KindMFA, true},
-		{"(me@lab) One-time password (OATH) for `me': ", "", KindMFA, true},
-		{"(me@lab) Duo two-factor login for me\n\nPasscode or option (1-2): ", "", KindMFA, true},
-		{"Enter PIN for ED25519-SK key /home/me/.ssh/id_sk: ", "", KindMFA, true},
-		{unknown, "", KindHostKey, false},
-		{"Please type 'yes', 'no' or the fingerprint: ", "", KindHostKey, false},
-		{"Allow use of key me@laptop?", "confirm", KindConfirm, false},
-		{"Confirm user presence for key ED25519-SK SHA256:x", "none", KindNotice, false},
-		{"", "", KindMFA, true},
-	} {
-		q := classify(askLine{Prompt: c.prompt, Hint: c.hint})
-		if q.Kind != c.want || q.Secret != c.secret {
-			t.Errorf("%q is %+v", c.prompt, q)
-		}
-	}
-	q := classify(askLine{Prompt: unknown})
-	if q.Host != "[lab]:22 ([10.0.0.7]:22)" || q.Fingerprint != "SHA256:"+strings.Repeat("A", 43) {
-		t.Errorf("the host key's question is %+v", q)
-	}
-}
-
-func FuzzClassify(f *testing.F) {
-	f.Add("me@lab's password: ", "")
-	f.Add("x\x1b[2J (yes/no)", "confirm")
-	f.Fuzz(func(t *testing.T, prompt, hint string) {
-		q := classify(askLine{Prompt: prompt, Hint: hint})
-		if q.Kind == "" || strings.ContainsAny(q.Text, "\x1b\r\x00\u202e") {
-			t.Errorf("%q is %+v", prompt, q)
-		}
-	})
-}
-
-func FuzzAskpassLines(f *testing.F) {
-	f.Add([]byte(`{"prompt":"x"}` + "\n"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		near, far := net.Pipe()
-		defer near.Close()
-		go func() {
-			_, _ = far.Write(data)
-			_ = far.Close()
-		}()
-		var line askLine
-		if err := readLine(near, &line); err != nil && strings.Contains(err.Error(), "prompt") {
-			t.Errorf("the error repeats the content: %v", err)
-		}
-	})
 }

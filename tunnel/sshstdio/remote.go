@@ -2,9 +2,7 @@
 // host names, jump hosts, keys, agent and second factors work as on the command line.
 //
 // A [Remote] is one destination. [Remote.Dial] starts a program there and makes its standard input and output a carrier
-// of a tunnel; [Remote.Run] and [Remote.Upload] install that program. The questions of ssh go to an [Asker]: ssh starts
-// this program as its askpass program, which calls back over a private socket ([AskpassMain]). Answers never appear in
-// an argument, an environment or a log.
+// of a tunnel; [Remote.Run] and [Remote.Upload] install that program. The questions of ssh go to an [askpass.Asker].
 //
 // Nothing is passed to a shell on this side. The far side needs sh, and any login shell that knows single quotes.
 package sshstdio
@@ -24,6 +22,7 @@ import (
 	"time"
 
 	"slipway/tunnel"
+	"slipway/tunnel/askpass"
 )
 
 // Config says how one machine is reached.
@@ -32,9 +31,9 @@ type Config struct {
 	// Command is the program that Dial starts on the far side, with its arguments, for example
 	// "~/.local/share/slipway/bin/slipway agent --stdio". "~/" at its beginning is the account's home.
 	Command    []string
-	Asker      Asker  // answers the questions of ssh; nil: nobody can be asked
-	SSH        string // the client; "ssh" if empty
-	ConfigFile string // of ssh's option -F; empty: the person's and the system's
+	Asker      askpass.Asker // answers the questions of ssh; nil: nobody can be asked
+	SSH        string        // the client; "ssh" if empty
+	ConfigFile string        // of ssh's option -F; empty: the person's and the system's
 	// Folder is where a Remote has a folder for its sockets. [Sweep] removes what a program that was killed has left
 	// there. Empty: the system's folder for temporary files, which is not swept.
 	Folder string
@@ -44,7 +43,6 @@ type Config struct {
 // returns stay open after Close.
 type Remote struct {
 	config  Config        // mu guards its Command
-	askpass string        // this program, which calls AskpassMain first of all
 	folder  string        // 0700, for sockets; its path is short enough for them
 	opening chan struct{} // holds one token, which is needed to log in with questions
 
@@ -65,18 +63,14 @@ const (
 // Open prepares to reach a machine and connects to nothing yet.
 func Open(config Config) (*Remote, error) {
 	config.SSH = cmp.Or(config.SSH, "ssh")
-	self, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("sshstdio: find this program: %w", err)
-	}
 	if _, err := ParseHost(config.Host.String()); err != nil {
 		return nil, err
 	}
-	folder, err := makeFolder(config.Folder)
+	folder, err := MakeFolder(config.Folder)
 	if err != nil {
 		return nil, fmt.Errorf("sshstdio: make a folder for sockets: %w", err)
 	}
-	return &Remote{config: config, askpass: self, folder: folder, opening: make(chan struct{}, 1)}, nil
+	return &Remote{config: config, folder: folder, opening: make(chan struct{}, 1)}, nil
 }
 
 // SetCommand changes Config.Command, which may only be known after something was run on the machine.
@@ -143,11 +137,11 @@ func (r *Remote) Dial(ctx context.Context, silent bool) (net.Conn, error) {
 			return c, nil
 		}
 	}
-	asking, err := r.listenForQuestions(ctx)
+	asking, err := askpass.Listen(ctx, r.folder, r.config.Asker)
 	if err != nil {
 		return nil, err
 	}
-	defer asking.close()
+	defer asking.Close()
 	return r.carry(ctx, way{strict: known.strict}, asking, nil)
 }
 
@@ -159,7 +153,7 @@ func (r *Remote) ride(ctx context.Context, w way, ended func()) (net.Conn, error
 }
 
 // carry starts the command over a connection of its own.
-func (r *Remote) carry(ctx context.Context, w way, asking *questions, ended func()) (net.Conn, error) {
+func (r *Remote) carry(ctx context.Context, w way, asking *askpass.Questions, ended func()) (net.Conn, error) {
 	c, err := r.start(ctx, r.options(w), r.command(), asking)
 	if err != nil {
 		return nil, err
@@ -170,7 +164,7 @@ func (r *Remote) carry(ctx context.Context, w way, asking *questions, ended func
 }
 
 // start runs ssh with a socket as its input and output and waits until the far side is about to start the command.
-func (r *Remote) start(ctx context.Context, options, command []string, asking *questions) (*carrier, error) {
+func (r *Remote) start(ctx context.Context, options, command []string, asking *askpass.Questions) (*carrier, error) {
 	mark := newMark()
 	child, socket, err := r.spawn(append(options, dialScript(mark, command)), asking)
 	if err != nil {
@@ -229,8 +223,8 @@ func Fits(folder string) bool {
 	return dir == folder
 }
 
-// makeFolder makes a folder that only this account may enter.
-func makeFolder(parent string) (string, error) {
+// MakeFolder makes a folder in a Config.Folder that only this account may enter. The caller removes it.
+func MakeFolder(parent string) (string, error) {
 	dir, prefix := foldersOf(parent)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err

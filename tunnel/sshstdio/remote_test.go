@@ -15,12 +15,15 @@ import (
 	"time"
 
 	"slipway/tunnel"
+	"slipway/tunnel/askpass"
 )
 
-// askFunc is a function that is an [Asker].
-type askFunc func(ctx context.Context, question Question) (string, error)
+// askFunc is a function that is an [askpass.Asker].
+type askFunc func(ctx context.Context, question askpass.Question) (string, error)
 
-func (f askFunc) Ask(ctx context.Context, question Question) (string, error) { return f(ctx, question) }
+func (f askFunc) Ask(ctx context.Context, question askpass.Question) (string, error) {
+	return f(ctx, question)
+}
 
 func codeOf(err error) string {
 	var fault *tunnel.Fault
@@ -258,7 +261,7 @@ func TestUnknownHostsAreAskedAbout(t *testing.T) {
 	t.Run("a refusal keeps it unknown", func(t *testing.T) {
 		refuse := errors.New("not mine")
 		_, err := p.remote(t, s.address(),
-			askFunc(func(context.Context, Question) (string, error) { return "", refuse })).Dial(soon(t), false)
+			askFunc(func(context.Context, askpass.Question) (string, error) { return "", refuse })).Dial(soon(t), false)
 		if wantCode(t, err, "agent_connect_auth"); !errors.Is(err, refuse) {
 			t.Errorf("the person's reason is lost in %v", err)
 		}
@@ -269,7 +272,7 @@ func TestUnknownHostsAreAskedAbout(t *testing.T) {
 	t.Run("so is one that the configuration would accept", func(t *testing.T) {
 		p.configure(t, "StrictHostKeyChecking accept-new\n")
 		asked := false
-		_, err := p.remote(t, s.address(), askFunc(func(_ context.Context, q Question) (string, error) {
+		_, err := p.remote(t, s.address(), askFunc(func(_ context.Context, q askpass.Question) (string, error) {
 			asked = true
 			return "no", nil
 		})).Dial(soon(t), false)
@@ -280,8 +283,8 @@ func TestUnknownHostsAreAskedAbout(t *testing.T) {
 	})
 	t.Run("a yes makes it known", func(t *testing.T) {
 		p.configure(t, "")
-		var asked []Question
-		r := p.remote(t, s.address(), askFunc(func(_ context.Context, q Question) (string, error) {
+		var asked []askpass.Question
+		r := p.remote(t, s.address(), askFunc(func(_ context.Context, q askpass.Question) (string, error) {
 			asked = append(asked, q)
 			return "yes", nil
 		}))
@@ -291,7 +294,7 @@ func TestUnknownHostsAreAskedAbout(t *testing.T) {
 		}
 		echo(t, conn)
 		_ = conn.Close()
-		if len(asked) != 1 || asked[0].Kind != KindHostKey || asked[0].Secret ||
+		if len(asked) != 1 || asked[0].Kind != askpass.KindHostKey || asked[0].Secret ||
 			!strings.HasPrefix(asked[0].Fingerprint, "SHA256:") || !strings.Contains(asked[0].Host, "127.0.0.1") {
 			t.Errorf("asked %+v", asked)
 		}
@@ -312,9 +315,9 @@ func TestAChangedHostKeyIsNeverSilent(t *testing.T) {
 	}
 	p.know(t, s.port, string(other))
 	p.configure(t, "StrictHostKeyChecking no\n")
+	yes := askFunc(func(context.Context, askpass.Question) (string, error) { return "yes", nil })
 	for _, silent := range []bool{false, true} {
-		_, err := p.remote(t, s.address(),
-			askFunc(func(context.Context, Question) (string, error) { return "yes", nil })).Dial(soon(t), silent)
+		_, err := p.remote(t, s.address(), yes).Dial(soon(t), silent)
 		wantCode(t, err, "agent_connect_host-key")
 		var changed *HostKeyError
 		if !errors.As(err, &changed) || !strings.HasPrefix(changed.Fingerprint, "SHA256:") ||
@@ -326,7 +329,7 @@ func TestAChangedHostKeyIsNeverSilent(t *testing.T) {
 		}
 	}
 	t.Run("a person says that it is the same host", func(t *testing.T) {
-		person := &asker{answers: map[Kind][]string{KindHostKey: {"yes"}}}
+		person := &asker{answers: map[askpass.Kind][]string{askpass.KindHostKey: {"yes"}}}
 		r := p.remote(t, s.address(), person)
 		_, err := r.Dial(soon(t), false)
 		var changed *HostKeyError

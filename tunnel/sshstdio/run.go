@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"slipway/tunnel"
+	"slipway/tunnel/askpass"
 )
 
 // Result is the result of a command on the far side.
@@ -62,13 +63,13 @@ func (r *Remote) stream(ctx context.Context, command []string, stdin io.Reader,
 	mark := newMark()
 	args := append(r.options(shared), runScript(mark, command))
 	inner := &between{to: stdout, mark: mark}
-	var asking *questions
+	var asking *askpass.Questions
 	if shared.socket == "" { // else the connection is up
-		if asking, err = r.listenForQuestions(ctx); err != nil {
+		if asking, err = askpass.Listen(ctx, r.folder, r.config.Asker); err != nil {
 			return "", 0, err
 		}
 	}
-	defer asking.close()
+	defer asking.Close()
 	c, socket, err := r.spawn(args, asking)
 	if err != nil {
 		return "", 0, err
@@ -219,13 +220,13 @@ func uploadFault(path string, result Result) error {
 			"Try again. If it happens again, the host's disk may be failing.", err)
 	case result.Exit == 4:
 		return tunnel.NewFault(tunnel.CodeInstallFailed,
-			fmt.Sprintf("The folder of %s cannot be made or written on the host.", printable(path)),
+			fmt.Sprintf("The folder of %s cannot be made or written on the host.", askpass.Printable(path)),
 			"Choose another folder, or ask for the right to write there.", err)
 	case result.Exit == 5 && (strings.Contains(said, "No space left") || strings.Contains(said, "quota")):
 		return tunnel.NewFault(tunnel.CodeDiskFull, "The host's disk is full.",
 			"Free some space there, then try again.", err)
 	}
 	return tunnel.NewFault(tunnel.CodeInstallFailed,
-		fmt.Sprintf("The file %s could not be written on the host.", printable(path)),
+		fmt.Sprintf("The file %s could not be written on the host.", askpass.Printable(path)),
 		"Look at the host's disk and quota, then try again.", err)
 }

@@ -15,11 +15,13 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"slipway/tunnel/askpass"
 )
 
 // TestMain makes the test program what ssh starts to ask a question.
 func TestMain(m *testing.M) {
-	if exit, handled := AskpassMain(os.Args[1:], os.Getenv, os.Stdout, os.Stderr); handled {
+	if exit, handled := askpass.Main(os.Args[1:], os.Getenv, os.Stdout, os.Stderr); handled {
 		os.Exit(exit)
 	}
 	if socket := os.Getenv("SSHSTDIO_TEST_BRIDGE"); socket != "" {
@@ -213,7 +215,7 @@ func waitFor(t *testing.T, what string, holds func() bool) {
 }
 
 // remote opens a Remote in a place.
-func (p *place) remote(t *testing.T, host string, asker Asker, command ...string) *Remote {
+func (p *place) remote(t *testing.T, host string, asker askpass.Asker, command ...string) *Remote {
 	t.Helper()
 	h, err := ParseHost(host)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"slipway/backend/api"
+	"slipway/backend/hub"
 	"slipway/backend/session"
 )
 
@@ -106,6 +107,8 @@ var (
 	ProjectBuild = at[session.ProjectRequest, api.Operation]("project-build", "POST /folders/{folder}/project/build",
 		"Build the image of the project in a folder, as an operation, which continues in the background.",
 		agentQuery...)
+	ProjectClone = at[hub.ProjectCloning, api.Operation]("project-clone", "POST /projects/clone",
+		"Clone a git repository and make it a folder, as an operation, which may ask for a login.")
 	FolderDelete = at[None, api.Operation]("folder-delete", "DELETE /folders/{folder}",
 		"Permanently delete a folder in the trash, as an operation. A linked directory is kept.", agentQuery...)
 	FolderDeleteStop = at[None, api.Folder]("folder-delete-stop", "POST /folders/{folder}/stop",

@@ -29,7 +29,8 @@ export const keys = {
   probe: (lostAt: number) => ['probe', lostAt] as const, // why the channel cannot be opened
   doctor: ['doctor'] as const,
   folders: ['folders'] as const, // asked for again while something is counted or deleted, and when it is changed here
-  project: (folder: string, file: string, environment: string) => ['project', folder, file, environment] as const,
+  project: (folder: string, dir: string, file: string, environment: string) =>
+    ['project', folder, dir, file, environment] as const,
   files: (place: string, path: string) => ['files', place, path] as const,
   images: ['images'] as const, // asked for again when an operation on images has ended
   imageDisk: (agent: string) => ['images', 'disk', agent] as const,

@@ -359,7 +359,8 @@ export type OperationKind =
   | "image-commit"
   | "image-build"
   | "image-remove"
-  | "folder-purge";
+  | "folder-purge"
+  | "project-clone";
 
 /** Where an operation stands. */
 export type OperationState =
@@ -385,6 +386,7 @@ export type SecretKind =
 
 /** What a person is asked for. */
 export type PromptKind =
+  | "username"
   | "password"
   | "passphrase"
   | "mfa"
@@ -1760,7 +1762,7 @@ export interface Opened {
 /** Operation is work that takes a while. It has steps, may ask a person something, and can be cancelled. Events report it until it has ended. The last 50 are kept. */
 export interface Operation {
   id: string;
-  /** Agent-add, agent-probe, agent-upgrade, agent-remove, agent-reconnect, image-send, image-fetch, image-pull, image-commit, image-build, image-remove, file-archive, file-copy or folder-purge. */
+  /** Agent-add, agent-probe, agent-upgrade, agent-remove, agent-reconnect, image-send, image-fetch, image-pull, image-commit, image-build, image-remove, file-archive, file-copy, folder-purge or project-clone. */
   kind: OperationKind;
   /** Name or address of the agent, reference of the image, or name of the archive, folder or session. */
   subject: string;
@@ -1777,7 +1779,7 @@ export interface Operation {
   agent?: string;
   /** The image that it creates or transfers. */
   image?: string;
-  /** The folder that it copies to. */
+  /** The folder that it makes or copies to. */
   folder?: string;
   /** The end of what a build printed. */
   log?: string;
@@ -2005,6 +2007,16 @@ export interface Project {
   left?: ProjectLeft[];
 }
 
+/** ProjectCloning asks for a git repository to become a folder: on this computer, a clone that its sessions see; on another machine, a copy of that. */
+export interface ProjectCloning {
+  /** URL[@REF][#SUBDIRECTORY] of the repository, without a password. */
+  address: string;
+  /** Of this computer, for the clone; empty: the person's home. */
+  directory?: string;
+  /** Whose sessions are to see the folder; empty: this computer's. */
+  agent?: string;
+}
+
 /** ProjectLeft is something that a project asks for and does not get. */
 export interface ProjectLeft {
   /** The key or file that asks. */
@@ -2025,7 +2037,7 @@ export interface ProjectRequest {
 /** Prompt is a question to a person. The answer to a secret one is neither shown nor stored. */
 export interface Prompt {
   id: string;
-  /** Password, passphrase, mfa, host-key, pair-code, confirm, or notice: something to do elsewhere, without an answer. */
+  /** Username, password, passphrase, mfa, host-key, pair-code, confirm, or notice: something to do elsewhere, without an answer. */
   kind: PromptKind;
   text: string;
   /** Do not show the input. */
@@ -3361,6 +3373,8 @@ export const routes = {
   "project": { method: "POST", path: "/api/v1/folders/{folder}/project", query: ["agent"] },
   /** Build the image of the project in a folder, as an operation, which continues in the background. */
   "project-build": { method: "POST", path: "/api/v1/folders/{folder}/project/build", query: ["agent"] },
+  /** Clone a git repository and make it a folder, as an operation, which may ask for a login. */
+  "project-clone": { method: "POST", path: "/api/v1/projects/clone" },
   /** List a directory, in a session as its user sees it. */
   "folder-files": { method: "GET", path: "/api/v1/folders/{folder}/files", query: ["path", "agent", "after", "limit"] },
   /** Remove a file or an empty directory. */
@@ -3558,6 +3572,7 @@ export interface RouteTypes {
   "folder-sftp": { request: undefined; response: Session };
   "project": { request: ProjectRequest; response: Project };
   "project-build": { request: ProjectRequest; response: Operation };
+  "project-clone": { request: ProjectCloning; response: Operation };
   "folder-files": { request: undefined; response: FileListing };
   "folder-file-remove": { request: undefined; response: undefined };
   "folder-file-stat": { request: undefined; response: FileInfo };

@@ -83,7 +83,15 @@ export function ProgressLine({ progress, label }: { progress: ProgressSubject; l
 }
 
 /** Kinds of operations whose subject is an image or a folder and no agent. */
-const ownSubject = new Set(['image-pull', 'image-commit', 'image-build', 'image-remove', 'file-copy', 'folder-purge'])
+const ownSubject = new Set([
+  'image-pull',
+  'image-commit',
+  'image-build',
+  'image-remove',
+  'file-copy',
+  'folder-purge',
+  'project-clone',
+])
 
 /** What an operation is, in words: "Add lab", "Upgrade lab". */
 export function useOperationTitle(): (operation: OperationSubject) => string {

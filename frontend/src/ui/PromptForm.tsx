@@ -72,7 +72,7 @@ export function PromptForm({ prompt, onAnswer }: PromptFormProps) {
           {prompt.secret ? (
             <Input.Password {...field} visibilityToggle={false} />
           ) : (
-            <Input {...field} className={css.code ?? ''} />
+            <Input {...field} className={prompt.kind === 'username' ? '' : (css.code ?? '')} />
           )}
           <Button type="primary" htmlType="submit" loading={busy} disabled={text === ''}>
             {t('operation.answer')}

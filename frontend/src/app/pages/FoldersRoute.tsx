@@ -18,7 +18,11 @@ export function FoldersRoute() {
   const close = () => void navigate('/folders')
   return (
     <>
-      <FoldersPage onOpen={(f) => void navigate(`/folders/${f.id}`)} onLaunch={useLaunchSpec()} />
+      <FoldersPage
+        project={params.get('project') ?? ''}
+        onOpen={(f) => void navigate(`/folders/${f.id}`)}
+        onLaunch={useLaunchSpec()}
+      />
       {id && folders && !folder ? (
         <Drawer open mask={false} size={820} title={t('unknown.title')} onClose={close}>
           <ErrorState problem={{ message: t('unknown.text'), hint: t('unknown.hint') }} />

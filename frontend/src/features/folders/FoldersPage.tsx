@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { App, Button, Input, Skeleton } from 'antd'
-import { FolderOpen, FolderPlus, Trash2 } from 'lucide-react'
-import { useMemo, useState } from 'react'
+import { FolderOpen, FolderPlus, Rocket, Trash2 } from 'lucide-react'
+import { useCallback, useMemo, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { asProblem, call } from '@/api/client'
 import { useFolders } from '@/api/folders'
@@ -17,18 +17,21 @@ import { Tabs } from '@/ui/Tabs'
 import { EmptyDialog } from './EmptyDialog'
 import { FolderDialog } from './FolderDialog'
 import { FoldersTable } from './FoldersTable'
+import { OpenProject } from './OpenProject'
 import { ProjectDialog } from './ProjectDialog'
 import { PurgeDialog } from './PurgeDialog'
 
 const none: never[] = []
 
 interface FoldersPageProps {
+  /** The address of a repository that a link asks to open; empty: none. */
+  project: string
   onOpen: (folder: Folder) => void
   onLaunch: (spec: Spec) => Promise<void>
 }
 
 /** The data folders: those in use, and those in the trash. */
-export function FoldersPage({ onOpen, onLaunch }: FoldersPageProps) {
+export function FoldersPage({ project, onOpen, onLaunch }: FoldersPageProps) {
   const { t } = useTranslation(['folders', 'common'])
   const { message } = App.useApp()
   const client = useQueryClient()
@@ -40,7 +43,8 @@ export function FoldersPage({ onOpen, onLaunch }: FoldersPageProps) {
   const [search, setSearch] = useState('')
   const [editing, setEditing] = useState<Folder | 'new' | null>(null)
   const [emptying, setEmptying] = useState<Folder | null>(null)
-  const [opened, setOpened] = useState<Folder | null>(null)
+  const [opening, setOpening] = useState(project !== '')
+  const [opened, setOpened] = useState<{ folder: Folder; dir: string } | null>(null)
   const [purging, setPurging] = useState<Folder | null>(null)
   const [active, thrown] = useMemo(
     () => [folders.filter((f) => f.state === 'ready'), folders.filter((f) => f.state !== 'ready')],
@@ -53,6 +57,14 @@ export function FoldersPage({ onOpen, onLaunch }: FoldersPageProps) {
     const problem = asProblem(error)
     void message.error([problem.message, problem.hint].filter(Boolean).join(' '))
   }
+  const openedProject = useCallback(
+    (folder: Folder, dir: string) => {
+      setOpening(false)
+      setOpened({ folder, dir })
+      void client.invalidateQueries({ queryKey: keys.folders })
+    },
+    [client],
+  )
   const refresh = () => client.invalidateQueries({ queryKey: keys.folders })
   const serve = async (folder: Folder) => {
     try {
@@ -86,6 +98,9 @@ export function FoldersPage({ onOpen, onLaunch }: FoldersPageProps) {
         title={t('folders:title')}
         note={query.data ? t('folders:count', { count: active.length }) : undefined}
       >
+        <Button icon={<Rocket size={15} />} onClick={() => setOpening(true)}>
+          {t('folders:openProject.button')}
+        </Button>
         {add}
       </PageHeader>
       <ListCard>
@@ -131,7 +146,7 @@ export function FoldersPage({ onOpen, onLaunch }: FoldersPageProps) {
             several={agents.length > 1}
             onOpen={onOpen}
             onEdit={setEditing}
-            onProject={setOpened}
+            onProject={(folder) => setOpened({ folder, dir: '' })}
             onServe={(f) => void serve(f)}
             onKeep={(f) =>
               void change(f, (folder) => call('folder-update', { path: { folder }, body: { keep: true } }), 'keptHome')
@@ -161,7 +176,16 @@ export function FoldersPage({ onOpen, onLaunch }: FoldersPageProps) {
       {emptying ? (
         <EmptyDialog folder={emptying} onClose={() => setEmptying(null)} onDone={() => void refresh()} />
       ) : null}
-      {opened ? <ProjectDialog folder={opened} onClose={() => setOpened(null)} onLaunch={onLaunch} /> : null}
+      {opening ? (
+        <OpenProject
+          address={project}
+          agents={agents}
+          folders={active}
+          onClose={() => setOpening(false)}
+          onOpened={openedProject}
+        />
+      ) : null}
+      {opened ? <ProjectDialog {...opened} onClose={() => setOpened(null)} onLaunch={onLaunch} /> : null}
       {purging ? <PurgeDialog folder={purging} onClose={() => setPurging(null)} onDone={() => void refresh()} /> : null}
     </ListPage>
   )

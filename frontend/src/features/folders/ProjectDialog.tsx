@@ -17,6 +17,8 @@ import css from './folders.module.css'
 
 interface ProjectDialogProps {
   folder: Folder
+  /** The project's directory in the folder; empty: the folder itself. */
+  dir: string
   onClose: () => void
   onLaunch: (spec: Spec) => Promise<void>
 }
@@ -36,16 +38,16 @@ function specOf(folder: Folder, project: Project): Spec {
 }
 
 /** Shows what a project in a folder asks for, builds its image, and goes on to the launcher. */
-export function ProjectDialog({ folder, onClose, onLaunch }: ProjectDialogProps) {
+export function ProjectDialog({ folder, dir, onClose, onLaunch }: ProjectDialogProps) {
   const { t } = useTranslation(['folders', 'common'])
   const [file, setFile] = useState('')
   const [environment, setEnvironment] = useState('')
   const [building, setBuilding] = useState('')
   const start = useStartOperation()
-  const body = { file, environment }
+  const body = { path: dir, file, environment }
   const path = { folder: folder.id }
   const query = useQuery({
-    queryKey: keys.project(folder.id, file, environment),
+    queryKey: keys.project(folder.id, dir, file, environment),
     queryFn: () => call('project', { path, body }),
     retry: false,
   })

@@ -1,4 +1,7 @@
-package sshstdio
+// Package askpass lets programs such as ssh and git ask a person. They start this program as their askpass program
+// ([Main]), which calls back over a private socket, and [Questions] pass what it asks to an [Asker]. Answers never
+// appear in an argument, an environment or a log.
+package askpass
 
 import (
 	"bufio"
@@ -9,8 +12,10 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -34,14 +39,15 @@ type (
 const (
 	maxLine      = 32 << 10         // bytes; a host key's question has about 400
 	lineTimeout  = 10 * time.Second // for the exchange of a line, without the person's time
-	maxQuestions = 32               // of one login
+	maxQuestions = 32               // of one program
 )
 
-var errRefused = errors.New("sshstdio: the question was refused")
+var errRefused = errors.New("askpass: the question was refused")
 
-// questions answers what ssh asks while a connection is being made.
-type questions struct {
+// Questions answers what one program asks, until it is closed. Nil is nobody who could be asked.
+type Questions struct {
 	path     string
+	self     string // this program, which calls Main first of all
 	asker    Asker
 	listener net.Listener
 	cancel   context.CancelFunc
@@ -56,27 +62,48 @@ type questions struct {
 	count  int
 }
 
-// listenForQuestions returns nil if nobody can be asked.
-func (r *Remote) listenForQuestions(ctx context.Context) (*questions, error) {
-	if r.config.Asker == nil {
+// Listen opens a socket in a folder that only this account may enter. It returns nil without an asker.
+func Listen(ctx context.Context, folder string, asker Asker) (*Questions, error) {
+	if asker == nil {
 		return nil, nil
 	}
-	path := filepath.Join(r.folder, "q"+rand.Text()[:12])
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("askpass: find this program: %w", err)
+	}
+	path := filepath.Join(folder, "q"+rand.Text()[:12])
 	listener, err := pipe.Listen(path)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	q := &questions{
-		path: path, asker: r.config.Asker, listener: listener, cancel: cancel,
+	q := &Questions{
+		path: path, self: self, asker: asker, listener: listener, cancel: cancel,
 		refused: make(chan struct{}), asking: make(chan struct{}, 1),
 	}
 	q.serving.Go(func() { q.serve(ctx) })
 	return q, nil
 }
 
-// close withdraws open questions and waits until the asker has returned.
-func (q *questions) close() {
+// Environment is this process's for a program whose questions q answers, without other ways for ssh and git to ask. If
+// q is nil, they do not ask.
+func Environment(q *Questions) []string {
+	env := slices.DeleteFunc(os.Environ(), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.Contains([]string{"SSH_ASKPASS", "SSH_ASKPASS_REQUIRE", "GIT_ASKPASS", variable}, name)
+	})
+	env = append(env, "GIT_TERMINAL_PROMPT=0")
+	if q == nil {
+		return append(env, "SSH_ASKPASS_REQUIRE=never")
+	}
+	if os.Getenv("DISPLAY") == "" {
+		env = append(env, "DISPLAY=:0") // before OpenSSH 8.4 nothing is asked without one
+	}
+	return append(env, "SSH_ASKPASS="+q.self, "SSH_ASKPASS_REQUIRE=force", "GIT_ASKPASS="+q.self, variable+"="+q.path)
+}
+
+// Close withdraws open questions and waits until the asker has returned.
+func (q *Questions) Close() {
 	if q == nil {
 		return
 	}
@@ -85,8 +112,16 @@ func (q *questions) close() {
 	q.serving.Wait()
 }
 
-// outcome returns whether a person entered a secret, and why they refused to answer, nil if they did not.
-func (q *questions) outcome() (secret bool, refusal error) {
+// Refused is closed when a person has refused to answer.
+func (q *Questions) Refused() <-chan struct{} {
+	if q == nil {
+		return nil
+	}
+	return q.refused
+}
+
+// Outcome returns whether a person entered a secret, and why they refused to answer, nil if they did not.
+func (q *Questions) Outcome() (secret bool, refusal error) {
 	if q == nil {
 		return false, nil
 	}
@@ -95,7 +130,7 @@ func (q *questions) outcome() (secret bool, refusal error) {
 	return q.asked, q.err
 }
 
-func (q *questions) serve(ctx context.Context) {
+func (q *Questions) serve(ctx context.Context) {
 	for {
 		conn, err := q.listener.Accept()
 		if err != nil {
@@ -113,9 +148,8 @@ func (q *questions) serve(ctx context.Context) {
 	}
 }
 
-// answer serves one askpass program. The question ends with the program, which ssh ends when what it announced has
-// happened.
-func (q *questions) answer(ctx context.Context, conn net.Conn) {
+// answer serves one run of Main. The question ends with it, and ssh ends it when what it announced has happened.
+func (q *Questions) answer(ctx context.Context, conn net.Conn) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer conn.Close()
@@ -139,7 +173,7 @@ func (q *questions) answer(ctx context.Context, conn net.Conn) {
 	_ = writeLine(conn, answerLine{Answer: reply})
 }
 
-func (q *questions) ask(ctx context.Context, line askLine) (string, error) {
+func (q *Questions) ask(ctx context.Context, line askLine) (string, error) {
 	question := classify(line)
 	select {
 	case q.asking <- struct{}{}:
@@ -157,7 +191,7 @@ func (q *questions) ask(ctx context.Context, line askLine) (string, error) {
 	q.mu.Unlock()
 	reply, err := q.asker.Ask(ctx, question)
 	if question.Kind == KindNotice {
-		<-ctx.Done() // it is shown until ssh withdraws it
+		<-ctx.Done() // it is shown until the program withdraws it
 		return "", ctx.Err()
 	}
 	q.mu.Lock()
@@ -187,7 +221,7 @@ func readLine(conn net.Conn, into any) error {
 func parseLine(conn net.Conn, into any) error {
 	line, err := bufio.NewReader(io.LimitReader(conn, maxLine)).ReadBytes('\n')
 	if err == nil && json.Unmarshal(line, into) != nil {
-		err = errors.New("sshstdio: an unreadable line") // without its content
+		err = errors.New("askpass: an unreadable line") // without its content
 	}
 	return err
 }
@@ -210,6 +244,7 @@ type Kind string
 // The kinds of questions. The answer to KindHostKey and KindConfirm is "yes" or "no", to others text. KindNotice has no
 // answer: its context ends when the person has done what it says, for example touched a security key.
 const (
+	KindUsername   Kind = "username"
 	KindPassword   Kind = "password"
 	KindPassphrase Kind = "passphrase"
 	KindMFA        Kind = "mfa"
@@ -218,7 +253,7 @@ const (
 	KindNotice     Kind = "notice"
 )
 
-// Question is a question to a person, of ssh or of the setup of a machine.
+// Question is a question to a person.
 type Question struct {
 	Text        string // in the words of the program that asks
 	Kind        Kind
@@ -229,20 +264,20 @@ type Question struct {
 }
 
 // Asker asks a person. Ask returns the answer, ctx's error when that ends, or any other error when the person refuses.
-// Each connection that is being made calls it from one goroutine at a time.
+// Each program's questions come one at a time.
 type Asker interface {
 	Ask(ctx context.Context, question Question) (answer string, err error)
 }
 
-// askpassVariable names the socket of the process that asks. It is no secret.
-const askpassVariable = "SLIPWAY_ASKPASS"
+// variable names the socket of the process that asks. It is no secret.
+const variable = "SLIPWAY_ASKPASS"
 
-// AskpassMain runs when ssh may have started this executable to ask a question. If so, handled is true and the caller
+// Main runs when ssh or git may have started this executable to ask a question. If so, handled is true and the caller
 // exits with the code at once. args are without the program's name.
-func AskpassMain(args []string, env func(string) string, stdout, stderr io.Writer) (exit int, handled bool) {
-	socket := env(askpassVariable)
+func Main(args []string, env func(string) string, stdout, stderr io.Writer) (exit int, handled bool) {
+	socket := env(variable)
 	if socket == "" || len(args) != 1 {
-		return 0, false // ssh gives one argument, the question
+		return 0, false // they give one argument, the question
 	}
 	reply, err := askOverSocket(socket, askLine{Prompt: args[0], Hint: env("SSH_ASKPASS_PROMPT")})
 	switch {
@@ -278,21 +313,23 @@ func askOverSocket(socket string, line askLine) (answerLine, error) {
 	return reply, err
 }
 
-// The questions of ssh are in English. Those of a server's PAM modules may not be, and count as a second factor unless
-// they name a password.
+// The questions of ssh and git are in English. Those of a server's PAM modules may not be, and count as a second factor
+// unless they name a password.
 var (
 	askedHostKey    = regexp.MustCompile(`The authenticity of host '([^']{1,400})' can't be established`)
 	askedFor        = regexp.MustCompile(`(?i)\(yes/no(/\[fingerprint\])?\)\?|please type 'yes'`)
 	keyFingerprint  = regexp.MustCompile(`\b(SHA256:[A-Za-z0-9+/]{43}|MD5(:[0-9a-f]{2}){16})`)
+	askedUsername   = regexp.MustCompile(`^Username for '`)
+	askedLogin      = regexp.MustCompile(`^Password for 'https?://`)
 	askedPassphrase = regexp.MustCompile(`(?i)^(enter )?(passphrase|password) for ('|"|\S*key|\S*/)|passphrase`)
 	askedPassword   = regexp.MustCompile(
 		`(?i)password|passwort|mot de passe|contraseña|senha|пароль|パスワード|비밀번호|密码|密碼|암호`)
 	askedFactor = regexp.MustCompile(`(?i)one-time|otp|token|verification|passcode|second factor|2fa|\bcode\b`)
 )
 
-// classify finds out what ssh asks for.
+// classify finds out what is asked for.
 func classify(line askLine) Question {
-	q := Question{Text: printable(line.Prompt), Kind: KindMFA, Secret: true}
+	q := Question{Text: Printable(line.Prompt), Kind: KindMFA, Secret: true}
 	hostKey := askedHostKey.FindStringSubmatch(q.Text)
 	switch {
 	case line.Hint == "none":
@@ -308,6 +345,10 @@ func classify(line askLine) Question {
 		q.Fingerprint = keyFingerprint.FindString(q.Text)
 	case line.Hint == "confirm":
 		q.Kind, q.Secret = KindConfirm, false
+	case askedUsername.MatchString(q.Text):
+		q.Kind, q.Secret = KindUsername, false
+	case askedLogin.MatchString(q.Text):
+		q.Kind = KindPassword
 	case askedPassphrase.MatchString(q.Text):
 		q.Kind = KindPassphrase
 	case askedFactor.MatchString(q.Text):
@@ -318,8 +359,8 @@ func classify(line askLine) Question {
 	return q
 }
 
-// printable removes control characters that could change how a text is shown.
-func printable(text string) string {
+// Printable removes control characters that could change how a text is shown.
+func Printable(text string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n':

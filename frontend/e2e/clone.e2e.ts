@@ -1,0 +1,113 @@
+import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join, normalize } from 'node:path'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Operation, Session } from '@/api/types.gen'
+import { Browser, picture } from './browser'
+import { stage } from './hooks'
+import { row } from './launcherPage'
+import { minimalImage, Program } from './program'
+
+// A git repository behind a password becomes a project, and that a session on real Docker.
+const dir = mkdtempSync(join(tmpdir(), 'slipway-clone-'))
+const home = join(dir, 'home')
+const program = new Program('docker', { HOME: home, GIT_CONFIG_NOSYSTEM: '1' })
+const browser = new Browser()
+const password = 'correct horse'
+let server: Server
+let address = ''
+let built = ''
+
+const git = (...words: string[]) => execFileSync('git', words, { stdio: 'ignore' })
+
+beforeAll(async () => {
+  mkdirSync(join(dir, 'work', 'demo'), { recursive: true })
+  mkdirSync(home)
+  writeFileSync(join(dir, 'work', 'demo', 'Dockerfile'), `FROM ${minimalImage}\nRUN echo made > /made\n`)
+  git('init', '-q', '-b', 'main', join(dir, 'work'))
+  git('-C', join(dir, 'work'), 'add', '.')
+  git('-C', join(dir, 'work'), '-c', 'user.name=ada', '-c', 'user.email=ada@example.com', 'commit', '-q', '-m', 'all')
+  git('clone', '-q', '--bare', join(dir, 'work'), join(dir, 'paper.git'))
+  git('-C', join(dir, 'paper.git'), 'update-server-info')
+  const login = `Basic ${Buffer.from(`ada:${password}`).toString('base64')}`
+  server = createServer((request, response) => {
+    if (request.headers.authorization !== login) {
+      response.writeHead(401, { 'WWW-Authenticate': 'Basic realm="papers"' }).end()
+      return
+    }
+    try {
+      response.end(readFileSync(join(dir, normalize(new URL(request.url ?? '', 'http://x').pathname))))
+    } catch {
+      response.writeHead(404).end()
+    }
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/paper.git`
+})
+afterAll(() => {
+  server.close()
+  if (built) execFileSync('docker', ['-H', process.env.SLIPWAY_TEST_DOCKER ?? '', 'rmi', '-f', built])
+  rmSync(dir, { recursive: true, force: true })
+})
+stage(program, browser, { afresh: true })
+
+const opening = (page: Page) => page.getByRole('dialog', { name: 'Open a project' })
+
+async function answer(page: Page, kind: string, label: string, text: string): Promise<void> {
+  const prompt = page.locator(`[data-prompt="${kind}"]`)
+  await prompt.getByLabel(label).fill(text)
+  await prompt.getByRole('button', { name: 'Continue' }).click()
+}
+
+describe('a repository', () => {
+  it('is cloned from the Folders page, asks for its login, and becomes a session', async () => {
+    const page = await browser.page(program, '/folders')
+    await page.getByRole('button', { name: 'Open a project…' }).click()
+    await opening(page).getByLabel('Address').fill('paper')
+    await opening(page).getByRole('button', { name: 'Clone' }).click()
+    await page.getByText('"paper" is no address of a git repository').waitFor()
+    await picture(page, 'project-address')
+    await opening(page).getByLabel('Address').fill(`${address}#demo`)
+    await opening(page).getByRole('button', { name: 'Clone' }).click()
+    await answer(page, 'username', 'Username', 'ada')
+    await page.locator('[data-prompt="password"]').waitFor()
+    await picture(page, 'project-login')
+    await answer(page, 'password', 'Password', password)
+    const project = page.getByRole('dialog', { name: 'Project paper' })
+    await project.getByRole('button', { name: 'Build the image' }).click()
+    await project.getByRole('button', { name: 'Launch a session' }).click()
+    await page.getByRole('button', { name: 'Launch', exact: true }).click()
+    await page.waitForURL(/\/sessions/)
+    const session = (await program.call<Session[]>('GET', '/sessions')).find((s) => s.image.includes(':project-'))
+    built = session?.image ?? ''
+    await row(page, session?.name ?? '')
+      .getByText('Running')
+      .waitFor()
+    expect(session?.folders?.map((f) => f.name)).toContain('paper')
+    expect(readFileSync(join(home, 'paper', '.git', 'config'), 'utf8')).not.toContain(password)
+  })
+
+  it('of a link fills in its address, and is cloned only after a click', async () => {
+    const page = await browser.page(program, `/folders?project=${encodeURIComponent('https://example.invalid/x.git')}`)
+    await opening(page).getByLabel('Address').and(page.locator('[value="https://example.invalid/x.git"]')).waitFor()
+    await picture(page, 'project-link')
+    const operations = await program.call<Operation[]>('GET', '/operations')
+    expect(operations.filter((one) => one.kind === 'project-clone')).toHaveLength(1)
+    await opening(page).getByText('Directory', { exact: true }).click()
+    await opening(page).getByRole('textbox', { name: 'Directory' }).fill('/nowhere/at-all')
+    await opening(page).getByRole('button', { name: 'Open', exact: true }).click()
+    await opening(page).getByRole('alert').waitFor()
+    await picture(page, 'project-directory')
+    await opening(page).getByText('Folder', { exact: true }).click()
+    await opening(page).getByRole('combobox').click()
+    await page.getByTitle('paper (local)').click()
+    await opening(page).getByRole('button', { name: 'Open', exact: true }).click()
+    await page.getByRole('dialog', { name: 'Project paper' }).waitFor()
+  })
+})
