@@ -12,6 +12,8 @@
 # A recipe has one entry a line:
 #   image REF            the name of the image
 #   packages NAME…       Debian packages beyond the essential ones
+#   files NAME…          of these Debian packages only the files, without what they depend on
+#   suite NAME           another release of Debian than this machine's
 #   from RECIPE          the file system of that recipe instead
 #   static DIR NAME      only one file: the Go program in DIR, as /NAME
 #   script FILE DIR      what that script makes, with the Go program in DIR
@@ -55,16 +57,21 @@ install_missing() {
 
 # root_tar writes the file system of a recipe with packages to a tar file.
 root_tar() {
-    local include code proxy option=()
+    local include suite files proxy from=(- -) option=()
     include=$(entry "$1" packages | tr -s ' \n' ',,' | sed 's/,$//')
-    code=$(. /etc/os-release && echo "$VERSION_CODENAME")
+    suite=$(entry "$1" suite)
+    files=$(entry "$1" files)
+    if [ -z "$suite" ]; then suite=$(. /etc/os-release && echo "$VERSION_CODENAME"); else from=(-); fi
+    [ -z "$files" ] || option+=(--customize-hook="cd \"\$1/tmp\" &&
+        apt-get -o Dir=\"\$1\" -o Dir::State::Lists=\"\$1/var/lib/apt/lists\" download -qq $files &&
+        for one in *.deb; do dpkg -x \"\$one\" \"\$1\" && rm \"\$one\"; done")
     proxy=$(apt-config shell P Acquire::http::Proxy | sed "s/^P='\(.*\)'$/\1/")
-    [ -z "$proxy" ] || option=(--aptopt="Acquire::http::Proxy \"$proxy\"")
+    [ -z "$proxy" ] || option+=(--aptopt="Acquire::http::Proxy \"$proxy\"")
     as_root mmdebstrap --quiet --variant=essential --include="$include" \
         --aptopt='Acquire::Languages "none"' --aptopt='APT::Install-Recommends "false"' "${option[@]}" \
         --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
         --dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/info/*' \
-        "$code" - - >"$2" <<<"$sources"
+        "$suite" "${from[@]}" >"$2" <<<"$sources"
 }
 
 # static_tar writes a tar file that holds one Go program and nothing else.

@@ -28,7 +28,8 @@ others)
     exec build/ci/docker.sh build/ci/verify.sh with-images
     ;;
 with-images)
-    build/ci/images.sh llama
+    build/ci/images.sh llama lab
+    npm --prefix frontend run --silent e2e -- --project images
     export SLIPWAY_TEST_MODEL=slipway-test/llama:1
     exec build/ci/modern.sh build/ci/verify.sh race
     ;;
@@ -36,6 +37,7 @@ race)
     # What draws its stories by chance shows no more races in more of them, and the tools
     # under build run alone.
     stories=(slipway/backend/{idle,scheduler,serving,slurm})
+    export SLIPWAY_TEST_SEEDS=4
     build/ci/test-go.sh -race -short "${stories[@]}"
     packages=$(go list . ./app/... ./backend/... ./gpu/... ./tunnel/... ./build/bench/... |
         grep -vxF "$(printf '%s\n' "${stories[@]}")")

@@ -34,6 +34,8 @@ const thorough = [
   'queue',
   'services',
 ].map((name) => `${name}.e2e.ts`)
+/** What needs Docker and an image that takes long to make: build/ci/verify.sh. */
+const images = 'jupyterlab.e2e.ts'
 /** What needs a Slurm cluster and Docker: build/ci/slurm.sh build/ci/docker.sh npm … --project cluster. */
 const cluster = 'cluster.e2e.ts'
 
@@ -54,7 +56,7 @@ export default defineConfig({
         test: {
           name: 'offline',
           include: ['**/*.e2e.ts'],
-          exclude: [...containers, ...thorough, cluster],
+          exclude: [...containers, ...thorough, images, cluster],
           setupFiles: ['./offline.ts'],
           maxWorkers: 2,
         },
@@ -73,6 +75,7 @@ export default defineConfig({
         extends: true,
         test: { name: 'containers', include: containers, maxWorkers: 2, sequence: { groupOrder: 1 } },
       },
+      { extends: true, test: { name: 'images', include: [images], sequence: { groupOrder: 2 } } },
       { extends: true, test: { name: 'cluster', include: [cluster], sequence: { groupOrder: 2 } } },
     ],
   },
