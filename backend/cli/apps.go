@@ -250,7 +250,8 @@ func (p terminalCommands) openLinkCommand() *cobra.Command {
 	var print bool
 	cmd := &cobra.Command{Use: "open-link LINK", Short: "Open a slipway:// link",
 		Long: `Open-link opens a link in the desktop window, or in the browser if there is none.
-slipway://run?image=… fills in the launcher and slipway://open/SESSION shows a session.
+slipway://run?image=… fills in the launcher, slipway://open/SESSION shows a session, and
+slipway://project?address=… names a git repository to open.
 Nothing happens before you confirm.`,
 		Example: "  slipway open-link 'slipway://run?image=python:3.12&cpu=2&memory=4g'"}
 	cmd.Flags().BoolVar(&print, "print", false, "print the address instead of opening it")

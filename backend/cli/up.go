@@ -250,7 +250,8 @@ func (u up) folderOf(ctx context.Context, c *caller, agent string, req session.F
 func (u up) clone(ctx context.Context, source string) (dir, sub string, err error) {
 	r, err := project.ParseRepository(source)
 	if err != nil {
-		return "", "", err
+		e := session.AsError(err, session.CodeUsage)
+		return "", "", failAs(ExitUsage, e.Code, e.Message, e.Hint)
 	}
 	if _, err := os.Stat(r.Name); err == nil {
 		u.notice("The directory %s is there already and is used as it is.", session.Printable(r.Name))

@@ -14,7 +14,9 @@ import (
 func TestLinksAreRead(t *testing.T) {
 	whole := base64.RawURLEncoding.EncodeToString([]byte("image: python:3.12\nresources: {cpu: 2}\n"))
 	for text, want := range map[string]Link{
-		"slipway://open/train-a":            {Kind: "open", Session: "train-a"},
+		"slipway://open/train-a": {Kind: "open", Session: "train-a"},
+		"slipway://project?address=https%3A%2F%2Fexample.com%2Fa.git%40v2%23b": {Kind: "project",
+			Project: "https://example.com/a.git@v2#b"},
 		"slipway://run?image=python%3A3.12": {Kind: "run", Spec: &session.Spec{Image: "python:3.12"}},
 		"slipway://run?image=a&cpu=2&memory=4g&accelerator=0.5&env=A%3Db%3Dc&port=8080&folder=data:d": {Kind: "run",
 			Spec: &session.Spec{Image: "a", Accelerator: gpu.Request{Shares: 500},
@@ -37,6 +39,8 @@ func TestWrongLinksAreRefused(t *testing.T) {
 		"slipway://delete/everything":                         "no links to",
 		"slipway://open/../../etc":                            "no session",
 		"slipway://run?cpu=2":                                 "no image",
+		"slipway://project?address=/etc":                      "no address of a git repository",
+		"slipway://project?address=https://a:hunter2@b/c":     "a password in the address",
 		"slipway://run?image=a&cpu=many":                      "whole number",
 		"slipway://run?image=a&mount=/etc":                    "not allowed in a link",
 		"slipway://run?image=a&env=HF_TOKEN=hunter2":          "looks secret",

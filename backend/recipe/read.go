@@ -21,6 +21,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"slipway/backend/project"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -360,20 +361,22 @@ const maxLink = 32 << 10
 
 // Link is the content of a slipway:// link. It has no effect until the user confirms it.
 type Link struct {
-	Kind    string        `json:"kind"`              // run or open
+	Kind    string        `json:"kind"`              // run, open or project
 	Spec    *session.Spec `json:"spec,omitempty"`    // of run
 	Session string        `json:"session,omitempty"` // of open: an id or the name of a live one
+	Project string        `json:"project,omitempty"` // of project: the address of a git repository
 }
 
-// ParseLink parses slipway://run?image=… with the fields of a recipe, or a whole one as recipe=BASE64URL, or
-// slipway://open/SESSION. It refuses a link with the value of a secret-looking variable, because links are kept in
-// histories, and one that asks for stored secrets, because anybody can write a link. It fails with a *Fault.
+// ParseLink parses slipway://run?image=… with the fields of a recipe, or a whole one as recipe=BASE64URL,
+// slipway://open/SESSION, or slipway://project?address=REPOSITORY. It refuses a link with the value of a secret-looking
+// variable, because links are kept in histories, and one that asks for stored secrets, because anybody can write a
+// link. It fails with a *Fault.
 func ParseLink(text string) (Link, error) {
 	if len(text) > maxLink {
 		return Link{}, &Fault{Message: "the link is longer than 32 KiB.", Hint: "Send the recipe as a file."}
 	}
 	address, err := url.Parse(text)
-	const hint = "Slipway links begin with slipway://run? or slipway://open/."
+	const hint = "Slipway links begin with slipway://run?, slipway://open/ or slipway://project?."
 	if err != nil || address.Scheme != "slipway" {
 		return Link{}, &Fault{Message: "this is not a Slipway link.", Hint: hint}
 	}
@@ -388,6 +391,13 @@ func ParseLink(text string) (Link, error) {
 	case "run":
 		spec, err := linkSpec(address.RawQuery)
 		return Link{Kind: "run", Spec: &spec}, err
+	case "project":
+		repository := address.Query().Get("address")
+		if _, err := project.ParseRepository(repository); err != nil {
+			e := session.AsError(err, session.CodeFileInvalid)
+			return Link{}, &Fault{Message: e.Message, Hint: e.Hint}
+		}
+		return Link{Kind: "project", Project: repository}, nil
 	}
 	return Link{}, &Fault{Message: fmt.Sprintf("Slipway has no links to %q.", address.Host), Hint: hint}
 }

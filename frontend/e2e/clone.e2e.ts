@@ -94,7 +94,11 @@ describe('a repository', () => {
   })
 
   it('of a link fills in its address, and is cloned only after a click', async () => {
-    const page = await browser.page(program, `/folders?project=${encodeURIComponent('https://example.invalid/x.git')}`)
+    const link = `slipway://project?address=${encodeURIComponent('https://example.invalid/x.git')}`
+    const page = await browser.page(program, `/link?url=${encodeURIComponent(link)}`)
+    await page.getByText('https://example.invalid/x.git').waitFor()
+    await picture(page, 'project-asks')
+    await page.getByRole('button', { name: 'Continue' }).click()
     await opening(page).getByLabel('Address').and(page.locator('[value="https://example.invalid/x.git"]')).waitFor()
     await picture(page, 'project-link')
     const operations = await program.call<Operation[]>('GET', '/operations')

@@ -44,19 +44,30 @@ const prompt = (page: Page, kind: string) => page.locator(`[data-prompt="${kind}
 const stepOf = (page: Page, name: string) => page.locator(`[data-operation] [data-step="${name}"]`)
 
 /** Works until it is let go on, and ends while nobody can see it. */
-const cell = `
+const cell = (name: string) => `
 import os, time
 print('begun', flush=True)
-while not os.path.exists('/tmp/go-on'):
+while not os.path.exists('/tmp/go-on-${name}'):
     time.sleep(0.1)
 print('arrived', flush=True)
-open('/tmp/ended', 'w').close()
+open('/tmp/ended-${name}', 'w').close()
 `
 
 /** Runs a command in the session's container, past everything that could be cut. */
 const inSession = (...command: string[]) => {
   const container = session.kernels[0]?.container ?? ''
   return promisify(execFile)('docker', ['-H', process.env.SLIPWAY_TEST_DOCKER ?? '', 'exec', container, ...command])
+}
+
+/** Lets a cell go on, and waits until it has ended. */
+async function letGo(name: string): Promise<void> {
+  await inSession('touch', `/tmp/go-on-${name}`)
+  await eventually('the cell has ended meanwhile', () =>
+    inSession('test', '-e', `/tmp/ended-${name}`).then(
+      () => true,
+      () => false,
+    ),
+  )
 }
 
 describe('a machine with nothing but a login', () => {
@@ -112,7 +123,7 @@ describe('a machine with nothing but a login', () => {
     const page = await browser.page(program, `/sessions?apps=${session.id}`)
     const tree = await openNotebooks(browser.context, page)
     const sheet = await newNotebook(browser.context, tree)
-    await execute(sheet, cell)
+    await execute(sheet, cell('cut'))
     await eventually('the cell is at work', async () => (await printed(sheet)) === 'begun')
     const wire = new Wire(page)
     await page.goto(`${program.url}/sessions/${session.id}/terminal`)
@@ -123,13 +134,7 @@ describe('a machine with nothing but a login', () => {
     await shell.saw('line-5')
 
     lab.cable.cut()
-    await inSession('touch', '/tmp/go-on')
-    await eventually('the cell has ended meanwhile', () =>
-      inSession('test', '-e', '/tmp/ended').then(
-        () => true,
-        () => false,
-      ),
-    )
+    await letGo('cut')
     await page.getByRole('status').getByText('lab is not connected,').waitFor()
     await page.getByRole('button', { name: '1 machine not connected' }).click()
     await page.getByRole('button', { name: 'Retry lab now' }).waitFor()
@@ -159,6 +164,37 @@ describe('a machine with nothing but a login', () => {
     await eventually('the shell goes on', async () => (await line()) > before + 5)
     const lines = [...(await shell.output()).toString().matchAll(/^line-(\d+)\r$/gm)].map((m) => Number(m[1]))
     expect(lines).toEqual(Array.from({ length: lines.length }, (_, i) => i + 1))
+  })
+
+  it('shows what a cell printed while the computer slept for eight hours, and the agent was killed', async () => {
+    const page = await browser.page(program, `/sessions?apps=${session.id}`)
+    const tree = await openNotebooks(browser.context, page)
+    const fresh = await newNotebook(browser.context, tree)
+    await fresh.locator('#kernel_indicator_icon.kernel_idle_icon').waitFor()
+    const address = fresh.url()
+    await fresh.close()
+    const sheet = await browser.context.newPage()
+    await sheet.clock.install()
+    await sheet.goto(address)
+    await execute(sheet, cell('sleep'))
+    await eventually('the cell is at work', async () => (await printed(sheet)) === 'begun')
+    await Promise.all([
+      sheet.waitForResponse((answer) => answer.request().method() === 'PUT' && answer.ok()),
+      sheet.keyboard.press('Control+s'),
+    ])
+
+    process.kill(program.pid, 'SIGSTOP')
+    lab.cable.cut()
+    for (const pid of lab.processes()) process.kill(pid, 'SIGKILL')
+    await letGo('sleep')
+    await sheet.clock.fastForward('08:00:00')
+    process.kill(program.pid, 'SIGCONT')
+    lab.cable.mend()
+    await eventually('the page shows everything', async () => {
+      const answer = await sheet.goto(address).catch(() => null)
+      return answer?.ok() && (await printed(sheet)) === 'begun\narrived'
+    })
+    await reached()
   })
 
   it('is upgraded in place, and the session stays', async () => {

@@ -1562,12 +1562,14 @@ export interface Limit {
 
 /** Link is the content of a slipway:// link. It has no effect until the user confirms it. */
 export interface Link {
-  /** Run or open. */
+  /** Run, open or project. */
   kind: string;
   /** Of run. */
   spec?: Spec;
   /** Of open: an id or the name of a live one. */
   session?: string;
+  /** Of project: the address of a git repository. */
+  project?: string;
 }
 
 /** LinkText is a slipway:// link. */

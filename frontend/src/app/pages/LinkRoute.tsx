@@ -13,6 +13,7 @@ export function LinkRoute() {
       onLeave={() => void navigate('/sessions', { replace: true })}
       onReview={(spec) => void launch(spec)}
       onOpen={(id) => void navigate(`/sessions/${id}`, { replace: true })}
+      onProject={(address) => void navigate(`/folders?${new URLSearchParams({ project: address })}`, { replace: true })}
     />
   )
 }

@@ -102,15 +102,39 @@ function OpenLink({ id, onLeave, onOpen }: Asked & { id: string; onOpen: (id: st
   )
 }
 
+interface ProjectLinkProps extends Asked {
+  address: string
+  onProject: (address: string) => void
+}
+
+/** The repository that a link names, before anything of it is here. */
+function ProjectLink({ address, onLeave, onProject }: ProjectLinkProps) {
+  const { t } = useTranslation('recipes')
+  return (
+    <>
+      <h1 className={css.linkTitle}>{t('link.projectTitle')}</h1>
+      <p className={css.text}>{t('link.projectText')}</p>
+      <dl className={css.linkFields}>
+        <div>
+          <dt>{t('link.address')}</dt>
+          <dd>{address}</dd>
+        </div>
+      </dl>
+      <Answers onLeave={onLeave} yes={t('link.goOn')} onYes={() => onProject(address)} disabled={false} />
+    </>
+  )
+}
+
 interface LinkPageProps extends Asked {
   /** The link; null where the address has none. */
   url: string | null
   onReview: (spec: Spec) => void
   onOpen: (id: string) => void
+  onProject: (address: string) => void
 }
 
 /** A link from outside, shown before anything happens. */
-export function LinkPage({ url, onLeave, onReview, onOpen }: LinkPageProps) {
+export function LinkPage({ url, onLeave, onReview, onOpen, onProject }: LinkPageProps) {
   const { t } = useTranslation('recipes')
   const link = useQuery({
     queryKey: ['link', url],
@@ -139,6 +163,8 @@ export function LinkPage({ url, onLeave, onReview, onOpen }: LinkPageProps) {
           <RunLink spec={link.data.spec} onLeave={onLeave} onReview={onReview} />
         ) : link.data?.session ? (
           <OpenLink id={link.data.session} onLeave={onLeave} onOpen={onOpen} />
+        ) : link.data?.project ? (
+          <ProjectLink address={link.data.project} onLeave={onLeave} onProject={onProject} />
         ) : (
           <Skeleton active />
         )}

@@ -8,7 +8,7 @@ import { LinkPage } from './LinkPage'
 const spec = { image: 'python:3.12', command: 'rm -rf /', resources: { cpu: 2 } }
 
 function show() {
-  const act = { onLeave: vi.fn(), onReview: vi.fn(), onOpen: vi.fn() }
+  const act = { onLeave: vi.fn(), onReview: vi.fn(), onOpen: vi.fn(), onProject: vi.fn() }
   renderView(<LinkPage url="slipway://x" {...act} />)
   return act
 }
@@ -40,6 +40,14 @@ describe('LinkPage', () => {
     await userEvent.click(screen.getByRole('button', { name: 'Cancel' }))
     expect(act.onLeave).toHaveBeenCalled()
     expect(act.onOpen).not.toHaveBeenCalled()
+  })
+  it('shows the address of a project, and goes on when it may', async () => {
+    serve({ 'POST /api/v1/links/read': { kind: 'project', project: 'https://example.com/a.git#b' } })
+    const act = show()
+    expect(await screen.findByText('https://example.com/a.git#b')).toBeInTheDocument()
+    expect(act.onProject).not.toHaveBeenCalled()
+    await userEvent.click(screen.getByRole('button', { name: 'Continue' }))
+    expect(act.onProject).toHaveBeenCalledWith('https://example.com/a.git#b')
   })
   it('says what is wrong with a link', async () => {
     serve({ 'POST /api/v1/links/read': () => refusal(422, 'recipe_parse_invalid', 'The link names no image.') })
