@@ -104,6 +104,10 @@ func TestARepositoryBecomesAFolder(t *testing.T) {
 		work.Error.Code != session.CodeFileForbidden {
 		t.Errorf("without the directory it ended as %s: %v", work.State, work.Error)
 	}
+	if work, _ := clone(served.url, "paper", secret); work.State != hub.OperationFailed ||
+		work.Error.Code != session.CodeFileInvalid {
+		t.Errorf("in a directory below nowhere it ended as %s: %v", work.State, work.Error)
+	}
 
 	work, kinds := clone(served.url+"@draft", into, secret)
 	if work.State != hub.OperationDone || work.Folder != "paper" || len(kinds) < 2 || kinds[0] != hub.PromptUsername ||

@@ -29,6 +29,10 @@ func (c *Connector) Clone(ctx context.Context, work *hub.Work, repository projec
 				"Name the directory for the clone.")
 		}
 	}
+	if !filepath.IsAbs(parent) {
+		return "", session.NewError(session.CodeFileInvalid, session.Clip(parent)+" is not a whole path.",
+			"Write the directory for the clone from its root.")
+	}
 	git, err := exec.LookPath("git")
 	if err != nil {
 		return "", session.WrapError(err, session.CodeProcessNotFound, "There is no git on this computer.",
@@ -58,15 +62,14 @@ func (c *Connector) Clone(ctx context.Context, work *hub.Work, repository projec
 
 // runGit runs git, tells what it prints, and passes its questions on.
 func (c *Connector) runGit(ctx context.Context, work *hub.Work, git *exec.Cmd, tell func(line string)) error {
-	folder, err := sshstdio.MakeFolder(c.sockets)
-	if err != nil {
-		return session.WrapError(err, session.CodeFileFailed, "Git cannot be given a way to ask.",
-			"Check that Slipway's directory can be written to.")
-	}
-	defer os.RemoveAll(folder)
 	person := &asker{}
 	defer person.ask(work)()
-	asking, err := askpass.Listen(ctx, folder, person)
+	var asking *askpass.Questions
+	folder, err := sshstdio.MakeFolder(c.sockets)
+	if err == nil {
+		defer os.RemoveAll(folder)
+		asking, err = askpass.Listen(ctx, folder, person)
+	}
 	if err != nil {
 		return session.WrapError(err, session.CodeFileFailed, "Git cannot be given a way to ask.",
 			"Check that Slipway's directory can be written to.")

@@ -50,6 +50,11 @@ export function OpenProject({ address: asked, agents, folders, onClose, onOpened
   const path = directory.trim()
   const chosen = folders.find((f) => f.id === folder)
   const able = source === 'repository' ? address.trim() !== '' : source === 'directory' ? path !== '' : chosen
+  const choose = (next: Source) => {
+    setSource(next)
+    setCloning('')
+    setProblem(null)
+  }
   const go = async () => {
     setProblem(null)
     try {
@@ -92,7 +97,7 @@ export function OpenProject({ address: asked, agents, folders, onClose, onOpened
               aria-label={t('folders:openProject.from')}
               value={source}
               options={sources.map((value) => ({ value, label: t(`folders:openProject.${value}`) }))}
-              onChange={setSource}
+              onChange={choose}
             />
           ) : null}
           <div className={css.form}>
