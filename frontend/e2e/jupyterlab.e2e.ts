@@ -18,6 +18,9 @@ const counted = Array.from({ length: LINES }, (_, i) => i).join('\n')
 const printed = async (sheet: Page, cell: number) =>
   (await sheet.locator('.jp-CodeCell').nth(cell).locator('.jp-OutputArea-output pre').allInnerTexts()).join('').trim()
 
+/** Waits until the page's kernel waits for it: a cell that is run before that is forgotten. */
+const ready = (page: Page) => page.getByText('Python 3 (ipykernel) | Idle').waitFor()
+
 /** Waits until no kernel of the server works. */
 const idle = (page: Page, address: string) =>
   eventually('the kernels are idle', async () => {
@@ -43,6 +46,7 @@ describe('JupyterLab 4', () => {
     await lab.locator('.jp-Launcher').waitFor()
     await picture(lab, 'jupyterlab')
     await lab.locator('.jp-LauncherCard[data-category="Notebook"]').first().click()
+    await ready(lab)
     await lab.locator('.jp-CodeCell .cm-content').first().click()
     await lab.keyboard.insertText(counting)
     await lab.keyboard.press('Shift+Enter')
@@ -69,7 +73,7 @@ describe('JupyterLab 4', () => {
     expect(await printed(again, 1)).toMatch(/^then/)
 
     // A page that stays open meanwhile shows it after a reload.
-    await again.getByText('Python 3 (ipykernel) | Idle').waitFor()
+    await ready(again)
     await again.locator('.jp-CodeCell .cm-content').first().click()
     await again.keyboard.press('Control+Enter')
     await eventually(
