@@ -135,7 +135,7 @@ func kinds(t *testing.T) map[string]struct {
 		"feature": {[]string{".devcontainer/devcontainer.json",
 			`{"image": "` + enginetest.ImagePip + `", "features": {"./greet": {"who": "tiny"}}}`,
 			".devcontainer/greet/devcontainer-feature.json",
-			`{"id": "greet", "options": {"who": {"default": "nobody"}, "word": {"default": "hello"}}}`,
+			`{"id": "greet", "options": {"who": {"default": "all"}, "word": {"default": "hello"}}}`,
 			".devcontainer/greet/install.sh", "#!/bin/sh\nset -e\n. ./lib\nsay \"$WORD from $WHO\" >/said\n",
 			".devcontainer/greet/lib", "say() { echo \"$1\"; }\n", ".dockerignore", ".devcontainer\n"}, "cat /said"},
 		"features": {[]string{".devcontainer/devcontainer.json",

@@ -54,7 +54,7 @@ func (p *projects) CloneProject(ctx context.Context, req ProjectCloning) (Operat
 		return Operation{}, err
 	}
 	name := project.FolderName(repository.Name)
-	for _, m := range []*member{near, far} {
+	for _, m := range slices.Compact([]*member{near, far}) {
 		switch _, _, err := p.findFolder(ctx, name, m.Name()); {
 		case err == nil, session.CodeOf(err) == session.CodeFolderConflict:
 			return Operation{}, session.NewError(session.CodeFolderExists,

@@ -66,11 +66,7 @@ func (p *Plan) readDevContainer(environment string) error {
 	if err := p.readJSON(p.File, &keys, &d); err != nil {
 		return err
 	}
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		if !slices.Contains(taken, key) && !slices.Contains(lifecycle, key) {
-			p.refuse(key, key)
-		}
-	}
+	p.leaveOthers("", keys, taken)
 	p.env(d)
 	p.ports(d.ForwardPorts)
 	if err := p.needs(d); err != nil {
@@ -101,8 +97,14 @@ func (p *Plan) readDevContainer(environment string) error {
 	return p.install(features, project, context)
 }
 
-// refuse notes a key that is not taken over.
-func (p *Plan) refuse(what, key string) { p.leave(what, cmp.Or(refused[key], "projectUnknown")) }
+// leaveOthers notes the keys that are neither among known nor commands.
+func (p *Plan) leaveOthers(prefix string, keys map[string]any, known []string) {
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if !slices.Contains(known, key) && !slices.Contains(lifecycle, key) {
+			p.leave(prefix+key, cmp.Or(refused[key], "projectUnknown"))
+		}
+	}
+}
 
 // build takes the Dockerfile that is named, with paths from the directory of the file, and returns that of the context.
 func (p *Plan) build(d devContainer) (context string, err error) {

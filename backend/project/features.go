@@ -99,11 +99,7 @@ func (p *Plan) addFeature(found *[]*feature, name string, values any) error {
 	if _, err := fs.Stat(p.tree, path.Join(f.dir, "install.sh")); err != nil {
 		return p.unread(path.Join(f.dir, "install.sh"), err)
 	}
-	for _, key := range slices.Sorted(maps.Keys(f.keys)) {
-		if !slices.Contains(described, key) && !slices.Contains(lifecycle, key) {
-			p.refuse(name+" "+key, key)
-		}
-	}
+	p.leaveOthers(name+" ", f.keys, described)
 	*found = append(*found, f)
 	for _, other := range append(slices.Sorted(maps.Keys(f.about.DependsOn)), f.about.InstallsAfter...) {
 		f.waitsOn = append(f.waitsOn, path.Join(path.Dir(p.File), other))
@@ -140,19 +136,17 @@ func (p *Plan) install(features []*feature, project fs.FS, context string) error
 	if len(features) == 0 {
 		return nil
 	}
-	var lines []string
-	switch {
-	case p.Dockerfile == "":
+	lines := []string{strings.TrimRight(p.Dockerfile, "\n")}
+	if p.Dockerfile == "" {
 		if !session.ValidImage(p.Image) {
 			return invalid("environment", "The image that is extended is missing.", "Choose an environment.")
 		}
 		p.Generated, p.Bases = true, []string{p.Image}
 		lines = []string{"FROM " + p.Image}
-	case p.Target != "":
-		lines = []string{strings.TrimRight(p.Dockerfile, "\n"), "FROM " + p.Target}
+	}
+	if p.Target != "" {
+		lines = append(lines, "FROM "+p.Target)
 		p.Target = ""
-	default:
-		lines = []string{strings.TrimRight(p.Dockerfile, "\n")}
 	}
 	lines = append(lines, "USER root")
 	for _, f := range features {

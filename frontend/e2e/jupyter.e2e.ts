@@ -5,7 +5,7 @@ import { Browser, picture } from './browser'
 import { stage } from './hooks'
 import { eventually, notebookImage, Program } from './program'
 import { enter, launch, row } from './launcherPage'
-import { execute, newNotebook, openNotebooks, printed } from './notebookPage'
+import { counted, counting, execute, newNotebook, openNotebooks, printed } from './notebookPage'
 import { ShellPage, Wire } from './shellPage'
 
 const program = new Program('docker')
@@ -38,10 +38,6 @@ line = f"cpus={int(cpu[0]) / int(period[0]):g} seen={len(os.sched_getaffinity(0)
 Path('from-notebook.txt').write_text(line)
 print(line)
 `
-
-const LINES = 40
-const counting = `import time\nfor i in range(${LINES}):\n    print(i, flush=True); time.sleep(0.1)`
-const counted = Array.from({ length: LINES }, (_, i) => i).join('\n')
 
 /** Waits until no kernel of the server works. */
 async function idle(tree: Page): Promise<void> {

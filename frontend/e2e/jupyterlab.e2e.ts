@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { Browser, picture } from './browser'
 import { stage } from './hooks'
+import { counted, counting } from './notebookPage'
 import { eventually, labImage, Program } from './program'
 
 // JupyterLab 4, as Debian 13 has it, on real Docker.
@@ -9,10 +10,6 @@ const program = new Program('docker')
 const browser = new Browser()
 
 stage(program, browser, { afresh: true })
-
-const LINES = 40
-const counting = `import time\nfor i in range(${LINES}):\n    print(i, flush=True); time.sleep(0.1)`
-const counted = Array.from({ length: LINES }, (_, i) => i).join('\n')
 
 /** What a cell has printed by now; empty before it prints. */
 const printed = async (sheet: Page, cell: number) =>

@@ -1,5 +1,10 @@
 import type { BrowserContext, Page } from 'playwright-core'
 
+const LINES = 40
+/** A cell that prints for four seconds, and all that it prints. */
+export const counting = `import time\nfor i in range(${LINES}):\n    print(i, flush=True); time.sleep(0.1)`
+export const counted = Array.from({ length: LINES }, (_, i) => i).join('\n')
+
 /** Opens Jupyter Notebook from the apps of a session: the page that lists the session's files. */
 export async function openNotebooks(context: BrowserContext, page: Page): Promise<Page> {
   const [tree] = await Promise.all([

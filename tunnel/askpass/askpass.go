@@ -44,7 +44,7 @@ const (
 
 var errRefused = errors.New("askpass: the question was refused")
 
-// Questions answers what one program asks, until it is closed. Nil is nobody who could be asked.
+// Questions answers what one program asks, until it is closed. A nil one has no person to ask.
 type Questions struct {
 	path     string
 	self     string // this program, which calls Main first of all

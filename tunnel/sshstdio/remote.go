@@ -31,7 +31,7 @@ type Config struct {
 	// Command is the program that Dial starts on the far side, with its arguments, for example
 	// "~/.local/share/slipway/bin/slipway agent --stdio". "~/" at its beginning is the account's home.
 	Command    []string
-	Asker      askpass.Asker // answers the questions of ssh; nil: nobody can be asked
+	Asker      askpass.Asker // answers the questions of ssh; nil: no person can be asked
 	SSH        string        // the client; "ssh" if empty
 	ConfigFile string        // of ssh's option -F; empty: the person's and the system's
 	// Folder is where a Remote has a folder for its sockets. [Sweep] removes what a program that was killed has left
