@@ -194,7 +194,7 @@ func (c *crowd) call(p *person) {
 			args = append(args, c.argument(method.Type.In(k), id, owner))
 		}
 	}
-	if theirs && method.Name == "Terminate" {
+	if theirs && (method.Name == "Terminate" || method.Name == "Park") {
 		c.ended[id] = true
 	}
 	results := reflect.ValueOf(p.agent).MethodByName(method.Name).Call(args)

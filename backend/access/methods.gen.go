@@ -170,6 +170,11 @@ func (v *view) Release(ctx context.Context, id session.ID) (session.Session, err
 		func() (session.Session, error) { return v.agent.Release(ctx, id) })
 }
 
+func (v *view) Park(ctx context.Context, id session.ID) (session.Session, error) {
+	return asked(ctx, v, "Park", session.Place{Session: id}, "",
+		func() (session.Session, error) { return v.agent.Park(ctx, id) })
+}
+
 func (v *view) Doctor(ctx context.Context) ([]session.Check, error) { return v.agent.Doctor(ctx) }
 
 func (v *view) ListFiles(ctx context.Context,

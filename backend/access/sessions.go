@@ -107,7 +107,7 @@ func (v *view) Launch(ctx context.Context, req session.LaunchRequest) (session.S
 	return v.launch(ctx, "Launch", req, v.agent.Launch)
 }
 
-// Accept implements [session.Queue] under the rules of a launch.
+// Accept implements [session.Moves] under the rules of a launch.
 func (v *view) Accept(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
 	return v.launch(ctx, "Accept", req, v.agent.Accept)
 }
@@ -123,7 +123,7 @@ func (v *view) launch(ctx context.Context, method string, req session.LaunchRequ
 	return s, err
 }
 
-// Yield implements [session.Queue]. A session that has been moved already is not there any more: only who knows both
+// Yield implements [session.Moves]. A session that has been moved already is not there any more: only who knows both
 // ids learns that it was.
 func (v *view) Yield(ctx context.Context, id, to session.ID) error {
 	s, err := v.agent.Get(ctx, id)

@@ -131,6 +131,7 @@ type parts struct {
 	session.Files
 	session.Uploads
 	session.Queue
+	session.Moves
 	*sessions.Sessions
 	*people.People
 }
@@ -285,9 +286,8 @@ func (a *Agent) guestNow(id session.ID, kernel string) reclaim.Guest {
 }
 
 // endSession is [host.EndSession] for rooms that are opened before launch.
-func (a *Agent) endSession(id session.ID, reason session.Reason, cause *session.Cause,
-	still func(session.Session) bool) (session.Session, error) {
-	return a.launch.EndSession(id, reason, cause, still)
+func (a *Agent) endSession(id session.ID, ending host.Ending) (session.Session, error) {
+	return a.launch.EndSession(id, ending)
 }
 
 func (a *Agent) measured(live, running []session.Session, stats map[string]engine.Stats) {
@@ -307,7 +307,7 @@ func (a *Agent) measured(live, running []session.Session, stats map[string]engin
 func (a *Agent) openLaunch(h host.Host) (err error) {
 	c := &a.config
 	a.images, err = images.Open(images.Config{Host: h, Dir: filepath.Join(c.Dir, "transfers"), Free: diskFree,
-		Quota: c.Sessions.Arriving, People: a.People})
+		Quota: c.Sessions.Arriving, People: a.People, TakeHome: a.folders.TakeHome})
 	if err != nil {
 		return err
 	}
@@ -343,8 +343,11 @@ func (a *Agent) openLaunch(h host.Host) (err error) {
 	a.Queue = struct {
 		*queue.Queue
 		*reclaim.Watch
+	}{a.queue, a.reclaim}
+	a.Moves = struct {
 		sessions.Handovers
-	}{a.queue, a.reclaim, sessions.Handovers{Of: a.Sessions}}
+		launch.Parkings
+	}{sessions.Handovers{Of: a.Sessions}, launch.Parkings{Of: a.launch}}
 	return err
 }
 

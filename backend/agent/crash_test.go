@@ -80,6 +80,17 @@ func (m mortal) Stop(ctx context.Context, id string, grace time.Duration) error 
 	_, err := deadly(m.life, func() (int, error) { return 0, m.Engine.Stop(ctx, id, grace) })
 	return err
 }
+func (m mortal) Home(ctx context.Context, id string) (io.ReadCloser, error) {
+	var home io.ReadCloser
+	_, err := deadly(m.life, func() (_ int, err error) {
+		home, err = m.Engine.Home(ctx, id)
+		return 0, err
+	})
+	if err != nil && home != nil {
+		err = errors.Join(err, home.Close())
+	}
+	return home, err
+}
 func (m mortal) Remove(ctx context.Context, id string) error {
 	_, err := deadly(m.life, func() (int, error) { return 0, m.Engine.Remove(ctx, id) })
 	return err

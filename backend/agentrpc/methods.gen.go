@@ -780,6 +780,20 @@ func (c *Client) Release(ctx context.Context, id session.ID) (session.Session, e
 	return methodRelease.call(ctx, c, releaseArgs{ID: id}, ofSession(id))
 }
 
+type parkArgs struct {
+	ID session.ID `json:"id"`
+}
+
+var methodPark = plain[parkArgs, session.Session]{
+	spec{"park", tunnel.Control, again, short},
+	func(ctx context.Context, a session.Agent, r parkArgs) (session.Session, error) {
+		return a.Park(ctx, r.ID)
+	}}
+
+func (c *Client) Park(ctx context.Context, id session.ID) (session.Session, error) {
+	return methodPark.call(ctx, c, parkArgs{ID: id}, ofSession(id))
+}
+
 var methodMachine = plain[none, session.Machine]{
 	spec{"machine", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, _ none) (session.Machine, error) {
@@ -1224,6 +1238,7 @@ var table = []served{
 	methodAccept,
 	methodYield,
 	methodRelease,
+	methodPark,
 	methodMachine,
 	methodDoctor,
 	methodListDirectories,

@@ -149,8 +149,8 @@ Refer to a session by its ID, a unique prefix of it, or its name.
 	data, plane := dataCommands{p}, planeCommands{p}
 	addTo(root, groupSessions, launch.runCommand(), launch.upCommand(), sessions.psCommand(), sessions.showCommand(),
 		sessions.logsCommand(), terminals.attachCommand(), terminals.execCommand(), terminals.sshCommand(),
-		sessions.stopCommand(), sessions.renameCommand(), data.cpCommand(), data.folderCommand(),
-		serviceCommands{p}.serviceCommand(),
+		sessions.stopCommand(), launch.continueCommand(), sessions.renameCommand(), data.cpCommand(),
+		data.folderCommand(), serviceCommands{p}.serviceCommand(),
 		terminals.appsCommand(), terminals.openCommand(), sessions.historyCommand(), sessions.compareCommand(),
 		data.imageCommand(), data.commitCommand(), data.environmentCommand(), sessions.queueCommand(),
 		sessions.priorityCommand(), sessions.moveCommand(), sessions.resizeCommand(), sessions.remindCommand(),

@@ -317,7 +317,7 @@ func TestQueueFlagsMakeTheSpec(t *testing.T) {
 		"--time-limit", "4h", "--constraint", "ib&ssd", "--reservation", "course", "--sbatch-option=--exclusive",
 		"--sbatch-option=--licenses=a",
 		"--idle-lifetime", "2d", "--idle-network", "1h", "--idle-window", "30m", "--idle-grace", "5m", "--idle-any",
-		"--idle-cpu", "0.5", "--idle-memory", "1", "--idle-gpu", "5", "--idle-vram", "7", "--", "true")
+		"--idle-cpu", "0.5", "--idle-memory", "1", "--idle-gpu", "5", "--idle-vram", "7", "--idle-keep", "--", "true")
 	if got.code != ExitOK {
 		t.Fatalf("%+v", got)
 	}
@@ -338,7 +338,7 @@ func TestQueueFlagsMakeTheSpec(t *testing.T) {
 				Network: session.Duration(1 * time.Hour),
 				Use: session.UsePolicy{Window: session.Duration(30 * time.Minute),
 					Grace: session.Duration(5 * time.Minute), Any: true,
-					CPU: pointer(0.5), Memory: pointer(1.0), GPU: pointer(5.0), VRAM: pointer(7.0)}},
+					CPU: pointer(0.5), Memory: pointer(1.0), GPU: pointer(5.0), VRAM: pointer(7.0)}, Park: true},
 		},
 		Accelerator: gpu.Request{Profile: "1g.10gb", Count: 1}, Tuning: session.Tuning{Uncooperative: true, MPS: true},
 		Access:  session.Access{Admin: true},

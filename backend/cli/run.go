@@ -145,7 +145,7 @@ func runGroups() []flagGroup {
 		{"Slurm", "partition account qos gpu-type time-limit constraint reservation sbatch-option"},
 		{"Ending", "timeout rm commit-on-end keep-home"},
 		{"Idle checks", "idle-lifetime idle-network idle-window idle-grace idle-any idle-cpu idle-memory idle-gpu " +
-			"idle-vram idle-off"},
+			"idle-vram idle-keep idle-off"},
 		{"Output", "detach wait wait-timeout output help"},
 	}
 }

@@ -187,6 +187,8 @@ func endImageText(s api.Session) string {
 		return "none was made"
 	case i.State == "running":
 		return "is being made"
+	case s.Continuable():
+		return i.Ref + "\nslipway continue " + s.Name + " launches the session again."
 	}
 	return i.Ref
 }
@@ -267,21 +269,24 @@ func envText(env []session.EnvVar) string {
 }
 
 func (p sessionCommands) stopCommand() *cobra.Command {
-	var force, wait bool
-	var timeout time.Duration
-	cmd := &cobra.Command{Use: "stop [--force] [--wait] [--yes] SESSION…",
+	var o stopping
+	cmd := &cobra.Command{Use: "stop [--keep] [--force] [--wait] [--yes] SESSION…",
 		Short: "Terminate sessions; their home directories are deleted unless they are kept",
 		Long: `Stop terminates sessions at once. On a terminal it asks first if that deletes files in the home
 directory outside of mounted folders, or cancels sessions that start after it. Use --yes to skip
-the question. slipway run --keep-home keeps the home directory as a folder.`}
+the question. slipway run --keep-home keeps the home directory as a folder. With --keep, an image
+is made of what an interactive session installed and its home directory is kept as a folder, so
+that slipway continue launches it again. What its programs had in memory is lost.`}
 	p.yesFlag(cmd)
-	cmd.Flags().BoolVarP(&force, "force", "f", false, "remove the containers at once")
-	cmd.Flags().BoolVarP(&wait, "wait", "w", false, "wait until the sessions have ended")
-	cmd.Flags().DurationVar(&timeout, "wait-timeout", 0, "stop waiting after this long, such as 90s")
+	cmd.Flags().BoolVarP(&o.keep, "keep", "k", false, "keep what is needed to continue the sessions later")
+	cmd.Flags().BoolVarP(&o.force, "force", "f", false, "remove the containers at once")
+	cmd.Flags().BoolVarP(&o.wait, "wait", "w", false, "wait until the sessions have ended")
+	cmd.Flags().DurationVar(&o.timeout, "wait-timeout", 0, "stop waiting after this long, such as 90s")
+	cmd.MarkFlagsMutuallyExclusive("keep", "force")
 	return runs(cmd, p.command(func(ctx context.Context, c *caller, args []string) error {
 		stopped, problems := []api.Session{}, []error{}
 		for _, ref := range args {
-			if s, err := p.stop(ctx, c, ref, api.TerminateRequest{Forced: force}, wait, timeout); err != nil {
+			if s, err := p.stop(ctx, c, ref, o); err != nil {
 				problems = append(problems, err)
 			} else {
 				stopped = append(stopped, s)
@@ -296,20 +301,29 @@ the question. slipway run --keep-home keeps the home directory as a folder.`}
 	}))
 }
 
-func (p sessionCommands) stop(ctx context.Context, c *caller, ref string, request api.TerminateRequest, wait bool,
-	timeout time.Duration) (api.Session, error) {
+// stopping says how sessions are stopped.
+type stopping struct {
+	keep, force, wait bool
+	timeout           time.Duration // of the wait; 0: none
+}
+
+func (p sessionCommands) stop(ctx context.Context, c *caller, ref string, o stopping) (api.Session, error) {
 	s, err := c.find(ctx, ref)
-	if err == nil {
+	if err == nil && !o.keep {
 		err = p.confirmLoss(ctx, c, s)
 	}
-	if err == nil {
-		s, err = route.Terminate.At(string(s.ID)).Body(request).Ask(ctx, c)
+	switch {
+	case err != nil:
+	case o.keep:
+		s, err = route.Park.At(string(s.ID)).Ask(ctx, c)
+	default:
+		s, err = route.Terminate.At(string(s.ID)).Body(api.TerminateRequest{Forced: o.force}).Ask(ctx, c)
 	}
 	if err != nil {
 		return s, err
 	}
-	if wait {
-		ctx, cancel := limited(ctx, timeout, "The end of "+s.Name)
+	if o.wait {
+		ctx, cancel := limited(ctx, o.timeout, "The end of "+s.Name)
 		defer cancel()
 		if err := c.follow(ctx, s.ID, func(now api.Session) bool { s = now; return ended(now) }); err != nil {
 			return s, err
@@ -322,6 +336,17 @@ func (p sessionCommands) stop(ctx context.Context, c *caller, ref string, reques
 		fmt.Fprintln(p.Stdout, s.Name)
 	}
 	return s, nil
+}
+
+func (p runCommands) continueCommand() *cobra.Command {
+	return asks(p.program, &cobra.Command{Use: "continue NAME",
+		Short: "Launch a session again that was stopped and kept",
+		Long: `Continue launches a session again that was ended by slipway stop --keep, or by an idle policy that
+keeps sessions: with its name, resources and mounts, the image that was made of it and its home
+directory. Its apps have their addresses again. NAME is its name or ID.`,
+		ValidArgsFunction: p.completeSessions(allSessions)}, "", route.Continue, func(w io.Writer, s api.Session) {
+		fmt.Fprintf(w, "%s is launched again on %s (%s).\n", s.Name, s.Agent, s.ID)
+	})
 }
 
 // confirmLoss asks on a terminal before a session ends whose home directory has files, or that others start after.

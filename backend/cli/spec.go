@@ -178,6 +178,7 @@ func (f *idleFlags) add(cmd *cobra.Command) {
 		field("float64", "idle-memory", "idle.use.memory", "memory threshold in percent"),
 		field("float64", "idle-gpu", "idle.use.gpu", "GPU threshold in percent"),
 		field("float64", "idle-vram", "idle.use.vram", "GPU memory threshold in percent"),
+		field("bool", "idle-keep", "idle.park", "when it is reclaimed, keep it for slipway continue"),
 	}
 	f.specFlags.add(cmd)
 	cmd.Flags().BoolVar(&f.off, "idle-off", false, "never reclaim it, whatever the agent's policy")

@@ -135,6 +135,7 @@ func (r *reader) idle() (policy session.IdlePolicy) {
 	percent("SLIPWAY_IDLE_GPU", &policy.Use.GPU)
 	percent("SLIPWAY_IDLE_VRAM", &policy.Use.VRAM)
 	policy.Use.Any = r.env("SLIPWAY_IDLE_ANY") == "1"
+	policy.Park = r.env("SLIPWAY_IDLE_PARK") == "1"
 	if faults := policy.Validate(""); len(r.errs) == before && len(faults) > 0 {
 		r.errs = append(r.errs, &session.Error{Code: session.CodeServerInvalid, Hint: faults[0].Hint,
 			Message: "The policy of SLIPWAY_IDLE variables cannot be used: " + faults[0].Message})

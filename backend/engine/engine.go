@@ -69,6 +69,9 @@ type Containers interface {
 	Guest(ctx context.Context, id string) (net.Conn, error)
 	// Stop asks the container to end and kills it after grace. A stopped or removed container is no error.
 	Stop(ctx context.Context, id string, grace time.Duration) error
+	// Home returns the home of a container that has ended as a tar archive with names below "work/". The caller closes
+	// it. Only a home that the engine made is read, no mount. engine_read_not-found.
+	Home(ctx context.Context, id string) (io.ReadCloser, error)
 	// Remove removes a container and its home volume, running or not. A removed container is no error.
 	Remove(ctx context.Context, id string) error
 }

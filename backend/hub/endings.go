@@ -100,16 +100,31 @@ func (en *endings) Terminate(ctx context.Context, ref string, forced, undo bool)
 }
 
 func (en *endings) terminate(ctx context.Context, m *member, id session.ID, forced bool) (session.Session, error) {
-	s, err := m.Agent.Terminate(ctx, id, forced)
-	if err == nil {
-		en.learn(m, s)
-		en.mu.Lock()
-		defer en.mu.Unlock()
-		if en.ends.remove(id) {
-			en.showEnd(id)
-		}
+	return en.asked(m, id)(m.Agent.Terminate(ctx, id, forced))
+}
+
+// Park ends a session so that it can be continued. It fails like [Hub.Find] and [session.Moves].Park.
+func (en *endings) Park(ctx context.Context, ref string) (session.Session, error) {
+	m, id, err := en.find(ctx, ref)
+	if err != nil {
+		return session.Session{}, err
 	}
-	return s, err
+	return en.asked(m, id)(m.Agent.Park(ctx, id))
+}
+
+// asked takes an agent's answer to being asked to end a session.
+func (en *endings) asked(m *member, id session.ID) func(session.Session, error) (session.Session, error) {
+	return func(s session.Session, err error) (session.Session, error) {
+		if err == nil {
+			en.learn(m, s)
+			en.mu.Lock()
+			defer en.mu.Unlock()
+			if en.ends.remove(id) {
+				en.showEnd(id)
+			}
+		}
+		return s, err
+	}
 }
 
 // sent forgets an end that was sent, or shows why that failed.

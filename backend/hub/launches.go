@@ -37,12 +37,59 @@ type LaunchRequest struct {
 
 // Launch launches a session and adds it to the recents. A repeated request with the same key returns the same session.
 func (l *launches) Launch(ctx context.Context, req LaunchRequest) (session.Session, error) {
-	s, err := l.launch(ctx, req, "")
+	s, err := l.launch(ctx, req, kin{})
 	if err != nil {
 		return session.Session{}, err
 	}
 	l.addRecent(ctx, req, 1, s)
 	return s, nil
+}
+
+// kin are the sessions that belong to one that is launched.
+type kin struct {
+	together session.ID // of all sessions of one launch; empty: it is alone
+	before   session.ID // the one that it continues; empty: none
+}
+
+// Continue launches a session again that was parked, by its id, or by the name of the one that was parked last. It
+// fails like [Hub.Get] and [Hub.Launch], and with session_update_conflict for one that cannot be continued.
+func (l *launches) Continue(ctx context.Context, ref string) (session.Session, error) {
+	m, id, err := l.find(ctx, l.parkedAs(ref))
+	if err != nil {
+		return session.Session{}, err
+	}
+	s, err := m.Agent.Get(ctx, id) // with the values of its variables
+	if err != nil {
+		return session.Session{}, err
+	}
+	if !s.Continuable() {
+		return session.Session{}, session.NewError(session.CodeSessionConflict,
+			fmt.Sprintf("%s was not stopped in such a way that it can be continued.", s.Name), "Launch it again.")
+	}
+	req := LaunchRequest{Spec: s.Continued(), Owner: locked(l.shared, func() string { return l.personAt(m, s.Owner) })}
+	req.Spec.Agent = m.Name()
+	next, err := l.launch(ctx, req, kin{before: id})
+	if err == nil {
+		l.addRecent(ctx, req, 1, next)
+	}
+	return next, err
+}
+
+// parkedAs returns the id of the session of a name that was parked last, or ref if there is none.
+func (l *launches) parkedAs(ref string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var last *reported
+	for _, k := range l.sessions {
+		if s := k.session; s.Name == ref && s.Continuable() && !l.hidden(s) &&
+			(last == nil || last.session.TerminatedAt.Before(*s.TerminatedAt)) {
+			last = k
+		}
+	}
+	if last == nil {
+		return ref
+	}
+	return string(last.session.ID)
 }
 
 // ServeFolder returns the live system session that serves a folder by sftp, launched if there is none. It fails like
@@ -68,16 +115,16 @@ func (l *launches) ServeFolder(ctx context.Context, ref, agent string) (session.
 	if session.SessionNames.Check(spec.Name) != nil {
 		spec.Name = ""
 	}
-	s, err := l.launch(ctx, LaunchRequest{Spec: spec, Owner: f.Owner}, "")
+	s, err := l.launch(ctx, LaunchRequest{Spec: spec, Owner: f.Owner}, kin{})
 	if session.CodeOf(err) == session.CodeNameTaken {
 		spec.Name = ""
-		s, err = l.launch(ctx, LaunchRequest{Spec: spec, Owner: f.Owner}, "")
+		s, err = l.launch(ctx, LaunchRequest{Spec: spec, Owner: f.Owner}, kin{})
 	}
 	return s, err
 }
 
-// launch launches one session, together with those of the same id of a launch.
-func (l *launches) launch(ctx context.Context, req LaunchRequest, together session.ID) (session.Session, error) {
+// launch launches one session.
+func (l *launches) launch(ctx context.Context, req LaunchRequest, kin kin) (session.Session, error) {
 	if id := locked(l.shared, func() session.ID { return l.keys.movedTo(req.Key) }); id != "" {
 		s, _, err := l.Get(ctx, string(id))
 		return s, err
@@ -102,7 +149,7 @@ func (l *launches) launch(ctx context.Context, req LaunchRequest, together sessi
 	}
 	// an agent on another machine decides ByAdmin itself
 	launch := session.LaunchRequest{Key: req.Key, Owner: owner, Spec: req.Spec, ByAdmin: true,
-		Launch: together, Confidential: confidential}
+		Launch: kin.together, From: kin.before, Confidential: confidential}
 	if req.Spec.Agent == "" {
 		launch.Floats = &session.Floats{Group: req.Spec.Group}
 	}
@@ -170,7 +217,7 @@ func (l *launches) LaunchMany(ctx context.Context, req LaunchRequest, count int)
 	for i := range outcomes {
 		one := LaunchRequest{Key: session.Numbered(req.Key, "/", i, count), Spec: req.Spec, Owner: req.Owner}
 		one.Spec.Name = session.Numbered(req.Spec.Name, "-", i, count)
-		s, err := l.launch(ctx, one, together)
+		s, err := l.launch(ctx, one, kin{together: together})
 		outcomes[i] = Launched{Session: s, Err: err}
 		if err != nil {
 			continue

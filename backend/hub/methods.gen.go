@@ -51,6 +51,10 @@ func (r *renamed) Release(ctx context.Context, id session.ID) (session.Session, 
 	return r.session(r.Agent.Release(ctx, id))
 }
 
+func (r *renamed) Park(ctx context.Context, id session.ID) (session.Session, error) {
+	return r.session(r.Agent.Park(ctx, id))
+}
+
 func (r *renamed) ListFolders(ctx context.Context, filter session.FolderFilter) ([]session.Folder, error) {
 	return r.folders(r.Agent.ListFolders(ctx, filter))
 }

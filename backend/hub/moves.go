@@ -15,7 +15,7 @@ import (
 
 // moves gives waiting sessions to machines that have room for them. A session whose launch named no machine floats: it
 // waits at one agent, and moves to another one of its resource group that would start it at once. The others move when
-// a person asks for it. The two agents hand the session over as [session.Queue] describes; the hub only asks them to,
+// a person asks for it. The two agents hand the session over as [session.Moves] describes; the hub only asks them to,
 // and continues whatever it finds half done, by itself or by another hub.
 type moves struct {
 	*launches

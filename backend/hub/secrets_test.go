@@ -17,7 +17,7 @@ import (
 type recorder struct {
 	session.Sessions
 	session.Images
-	session.Queue
+	session.Moves
 	launched session.LaunchRequest
 	accepted session.LaunchRequest
 	pulled   session.PullRequest
@@ -34,7 +34,7 @@ func (r *recorder) Launch(ctx context.Context, req session.LaunchRequest) (sessi
 
 func (r *recorder) Accept(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
 	r.accepted = req
-	return r.Queue.Accept(ctx, req)
+	return r.Moves.Accept(ctx, req)
 }
 
 func (r *recorder) PullImage(ctx context.Context, req session.PullRequest) (session.ImageWork, error) {
@@ -54,8 +54,8 @@ func openWithVault(t *testing.T, names ...string) (world, *recorder) {
 		members = append(members, hub.Member{Name: name, Local: name == "local", Agent: fake.Agent()})
 	}
 	agent := &members[len(members)-1].Agent
-	r.Sessions, r.Images, r.Queue = agent.Sessions, agent.Images, agent.Queue
-	agent.Sessions, agent.Images, agent.Queue = r, r, r
+	r.Sessions, r.Images, r.Moves = agent.Sessions, agent.Images, agent.Moves
+	agent.Sessions, agent.Images, agent.Moves = r, r, r
 	var err error
 	w.Hub, err = hub.Open(hub.Config{Members: members, Shelf: w.shelf, Settings: noSettings(t),
 		Vault: vault.New("", filepath.Join(t.TempDir(), "secrets.json")), Owner: "ada"})

@@ -88,6 +88,25 @@ func (f *finder) successor(id session.ID) session.ID {
 	return next
 }
 
+// Heir returns the session that continues one that has ended, or that itself.
+func (f *finder) Heir(id session.ID) session.ID {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for {
+		if k := f.sessions[id]; k != nil && k.session.Status.Live() {
+			return id
+		}
+		next := f.successors(id)
+		if len(next) == 0 {
+			return id
+		}
+		newest := slices.MaxFunc(next, func(a, b *reported) int {
+			return a.session.CreatedAt.Compare(b.session.CreatedAt)
+		})
+		id = newest.session.ID
+	}
+}
+
 // Get returns a session by id or live name, and when it was last heard of if its agent is not reached.
 func (f *finder) Get(ctx context.Context, ref string) (session.Session, *time.Time, error) {
 	m, id, err := f.find(ctx, ref)

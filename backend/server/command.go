@@ -137,6 +137,7 @@ func (l *shellLine) queue(spec session.Spec) {
 	l.some("--idle-window", lengthOut(use.Window))
 	l.some("--idle-grace", lengthOut(use.Grace))
 	l.on("--idle-any", use.Any)
+	l.on("--idle-keep", spec.Idle.Park)
 	for _, threshold := range []struct {
 		flag  string
 		value *float64

@@ -129,7 +129,7 @@ func notebookOf(r *http.Request, host appHost) string {
 func (g *gateway) complete(ctx context.Context, host appHost, port int, notebook string) {
 	ctx, cancel := context.WithTimeout(ctx, completeMost)
 	defer cancel()
-	agent, id, err := g.server.hub.Find(ctx, string(host.session))
+	agent, id, err := g.agentOf(ctx, host)
 	if err != nil {
 		return // so says the request itself
 	}
@@ -175,7 +175,7 @@ func (g *gateway) reach(r *http.Request, host appHost) (int, error) {
 		if err == nil || !unreached(err) {
 			return port, err
 		}
-		remote, waitErr := g.server.hub.AwaitKeeper(ctx, host.session)
+		remote, waitErr := g.server.hub.AwaitKeeper(ctx, g.server.hub.Heir(host.session))
 		if !remote || waitErr != nil {
 			return 0, err
 		}
@@ -202,6 +202,11 @@ func unreached(err error) bool {
 	return code.Detail() == session.DetailUnavailable && strings.HasPrefix(string(code), "agent_")
 }
 
+// agentOf returns the session of an app, or the one that continues it, and its agent.
+func (g *gateway) agentOf(ctx context.Context, host appHost) (session.Agent, session.ID, error) {
+	return g.server.hub.Find(ctx, string(g.server.hub.Heir(host.session)))
+}
+
 // find returns the port of an app. It waits while the app starts and restarts it if it died, but not if a person
 // stopped it.
 func (g *gateway) find(ctx context.Context, host appHost) (int, error) {
@@ -213,7 +218,7 @@ func (g *gateway) find(ctx context.Context, host appHost) (int, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, restartMost)
 	defer cancel()
-	agent, id, err := g.server.hub.Find(ctx, string(host.session))
+	agent, id, err := g.agentOf(ctx, host)
 	if err != nil {
 		return 0, err
 	}
@@ -257,7 +262,7 @@ func (g *gateway) forward(w http.ResponseWriter, r *http.Request, host appHost, 
 		FlushInterval: -1,
 		ErrorLog:      g.log,
 		Rewrite: func(p *httputil.ProxyRequest) {
-			p.Out.URL.Scheme, p.Out.URL.Host = "http", string(host.session)+":"+portText
+			p.Out.URL.Scheme, p.Out.URL.Host = "http", string(g.server.hub.Heir(host.session))+":"+portText
 			p.Out.Host = "localhost:" + portText
 			p.Out.Header.Del("X-Real-Ip")
 			p.Out.Header.Set("X-Forwarded-Proto", "http")
@@ -405,7 +410,7 @@ func (g *gateway) explainError(w http.ResponseWriter, r *http.Request, host appH
 func (g *gateway) sessionOf(ctx context.Context, host appHost) (session.Session, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	one, _, err := g.server.hub.Get(ctx, string(host.session))
+	one, _, err := g.server.hub.Get(ctx, string(g.server.hub.Heir(host.session)))
 	return one, err
 }
 

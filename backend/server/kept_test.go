@@ -39,7 +39,7 @@ func everything() session.Spec {
 			Idle: &session.IdlePolicy{Lifetime: session.Duration(48 * time.Hour), Network: session.Duration(time.Hour),
 				Use: session.UsePolicy{Window: session.Duration(30 * time.Minute),
 					Grace: session.Duration(5 * time.Minute), Any: true,
-					CPU: ptr(0.5), Memory: ptr(1.0), GPU: ptr(5.0), VRAM: ptr(2.5)}},
+					CPU: ptr(0.5), Memory: ptr(1.0), GPU: ptr(5.0), VRAM: ptr(2.5)}, Park: true},
 		},
 		Env:       []session.EnvVar{{Name: "SEED", Value: "7"}, {Name: "LINES", Value: "a\n b"}},
 		Secrets:   []string{"HF_TOKEN"},

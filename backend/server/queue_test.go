@@ -174,12 +174,13 @@ func TestCommandLineAsksForAllOfTheSpec(t *testing.T) {
 		"timeout":"5m","slurm":{"partition":"gpu","account":"lab","qos":"long","gpuType":"a100","time":"4h",
 		"constraint":"ib&ssd","reservation":"course","options":["--exclusive","--comment=my own"]},
 		"idle":{"lifetime":"2d","network":"1h","use":{"window":"30m","grace":"5m",
-"any":true,"cpu":0.5,"memory":1,"gpu":5,"vram":7.25}}}`, &p)
+"any":true,"cpu":0.5,"memory":1,"gpu":5,"vram":7.25},"park":true}}`, &p)
 	want := "slipway run --image a:1 --type batch --setup 'pip install x' --gpu 0.5 --uncooperative --admin --mps " +
 		"--cluster 3 --priority 0 --after abcd --after efgh --pending-timeout 2h --label 'my vision' " +
 		"--commit-on-end 3 --keep-home=2d " +
-		"--idle-lifetime 2d --idle-network 1h --idle-window 30m --idle-grace 5m --idle-any --idle-cpu 0.5 " +
-		"--idle-memory 1 --idle-gpu 5 --idle-vram 7.25 --partition gpu --account lab --qos long --gpu-type a100 " +
+		"--idle-lifetime 2d --idle-network 1h --idle-window 30m --idle-grace 5m --idle-any --idle-keep " +
+		"--idle-cpu 0.5 --idle-memory 1 --idle-gpu 5 --idle-vram 7.25 " +
+		"--partition gpu --account lab --qos long --gpu-type a100 " +
 		"--time-limit 4h --constraint 'ib&ssd' --reservation course --sbatch-option=--exclusive " +
 		"--sbatch-option='--comment=my own' --timeout 5m -- true"
 	if p.Command != want {

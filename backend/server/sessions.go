@@ -67,6 +67,12 @@ func (s sessionRoutes) mount(m *mounts) {
 	take(m, route.Terminate, func(r *http.Request, req api.TerminateRequest) (api.Session, error) {
 		return as(s.hub.View)(s.hub.Terminate(r.Context(), r.PathValue("id"), req.Forced, req.Undo))
 	})
+	answer(m, route.Park, func(r *http.Request) (api.Session, error) {
+		return as(s.hub.View)(s.hub.Park(r.Context(), r.PathValue("id")))
+	})
+	answer(m, route.Continue, func(r *http.Request) (api.Session, error) {
+		return as(s.hub.View)(s.hub.Continue(r.Context(), r.PathValue("id")))
+	})
 	answer(m, route.TerminateUndo, func(r *http.Request) (api.Session, error) {
 		return as(s.hub.View)(s.hub.UndoTerminate(r.Context(), r.PathValue("id")))
 	})

@@ -215,19 +215,19 @@ func (l lineSessions) List(ctx context.Context, f session.Filter) ([]session.Ses
 	return over(l.line, func(a session.Agent) ([]session.Session, error) { return a.Sessions.List(ctx, f) })
 }
 
-type lineQueue struct {
-	session.Queue
+type lineMoves struct {
+	session.Moves
 	*line
 }
 
-func (l lineQueue) Accept(ctx context.Context, r session.LaunchRequest) (session.Session, error) {
+func (l lineMoves) Accept(ctx context.Context, r session.LaunchRequest) (session.Session, error) {
 	return over(l.line, func(a session.Agent) (session.Session, error) { return a.Accept(ctx, r) })
 }
-func (l lineQueue) Yield(ctx context.Context, id, to session.ID) error {
+func (l lineMoves) Yield(ctx context.Context, id, to session.ID) error {
 	_, err := over(l.line, func(a session.Agent) (int, error) { return 0, a.Yield(ctx, id, to) })
 	return err
 }
-func (l lineQueue) Release(ctx context.Context, id session.ID) (session.Session, error) {
+func (l lineMoves) Release(ctx context.Context, id session.ID) (session.Session, error) {
 	return over(l.line, func(a session.Agent) (session.Session, error) { return a.Release(ctx, id) })
 }
 
@@ -291,7 +291,7 @@ func newCrew(t *testing.T, shelf hub.Shelf, yards []*yard) *crew {
 	for i, y := range yards {
 		l := &line{yard: y, hub: c}
 		members = append(members, hub.Member{Name: y.name, Local: i == 0, Agent: session.Agent{
-			Sessions: lineSessions{line: l}, Queue: lineQueue{line: l}, Activity: lineActivity{line: l}}})
+			Sessions: lineSessions{line: l}, Moves: lineMoves{line: l}, Activity: lineActivity{line: l}}})
 	}
 	h, err := hub.Open(hub.Config{Members: members, Shelf: shelf, Owner: "ada", Log: discard(),
 		Settings: settings.New(t.TempDir(), func(string) string { return "" })})

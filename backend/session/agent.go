@@ -23,6 +23,7 @@ type Agent struct {
 	Projects
 	Accelerators
 	Queue
+	Moves
 	Host
 	Data
 	Admin Admin // calls of admins; nil: not available
@@ -50,13 +51,14 @@ func AgentOf(a interface {
 	Projects
 	Accelerators
 	Queue
+	Moves
 	Host
 	Files
 	Uploads
 	Folders
 	FolderTrash
 }, admin Admin) Agent {
-	return Agent{a, a, a, a, a, a, a, a, a, a, a, a, Data{a, a, a, a}, admin}
+	return Agent{a, a, a, a, a, a, a, a, a, a, a, a, a, Data{a, a, a, a}, admin}
 }
 
 // Sessions creates, shows, changes and ends sessions.
@@ -124,7 +126,7 @@ type LaunchRequest struct {
 	ByAdmin bool     `json:"byAdmin,omitempty"`
 	Floats  *Floats  `json:"floats,omitempty"` // as in [Move]
 	Tags    []string `json:"tags,omitempty"`
-	From    ID       `json:"from,omitempty"`   // of [Queue].Accept: the session in whose place it is
+	From    ID       `json:"from,omitempty"`   // the session in whose place it is, or that it continues; empty: none
 	Launch  ID       `json:"launch,omitempty"` // see [Resolved]
 	// Confidential is kept beside the record of the session, not in it.
 	Confidential Confidential `json:"confidential,omitzero"`

@@ -31,11 +31,6 @@ type Accelerators interface {
 }
 
 // Queue changes what waits and what idles.
-//
-// Accept, Yield and Release move a waiting session to another agent so that it never runs twice and is never forgotten,
-// whatever stops or is cut off in between. First the other agent accepts it: it stores a session of its own, which is
-// held. Then the first agent yields, in one transaction. Only after that is the held session released. Whoever finds a
-// held session continues by asking the first agent to yield again, since each call may be repeated.
 type Queue interface {
 	// SetPriority changes the priority of a PENDING session; session_update_conflict for any other.
 	//
@@ -54,20 +49,6 @@ type Queue interface {
 	//
 	//rpc:method name=idle.simulate effect=read who=owner
 	SimulateIdle(ctx context.Context, id ID, policy IdlePolicy) (IdleSimulation, error)
-	// Accept stores a launch like [Sessions].Launch, in place of the session req.From of another agent. It is held: it
-	// does not start before Release.
-	//
-	//rpc:method name=accept effect=again who=custom
-	Accept(ctx context.Context, req LaunchRequest) (Session, error)
-	// Yield removes a PENDING session that was never placed and that no other waits for, because the session to of
-	// another agent takes its place. It succeeds again for the same to; session_update_conflict otherwise.
-	//
-	//rpc:method name=yield effect=again who=custom
-	Yield(ctx context.Context, id, to ID) error
-	// Release lets a held session start.
-	//
-	//rpc:method name=release effect=again who=owner
-	Release(ctx context.Context, id ID) (Session, error)
 }
 
 // DeviceBoard is the state of an agent's devices.

@@ -11,6 +11,7 @@ type IdlePolicy struct {
 	Lifetime Duration  `json:"lifetime,omitempty"` // ended this long after its start, whatever it does
 	Network  Duration  `json:"network,omitempty"`  // without traffic through terminal or apps; never for batch
 	Use      UsePolicy `json:"use,omitzero"`
+	Park     bool      `json:"park,omitempty"` // what is reclaimed is parked, if it can be; see [Moves]
 }
 
 // CheckKeep refuses a time for which a session is to be kept from being reclaimed. It may be from a minute to 30 days,

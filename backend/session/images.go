@@ -286,9 +286,9 @@ type ImageRoom struct {
 // MaxCommitOnEnd is the most images that [Spec.CommitOnEnd] may keep.
 const MaxCommitOnEnd = 50
 
-// EndImage is the image that is made of a session as it ends ([Spec.CommitOnEnd]). If it could not be made, for lack of
-// disk space, say, the session keeps its main container, stopped, until it is committed ([Images.CommitSession]) or
-// dropped ([Sessions.Terminate], forced).
+// EndImage is the image that is made of a session as it ends ([Spec.CommitOnEnd], [Moves]). If it, or the home of a
+// parked session, could not be kept, for lack of disk space, say, the session keeps its main container, stopped, until
+// it is committed ([Images.CommitSession]) or dropped ([Sessions.Terminate], forced).
 type EndImage struct {
 	State ImageWorkState `json:"state"`
 	Name  string         `json:"name"` // of the image, in the manner of [SeriesName]
@@ -301,7 +301,7 @@ type EndImage struct {
 // EndsInImage reports whether an image is to be made of a session that is ending: not of one that never ran or is
 // forced to end, nor of a batch session that failed, whose image would displace those of successful ones.
 func (s Session) EndsInImage() bool {
-	if s.Spec.CommitOnEnd == 0 || s.Forced || s.StartedAt == nil {
+	if s.Spec.CommitOnEnd == 0 && !s.Parked || s.Forced || s.StartedAt == nil {
 		return false
 	}
 	if s.Spec.Type == Batch {

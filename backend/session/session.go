@@ -77,6 +77,7 @@ type End struct {
 	// PeakMemory is the most memory that was in use at one time, as sampled; 0: unknown.
 	PeakMemory gpu.Bytes `json:"peakMemory,omitempty"`
 	EndImage   *EndImage `json:"endImage,omitempty"` // nil: not started, or not asked for
+	Parked     bool      `json:"parked,omitempty"`   // it is ended in such a way that it can be continued; see [Moves]
 }
 
 // Times are the moments of a session's life after its creation.
@@ -86,11 +87,11 @@ type Times struct {
 	TerminatedAt *time.Time `json:"terminatedAt,omitempty"`
 }
 
-// Move is what a session has to do with other machines: whether the hub may move it to one of them while it waits, and
-// the session that it took the place of. See [Handover].
+// Move is what a session has to do with others and their machines: whether the hub may move it to one while it waits,
+// and the session that it took the place of or continues. See [Moves].
 type Move struct {
 	Floats *Floats `json:"floats,omitempty"` // nil: the launch named its machine, on which it stays
-	From   ID      `json:"from,omitempty"`   // the session of another agent in whose place it is; empty: none
+	From   ID      `json:"from,omitempty"`   // the session in whose place it is, or that it continues; empty: none
 	Held   bool    `json:"held,omitempty"`   // it does not start, since the other agent may still have that one
 }
 

@@ -130,6 +130,8 @@ func Fields() []Field {
 		threshold("idle.cpu", "SLIPWAY_IDLE_CPU", "CPUs"), threshold("idle.memory", "SLIPWAY_IDLE_MEMORY", "memory"),
 		threshold("idle.gpu", "SLIPWAY_IDLE_GPU", "GPUs"), threshold("idle.vram", "SLIPWAY_IDLE_VRAM", "GPU memory"),
 		on("idle.any", "SLIPWAY_IDLE_ANY", false, "Any metric below its threshold is enough (default: all)."),
+		on("idle.park", "SLIPWAY_IDLE_PARK", false,
+			"Interactive sessions that these checks end are kept, so that they can be continued."),
 	}, serviceFields()...)
 }
 

@@ -54,15 +54,20 @@ describe('an end by idle checks', () => {
     )
   })
 
-  it('waits for an image that is made first', async () => {
-    const session = await soonOver('worth-an-image')
+  it('is stopped and kept, and launched again from its drawer', async () => {
+    const session = await soonOver('worth-keeping')
     const page = await browser.page(program)
     await session.announce()
-    await warning(page, 'worth-an-image').getByRole('button', { name: 'Make an image first' }).click()
-    const dialog = page.getByRole('dialog')
-    await dialog.getByRole('textbox').waitFor()
-    await eventually('it is kept meanwhile', async () => (await program.session(session.id)).keepUntil !== undefined)
-    await warning(page, 'worth-an-image').waitFor({ state: 'detached' })
+    await warning(page, 'worth-keeping').getByRole('button', { name: 'Stop and keep' }).click()
+    await eventually('it has ended', async () => (await program.session(session.id)).status === 'TERMINATED')
+    expect((await program.session(session.id)).endImage?.state).toBe('done')
+    await page.goto(`${program.url}/sessions/${session.id}`)
+    const drawer = page.getByRole('dialog')
+    await drawer.getByText('Stopped and kept').waitFor()
+    await picture(page, 'parked')
+    await drawer.getByRole('button', { name: 'Continue' }).click()
+    await eventually('it runs again', async () => (await program.session('worth-keeping')).status === 'RUNNING')
+    expect(await program.cli('show', 'worth-keeping')).toMatch(/Mounts +worth-keeping to \/home\/work/)
   })
 })
 

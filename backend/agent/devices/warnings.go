@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"slipway/backend/agent/accounts"
+	"slipway/backend/agent/host"
 	"slipway/backend/agent/records"
 	"slipway/backend/session"
 	"slipway/gpu"
@@ -221,7 +222,8 @@ func (s *Sampler) heedAlarm(alarm gpu.Alarm) {
 			session.Say("overShare", session.Fill("device", s.devices.name(alarm.Device)),
 				session.Fill("used", alarm.Used.String()), session.Fill("limit", alarm.Limit.String())),
 			session.Say("overShareHint"))
-		if _, err := s.config.EndSession(id, session.ReasonDeviceMemory, cause, nil); err != nil {
+		_, err := s.config.EndSession(id, host.Ending{Reason: session.ReasonDeviceMemory, Cause: cause})
+		if err != nil {
 			s.config.Log.Warn("a session that takes too much of a device was not ended", "session", id, "err", err)
 		}
 		return

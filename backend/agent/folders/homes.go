@@ -12,6 +12,7 @@ import (
 	"slipway/backend/agent/records"
 	"slipway/backend/session"
 	"slipway/backend/store"
+	"slipway/gpu"
 )
 
 // AddHome gives a session whose home is kept a folder as its home, unless it has one. The folder exists from the start,
@@ -20,6 +21,11 @@ func (f *Folders) AddHome(d *records.Draft) error {
 	if !d.Spec.KeepsHome() || d.HomeFolder() != nil {
 		return nil
 	}
+	return addHome(d, &session.FolderHome{Session: d.ID, Name: d.Name, Keep: *d.Spec.KeepHome})
+}
+
+// addHome adds the record of a folder that is the home of a session. home is nil if it is kept for good.
+func addHome(d *records.Draft, home *session.FolderHome) error {
 	all, err := d.ListFolders()
 	if err != nil {
 		return err
@@ -33,10 +39,40 @@ func (f *Folders) AddHome(d *records.Draft) error {
 		ending := "-" + strconv.Itoa(number)
 		one.Name = d.Name[:min(len(d.Name), session.FolderNames.Max-len(ending))] + ending
 	}
-	one.Home = &session.FolderHome{Session: d.ID, Name: d.Name, Keep: *d.Spec.KeepHome}
+	one.Home = home
 	d.Folders = append(slices.Clip(d.Folders),
 		session.FolderMount{Folder: one.ID, Name: one.Name, Target: session.Home})
 	return d.PutFolder(one)
+}
+
+// KeepHome has the home of a session that is parked kept for good. One that is not a folder becomes one, which
+// [Folders.TakeHome] fills.
+func KeepHome(d *records.Draft) error {
+	mounted := d.HomeFolder()
+	if mounted == nil {
+		return addHome(d, nil)
+	}
+	one, err := d.Folder(mounted.Folder)
+	if err != nil || one.Home == nil {
+		return err
+	}
+	one.Home = nil
+	return d.PutFolder(one)
+}
+
+// TakeHome copies the home of a session's container, which has ended, into the folder that is its home from now on. It
+// can be repeated. tell is called with what is copied.
+func (f *Folders) TakeHome(ctx context.Context, s session.Session, tell func(gpu.Bytes)) error {
+	one, err := f.config.Records.Folder(s.HomeFolder().Folder)
+	if err != nil {
+		return err
+	}
+	home, err := f.config.Engine.Home(ctx, s.Container())
+	if err != nil {
+		return err
+	}
+	defer home.Close()
+	return f.disk.Unpack(ctx, one, home, tell)
 }
 
 // prepareHome makes the directory of a new home, and the mount points in it as the owner's. A container engine would

@@ -90,9 +90,16 @@ func Lasting(code session.Code) bool {
 		session.CodeFolderConflict, session.CodeMountForbidden, session.CodeInvalid}, code)
 }
 
-// EndSession ends a RUNNING session for a reason of Slipway's. still, if not nil, decides in the transaction.
-type EndSession func(id session.ID, reason session.Reason, cause *session.Cause,
-	still func(session.Session) bool) (session.Session, error)
+// EndSession ends a RUNNING session for a reason of Slipway's.
+type EndSession func(id session.ID, ending Ending) (session.Session, error)
+
+// Ending says how and why a session is ended.
+type Ending struct {
+	Reason session.Reason
+	Cause  *session.Cause
+	Park   bool                       // it is parked, if it can be; see [session.Moves]
+	Still  func(session.Session) bool // decides in the transaction; nil: it is ended
+}
 
 // Wait waits for a timer, which it stops, for a signal on wake or for the end of ctx.
 func Wait(ctx context.Context, timer *time.Timer, wake <-chan struct{}) {

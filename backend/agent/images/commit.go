@@ -219,12 +219,19 @@ func (m *Images) DropOlder(ctx context.Context, s session.Session) (said string,
 	return strings.Join(parts, "; "), failure
 }
 
-// commitKept makes an image of the container that an ended session has kept, and then removes the container.
+// commitKept makes an image of the container that an ended session has kept, and then removes the container. If it is
+// parked, its home is kept first.
 func (m *Images) commitKept(ctx context.Context, one *job, s session.Session, origin session.ImageOrigin) error {
 	if origin.Name == s.EndImage.Name {
 		origin.Series = s.Name
 	}
-	err := m.commitAndRecord(ctx, one, s, origin)
+	var err error
+	if s.TakesHome() {
+		err = m.config.TakeHome(ctx, s, func(gpu.Bytes) {})
+	}
+	if err == nil {
+		err = m.commitAndRecord(ctx, one, s, origin)
+	}
 	if err := m.noteKept(s.ID, origin.Name, one, err); err != nil {
 		return err
 	}

@@ -31,6 +31,8 @@ type Config struct {
 	Free   func(dir string) (gpu.Bytes, error)
 	Quota  layers.Quota
 	People People
+	// TakeHome copies the home of a parked session out of the container that it has kept.
+	TakeHome func(ctx context.Context, s session.Session, tell func(gpu.Bytes)) error
 }
 
 // Images are the images of a machine.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"slipway/backend/agent/host"
 	"slipway/backend/agent/records"
 	"slipway/backend/engine"
 	"slipway/backend/session"
@@ -355,13 +356,17 @@ func leftText(t *teardown, cause *session.Cause) string {
 	return fmt.Sprintf("%s could not be removed: %s Slipway keeps trying while it runs.", what, cause.Message)
 }
 
-func (r *Runner) EndSession(id session.ID, reason session.Reason, cause *session.Cause,
-	still func(session.Session) bool) (session.Session, error) {
+func (r *Runner) EndSession(id session.ID, ending host.Ending) (session.Session, error) {
 	s, err := r.config.Records.Change(id, func(d *records.Draft) error {
-		if d.Status != session.Running || still != nil && !still(d.Session) {
+		if d.Status != session.Running || ending.Still != nil && !ending.Still(d.Session) {
 			return nil
 		}
-		d.Stopping, d.Error = reason, cause
+		if ending.Park && d.Parkable() && !r.config.noImages() {
+			if err := park(d); err != nil {
+				return err
+			}
+		}
+		d.Stopping, d.Error = ending.Reason, ending.Cause
 		if d.Spec.RunsCommand() {
 			d.Result = session.ResultFailure
 		}

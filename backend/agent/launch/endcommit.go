@@ -23,15 +23,25 @@ func (t *teardown) awaitCommit(ctx context.Context, work string) error {
 }
 
 // makeImage makes the image that the session asks for at its end, or keeps the container. A retry may avoid its errors.
+// The home of a parked session is kept first.
 func (t *teardown) makeImage(ctx context.Context) error {
 	s := t.session
 	if !s.EndsInImage() {
 		return nil
 	}
-	err := t.step(ctx, "image", t.runner.config.Limits.Commit, t.commitMain)
+	var err error
+	if s.TakesHome() {
+		err = t.step(ctx, "home", t.runner.config.Limits.Commit, t.takeHome)
+	}
+	if err == nil {
+		err = t.step(ctx, "image", t.runner.config.Limits.Commit, t.commitMain)
+	}
 	switch {
 	case err == nil:
 		t.image.State, t.image.Error = session.WorkDone, nil
+		if s.Spec.CommitOnEnd == 0 {
+			return nil
+		}
 		// A failure is in the history and does not hold up the end.
 		_ = t.step(ctx, "older-images", t.runner.config.Limits.Remove, func(ctx context.Context) error {
 			said, err := t.runner.config.Images.DropOlder(ctx, s)

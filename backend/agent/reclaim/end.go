@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"slipway/backend/agent/host"
 	"slipway/backend/agent/records"
 	"slipway/backend/idle"
 	"slipway/backend/pace"
@@ -90,9 +91,10 @@ func (w *Watch) tellTerminals(ctx context.Context, s session.Session, v idle.Ver
 // end ends an idle session and reports whether it did, unless it was kept meanwhile.
 func (w *Watch) end(s session.Session, v idle.Verdict) bool {
 	cause := session.Because(session.CodeReclaimed, session.Say("reclaimed", v.Said), session.Say("reclaimedHint"))
-	ended, err := w.config.EndSession(s.ID, v.Reason, cause, func(now session.Session) bool {
-		return now.KeepUntil == nil || s.KeepUntil != nil && now.KeepUntil.Equal(*s.KeepUntil)
-	})
+	ended, err := w.config.EndSession(s.ID, host.Ending{Reason: v.Reason, Cause: cause, Park: w.policyOf(s).Park,
+		Still: func(now session.Session) bool {
+			return now.KeepUntil == nil || s.KeepUntil != nil && now.KeepUntil.Equal(*s.KeepUntil)
+		}})
 	if err != nil {
 		w.config.Log.Warn("an idle session was not ended", "session", s.ID, "err", err)
 	}

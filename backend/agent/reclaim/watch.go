@@ -126,11 +126,15 @@ func (w *Watch) Check(ctx context.Context, look bool) {
 	}
 }
 
-func (w *Watch) judge(ctx context.Context, s session.Session) {
-	now, policy := w.config.Moment().Wall, w.config.Policy
+func (w *Watch) policyOf(s session.Session) session.IdlePolicy {
 	if s.Spec.Idle != nil {
-		policy = *s.Spec.Idle
+		return *s.Spec.Idle
 	}
+	return w.config.Policy
+}
+
+func (w *Watch) judge(ctx context.Context, s session.Session) {
+	now, policy := w.config.Moment().Wall, w.policyOf(s)
 	w.mu.Lock()
 	k := w.of(s.ID)
 	facts := idle.Facts{Type: s.Spec.Type, StartedAt: *s.StartedAt, Series: &k.series}

@@ -88,6 +88,8 @@ func (d *Draft) PutPhase(p session.Phase) error {
 // ListFolders returns all folders of the machine, in the transaction of the draft.
 func (d *Draft) ListFolders() ([]session.Folder, error) { return d.tx.Folders() }
 
+func (d *Draft) Folder(id session.FolderID) (session.Folder, error) { return d.tx.Folder(id) }
+
 // PutFolder stores a folder together with the draft.
 func (d *Draft) PutFolder(f session.Folder) error { return d.tx.PutFolder(f) }
 

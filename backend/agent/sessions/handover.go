@@ -8,7 +8,7 @@ import (
 	"slipway/backend/store"
 )
 
-// Handovers moves waiting sessions between this machine and others; see [session.Queue].
+// Handovers moves waiting sessions between this machine and others; see [session.Moves].
 type Handovers struct{ Of *Sessions }
 
 func (h Handovers) Accept(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
@@ -16,7 +16,7 @@ func (h Handovers) Accept(ctx context.Context, req session.LaunchRequest) (sessi
 		return session.Session{}, session.Refused(session.CodeInvalid, session.FieldError{Field: "from",
 			Kind: session.KindInvalid, Message: "The session to take over is missing."})
 	}
-	return h.Of.launch(ctx, req)
+	return h.Of.launch(ctx, req, true)
 }
 
 func (h Handovers) Yield(_ context.Context, id, to session.ID) error {

@@ -142,13 +142,12 @@ func (m *Sessions) Launch(ctx context.Context, req session.LaunchRequest) (sessi
 			Kind: session.KindConflict, Message: "An inference session is launched by its service.",
 			Hint: "Create a service: slipway service create."})
 	}
-	req.From = ""
-	return m.launch(ctx, req)
+	return m.launch(ctx, req, false)
 }
 
 // LaunchReplica launches a replica of a service.
 func (m *Sessions) LaunchReplica(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
-	return m.launch(ctx, req)
+	return m.launch(ctx, req, false)
 }
 
 // CheckReplica returns what is wrong with the spec of a replica.
@@ -162,8 +161,8 @@ func (m *Sessions) CheckReplica(ctx context.Context,
 		m.config.Images.Check(ctx, spec.Image)), nil
 }
 
-// launch stores a launch. The session is held if it is launched in place of another agent's.
-func (m *Sessions) launch(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
+// launch stores a launch. The session is held if it is launched in place of another agent's that still waits.
+func (m *Sessions) launch(ctx context.Context, req session.LaunchRequest, held bool) (session.Session, error) {
 	tags, err := session.CleanTags(req.Tags)
 	if err != nil {
 		return session.Session{}, err
@@ -186,7 +185,7 @@ func (m *Sessions) launch(ctx context.Context, req session.LaunchRequest) (sessi
 	for try := 0; ; try++ {
 		s := m.newSession(req)
 		s.DependsOn, s.Folders, s.Tags = depends, mounted, tags
-		s.Move = session.Move{Floats: req.Floats, From: req.From, Held: req.From != ""}
+		s.Move = session.Move{Floats: req.Floats, From: req.From, Held: held}
 		stored, err := m.keep(s, req)
 		if session.CodeOf(err) == session.CodeNameTaken && !named && try < 20 {
 			continue // a random name that is in use

@@ -38,6 +38,10 @@ var (
 		"Show what an idle policy would have done with a session. Nothing is changed.")
 	Terminate = at[api.TerminateRequest, api.Session]("terminate", "POST /sessions/{id}/terminate",
 		"Terminate a session.").answers(http.StatusAccepted)
+	Park = at[None, api.Session]("park", "POST /sessions/{id}/park", "Terminate a running session so that it can be "+
+		"continued: an image is made of it, and its home is kept as a folder.").answers(http.StatusAccepted)
+	Continue = at[None, api.Session]("continue", "POST /sessions/{id}/continue", "Launch a session again that was "+
+		"parked, by its id, or by the name of the one that was parked last.").answers(http.StatusCreated)
 	MoveOffers = at[None, []hub.MoveOffer]("move-offers", "GET /sessions/{id}/moves", "List the other machines to "+
 		"which a waiting session could be moved, and whether it would start there at once. The list is empty for a "+
 		"session that cannot be moved.")

@@ -1,8 +1,11 @@
 package enginetest
 
 import (
+	"archive/tar"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"sync"
@@ -175,6 +178,33 @@ var containerCases = []engineCase{
 		s.ok(s.engine.Remove(s.ctx, id))
 		if s.HomeExists(s.T, c) {
 			s.Error("the home is still there")
+		}
+	}},
+	{"the home of a container that has ended is read", func(s *suite) {
+		c := s.container("mkdir /home/work/sub && echo here > /home/work/sub/note")
+		id := s.run(c)
+		s.ended(id)
+		home, err := s.engine.Home(s.ctx, id)
+		s.ok(err)
+		found := map[string]string{}
+		for archive := tar.NewReader(home); ; {
+			header, err := archive.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			s.ok(err)
+			content, err := io.ReadAll(archive)
+			s.ok(err)
+			found[header.Name] = string(content)
+		}
+		s.ok(home.Close())
+		if found["work/sub/note"] != "here\n" {
+			s.Errorf("the home holds %q", found)
+		}
+		s.wantCode(failure(s.engine.Home(s.ctx, "nonexistent")), session.CodeNoContainer)
+		if states, err := s.engine.List(s.ctx); err != nil || slices.ContainsFunc(states,
+			func(state engine.State) bool { return state.ID != id && state.Labels[engine.LabelSession] == "" }) {
+			s.Errorf("after it there are %+v, %v", states, err)
 		}
 	}},
 	{"several containers at once do not disturb each other", func(s *suite) {

@@ -1,13 +1,16 @@
 package sim
 
 import (
+	"archive/tar"
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"maps"
 	"net"
 	"net/http"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -86,6 +89,20 @@ func (s *containers) begin(id string) error {
 	s.mu.Unlock()
 	s.lives.Go(func() { s.live(id, c, l) })
 	return nil
+}
+
+// Home implements [engine.Containers].
+func (s *containers) Home(ctx context.Context, id string) (io.ReadCloser, error) {
+	if _, err := s.Inspect(ctx, id); err != nil {
+		return nil, err
+	}
+	archive, to := io.Pipe()
+	home := os.DirFS(filepath.Join(s.containerDir(id), "root", filepath.FromSlash(path.Dir(session.Home))))
+	s.lives.Go(func() {
+		writer := tar.NewWriter(to)
+		_ = to.CloseWithError(errors.Join(writer.AddFS(home), writer.Close()))
+	})
+	return archive, nil
 }
 
 func (s *containers) world(id string, spec engine.Container, started time.Time) (*shell.World, error) {

@@ -192,6 +192,7 @@ func (l login) suite(t *testing.T) {
 			"a container is committed, running or not, and the image removed": noCommit,
 			"a commit that is given up leaves no image":                       noCommit,
 			"an image is built, with its steps":                               "Slurm builds no images",
+			"the home of a container that has ended is read":                  noCommit,
 			"pull tells of progress that never goes back":                     noRegistry,
 			"pull stops with its context":                                     noRegistry,
 			"a network is made once and removed once":                         noNetwork,

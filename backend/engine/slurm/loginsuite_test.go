@@ -17,6 +17,7 @@ func (l login) conforms(t *testing.T) {
 		Without: map[string]string{
 			"a session is made an image, which is used and removed":  noCommit,
 			"an end makes an image and keeps the newest of its name": noCommit,
+			"a session is parked with its home and continued":        noCommit,
 			"a project in a folder is read, and built once":          "Slurm builds no images",
 			"the queue's order is changed while a session waits":     "Slurm lets its users lower priorities only",
 		},

@@ -13,6 +13,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -55,6 +56,7 @@ type Relayer func(ctx context.Context, job slurm.JobID, host string, argv []stri
 type Engine struct {
 	*images.Store
 	engine.NoBuilder
+	noHome
 
 	config  Config
 	jobs    *jobs
@@ -210,6 +212,13 @@ func (e *Engine) Changed(ctx context.Context, _ string) (gpu.Bytes, error) {
 
 func (e *Engine) Commit(ctx context.Context, _ string, _ engine.Commit) (session.Image, error) {
 	return session.Image{}, cmp.Or(ended(ctx), noCommit())
+}
+
+// noHome reads no homes: one is a folder, or ends with its job.
+type noHome struct{}
+
+func (noHome) Home(ctx context.Context, _ string) (io.ReadCloser, error) {
+	return nil, cmp.Or(ended(ctx), noCommit())
 }
 
 func noCommit() error {

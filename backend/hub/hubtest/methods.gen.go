@@ -454,6 +454,11 @@ func (a *Agent) Release(ctx context.Context, id session.ID) (result session.Sess
 	return
 }
 
+func (unanswered) Park(ctx context.Context, id session.ID) (result session.Session, err error) {
+	err = unsupported("Park")
+	return
+}
+
 func (a *Agent) Doctor(ctx context.Context) (result []session.Check, err error) {
 	if err = a.enter(ctx); err == nil {
 		defer a.mu.Unlock()

@@ -118,6 +118,7 @@ var cases = []agentCase{
 	{"images are listed with those who use them", caseImages, false},
 	{"a session is made an image, which is used and removed", caseCommit, false},
 	{"an end makes an image and keeps the newest of its name", caseCommitOnEnd, false},
+	{"a session is parked with its home and continued", caseParked, false},
 	{"a project in a folder is read, and built once", caseProject, false},
 	{"pulling tells how it ends", casePullImage, false},
 	{"an image is sent and put together", caseTransfer, false},
@@ -234,7 +235,12 @@ func (w *world) spec(spec session.Spec) session.Spec {
 
 func (s *suite) launch(spec session.Spec) session.Session {
 	s.Helper()
-	req := session.LaunchRequest{Key: rand.Text(), Spec: s.spec(spec)}
+	return s.launchAs(session.LaunchRequest{Spec: s.spec(spec)})
+}
+
+func (s *suite) launchAs(req session.LaunchRequest) session.Session {
+	s.Helper()
+	req.Key = rand.Text()
 	launched := must(s, with(s.agent.Launch, req))
 	s.note(launched.ID)
 	return launched

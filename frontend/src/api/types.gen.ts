@@ -988,7 +988,7 @@ export interface Door {
   instead: boolean;
 }
 
-/** EndImage is the image that is made of a session as it ends (Spec.CommitOnEnd). If it could not be made, for lack of disk space, say, the session keeps its main container, stopped, until it is committed (Images.CommitSession) or dropped (Sessions.Terminate, forced). */
+/** EndImage is the image that is made of a session as it ends (Spec.CommitOnEnd, Moves). If it, or the home of a parked session, could not be kept, for lack of disk space, say, the session keeps its main container, stopped, until it is committed (Images.CommitSession) or dropped (Sessions.Terminate, forced). */
 export interface EndImage {
   state: string;
   /** Of the image, in the manner of SeriesName. */
@@ -1350,6 +1350,8 @@ export interface IdlePolicy {
   /** Without traffic through terminal or apps; never for batch. */
   network?: string;
   use?: UsePolicy;
+  /** What is reclaimed is parked, if it can be; see Moves. */
+  park?: boolean;
 }
 
 /** IdleSimulation is what an idle policy would have done with a session. Since is later than its start if what was measured does not reach back that far. */
@@ -2628,6 +2630,8 @@ export interface Session {
   peakMemory?: Bytes;
   /** Absent: not started, or not asked for. */
   endImage?: EndImage;
+  /** It is ended in such a way that it can be continued; see Moves. */
+  parked?: boolean;
   createdAt: Time;
   scheduledAt?: Time;
   /** Entered RUNNING. */
@@ -2635,7 +2639,7 @@ export interface Session {
   terminatedAt?: Time;
   /** Absent: the launch named its machine, on which it stays. */
   floats?: Floats;
-  /** The session of another agent in whose place it is; empty: none. */
+  /** The session in whose place it is, or that it continues; empty: none. */
   from?: string;
   /** It does not start, since the other agent may still have that one. */
   held?: boolean;
@@ -3267,6 +3271,10 @@ export const routes = {
   "terminate": { method: "POST", path: "/api/v1/sessions/{id}/terminate" },
   /** Keep a session that is about to be terminated. */
   "terminate-undo": { method: "DELETE", path: "/api/v1/sessions/{id}/terminate" },
+  /** Terminate a running session so that it can be continued: an image is made of it, and its home is kept as a folder. */
+  "park": { method: "POST", path: "/api/v1/sessions/{id}/park" },
+  /** Launch a session again that was parked, by its id, or by the name of the one that was parked last. */
+  "continue": { method: "POST", path: "/api/v1/sessions/{id}/continue" },
   /** Show the phases and steps a session went through. All filters must match; each may have several values, separated by commas. */
   "history": { method: "GET", path: "/api/v1/sessions/{id}/history", query: ["id", "phase", "result", "from", "to", "code", "text", "sort"] },
   /** Read a kernel's log. It is kept after the session has ended. */
@@ -3520,6 +3528,8 @@ export interface RouteTypes {
   "loss": { request: undefined; response: Loss };
   "terminate": { request: TerminateRequest; response: Session };
   "terminate-undo": { request: undefined; response: Session };
+  "park": { request: undefined; response: Session };
+  "continue": { request: undefined; response: Session };
   "history": { request: undefined; response: Phase[] };
   "logs": { request: undefined; response: undefined };
   "usage": { request: undefined; response: Usage[] };

@@ -101,6 +101,9 @@ export function SessionActionsProvider({ children }: { children: ReactNode }) {
       compareRecipes: (first) => setCompared({ first }),
       commit: setCommitting,
       terminate: (ids, forced = false) => setEnding({ ids, forced }),
+      park: (ids) =>
+        void changeAll(ids, (id) => call('park', { path: { id } }), t('changes.parked', { count: ids.length })),
+      resume: (id) => void changeAll([id], () => call('continue', { path: { id } }), t('changes.resumed')),
       terminateNow: (ids) =>
         void changeAll(
           ids,

@@ -23,6 +23,10 @@ export interface SessionActions {
   commit: (id: string) => void
   /** Asks first, then ends them; forced ticks the box for doing it by force. */
   terminate: (ids: string[], forced?: boolean) => void
+  /** Ends sessions in such a way that they can be continued. */
+  park: (ids: string[]) => void
+  /** Launches a session again that was ended so. */
+  resume: (id: string) => void
   /** Ends sessions at once that are about to end. */
   terminateNow: (ids: string[]) => void
   /** Keeps sessions that are about to end. */
@@ -50,6 +54,8 @@ export const SessionActionsContext = createContext<SessionActions>({
   openTerminal: nothing,
   commit: nothing,
   terminate: nothing,
+  park: nothing,
+  resume: nothing,
   terminateNow: nothing,
   undoTerminate: nothing,
   keep: nothing,

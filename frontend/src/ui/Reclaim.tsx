@@ -1,5 +1,5 @@
 import { Button, Tooltip } from 'antd'
-import { PackagePlus } from 'lucide-react'
+import { CirclePause } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
 import { useSessionActions } from '@/lib/actions'
 import { type AnnouncedEnd, hoursUntilTomorrow } from '@/lib/idle'
@@ -66,16 +66,9 @@ export function ReclaimButtons({ sessions, noImage }: ReclaimButtonsProps) {
         </Button>
       </Tooltip>
       {alone ? (
-        <Tooltip title={t('reclaim.imageHint')}>
-          <Button
-            size="small"
-            icon={<PackagePlus size={14} />}
-            onClick={() => {
-              keep(1)
-              actions.commit(alone)
-            }}
-          >
-            {t('reclaim.image')}
+        <Tooltip title={t('reclaim.parkHint')}>
+          <Button size="small" icon={<CirclePause size={14} />} onClick={() => actions.park([alone])}>
+            {t('reclaim.park')}
           </Button>
         </Tooltip>
       ) : null}

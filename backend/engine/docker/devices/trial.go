@@ -15,11 +15,15 @@ import (
 	"slipway/backend/session"
 )
 
-// LabelTrial marks trial containers with their instance. They have no other label, so that none is taken for a session.
+// LabelTrial marks containers that serve one call with their instance. They have no other label, so that none is taken
+// for a session.
 const LabelTrial = "slipway.trial"
 
-// trialName begins the names of trial containers; random letters follow.
+// trialName begins the names of trial containers.
 const trialName = "slipway-trial-"
+
+// NewTrialName returns a name for a container with [LabelTrial], which is removed by its name or else swept.
+func NewTrialName() string { return trialName + strings.ToLower(rand.Text()[:8]) }
 
 // trial starts a container with devices that ends at once. failed is why the way fails, err any other failure.
 func (d *Devices) trial(ctx context.Context, facts *daemon.Facts, way engine.AttachWay,
@@ -45,7 +49,7 @@ func (d *Devices) trial(ctx context.Context, facts *daemon.Facts, way engine.Att
 	}
 	handIn(way, ids, config, host)
 	// By name, because the daemon may have made it although the answer was cut off.
-	name := trialName + strings.ToLower(rand.Text()[:8])
+	name := NewTrialName()
 	defer d.endTrial(ctx, name)
 	if _, err := d.daemon.API.ContainerCreate(ctx, config, host, nil, nil, name); err != nil {
 		return d.judge(ctx, err)

@@ -115,6 +115,10 @@ func (e *Engine) Stop(ctx context.Context, id string, grace time.Duration) error
 	return do(ctx, e.faults, CallStop, func() error { return e.Sim.Stop(ctx, id, grace) })
 }
 
+func (e *Engine) Home(ctx context.Context, id string) (io.ReadCloser, error) {
+	return under(ctx, e.faults, CallHome, func() (io.ReadCloser, error) { return e.Sim.Home(ctx, id) })
+}
+
 func (e *Engine) Remove(ctx context.Context, id string) error {
 	return do(ctx, e.faults, CallRemove, func() error { return e.Sim.Remove(ctx, id) })
 }

@@ -17,6 +17,7 @@ const (
 	CallStart   Call = "Start"
 	CallGuest   Call = "Guest"
 	CallStop    Call = "Stop"
+	CallHome    Call = "Home"
 	CallRemove  Call = "Remove"
 	CallList    Call = "List"
 	CallInspect Call = "Inspect"

@@ -57,6 +57,8 @@ export function renderView(view: ReactNode, options: { at?: string; path?: strin
     undoTerminate: vi.fn(),
     keep: vi.fn(),
     setPriority: vi.fn(),
+    park: vi.fn(),
+    resume: vi.fn(),
     setTags: vi.fn(),
     showRecipe: vi.fn(),
     compareRecipes: vi.fn(),

@@ -73,6 +73,11 @@ export function IdleCard({ draft, issues, change }: StepProps) {
           {idle.use ? (
             <Use use={idle.use} set={(next) => set({ use: { ...(idle.use ?? START_USE), ...next } })} issues={issues} />
           ) : null}
+          {draft.type === 'interactive' && !nothing ? (
+            <Checkbox checked={idle.park} onChange={(e) => set({ park: e.target.checked })}>
+              {t('idle.park')}
+            </Checkbox>
+          ) : null}
         </>
       ) : null}
     </Card>

@@ -189,7 +189,7 @@ describe('a spec with every field', () => {
       time: '4h',
       options: ['--exclusive'],
     },
-    idle: { lifetime: '2d', network: '1h', use },
+    idle: { lifetime: '2d', network: '1h', use, park: true },
   }
   const throughAddress = (spec: Spec) => toSpec(decodeDraft(encodeDraft(fromSpec(spec))))
   it('comes back whole from the form, and but for values of variables from the address', () => {

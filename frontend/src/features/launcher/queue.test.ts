@@ -112,7 +112,7 @@ describe('how a session waits', () => {
     expect(
       faults({
         pendingTimeout: { value: 0, unit: 's' },
-        idle: { lifetime: { value: 1.5, unit: 'h' }, network: null, use: { ...START_USE, window } },
+        idle: { lifetime: { value: 1.5, unit: 'h' }, network: null, use: { ...START_USE, window }, park: false },
       }),
     ).toEqual(['pendingTimeout timeoutNumber', 'idle.lifetime timeoutNumber', 'idle.use.window timeoutNumber'])
   })
@@ -138,7 +138,7 @@ describe('the draft with all of this', () => {
     cluster: 3,
     count: 4,
     commitOnEnd: { keep: 5 },
-    idle: { lifetime: { value: 1, unit: 'd' as const }, network: null, use: { ...START_USE, any: true } },
+    idle: { lifetime: { value: 1, unit: 'd' as const }, network: null, use: { ...START_USE, any: true }, park: false },
   }
   it('becomes a spec; how many there are is asked beside it', () => {
     expect(toSpec(draft)).toMatchObject({

@@ -26,6 +26,8 @@ export interface IdleDraft {
   lifetime: Span | null
   network: Span | null
   use: UseDraft | null
+  /** What is reclaimed is kept, to be continued. */
+  park: boolean
 }
 
 /** How a session waits, how many there are of it, and when it is reclaimed. */
@@ -65,7 +67,7 @@ export const EMPTY_QUEUE: QueueDraft = {
   slurm: null,
 }
 
-export const START_IDLE: IdleDraft = { lifetime: null, network: { value: 1, unit: 'h' }, use: null }
+export const START_IDLE: IdleDraft = { lifetime: null, network: { value: 1, unit: 'h' }, use: null, park: false }
 export const START_USE: UseDraft = {
   window: { value: 30, unit: 'm' },
   grace: { value: 10, unit: 'm' },
@@ -113,6 +115,7 @@ export function addQueue(spec: Spec, draft: QueueDraft): void {
     if (draft.idle.lifetime) idle.lifetime = writeSpan(draft.idle.lifetime)
     if (draft.idle.network && spec.type !== 'batch') idle.network = writeSpan(draft.idle.network)
     if (draft.idle.use) idle.use = toUse(draft.idle.use)
+    if (draft.idle.park && spec.type !== 'batch') idle.park = true
     spec.idle = idle
   }
 }
@@ -146,6 +149,7 @@ export function queueFromSpec(spec: Spec): QueueDraft {
                 vram: use.vram ?? null,
               }
             : null,
+          park: idle.park ?? false,
         }
       : null,
   }
@@ -202,6 +206,7 @@ export function decodeQueue(from: Record<string, unknown>): QueueDraft {
                 vram: num(use.vram),
               }
             : null,
+          park: idle.park === true,
         }
       : null,
   }

@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Button, Modal, Progress } from 'antd'
-import { CircleX, Package, PackageX } from 'lucide-react'
+import { CirclePause, CircleX, Package, PackageX, Play } from 'lucide-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Link } from 'react-router'
@@ -11,6 +11,7 @@ import type { EndImage as Made, Session } from '@/api/types.gen'
 import { useSessionActions } from '@/lib/actions'
 import { formatBytes } from '@/lib/bytes'
 import { keptHome } from '@/api/home'
+import { isContinuable } from '@/lib/parking'
 import { hintText, messageText } from '@/lib/phrases'
 import { launchAddress } from '@/lib/image'
 import { CopyButton } from '@/ui/CopyButton'
@@ -27,7 +28,7 @@ export function EndImage({ session }: { session: Session }) {
     case 'failed':
       return <Failed session={session} image={image} />
     default:
-      return <Over image={image} />
+      return isContinuable(session) ? <Parked session={session} /> : <Over image={image} />
   }
 }
 
@@ -118,9 +119,33 @@ function DropDialog({ session, onClose }: { session: Session; onClose: () => voi
       onOk={() => drop.mutate()}
       onCancel={onClose}
     >
-      <p>{t(keptHome(session) ? 'session:endImage.dropTextKept' : 'session:endImage.dropText')}</p>
+      <p>{t(keptHome(session) && !session.parked ? 'session:endImage.dropTextKept' : 'session:endImage.dropText')}</p>
       {drop.error ? <ErrorState compact problem={asProblem(drop.error)} /> : null}
     </Modal>
+  )
+}
+
+/** It was stopped and kept. */
+function Parked({ session }: { session: Session }) {
+  const { t } = useTranslation(['session', 'common'])
+  const actions = useSessionActions()
+  return (
+    <div className={css.notice}>
+      <CirclePause size={16} aria-hidden />
+      <div className={css.noticeBody}>
+        <div className={css.noticeTitle}>{t('session:parked.title')}</div>
+        <div className={css.noticeText}>{t('session:parked.text', { folder: keptHome(session)?.name })}</div>
+        <div className={css.copyable}>
+          <code className={css.mono}>{session.endImage?.ref}</code>
+          <CopyButton text={session.endImage?.ref ?? ''} label={t('session:commit.copy')} />
+        </div>
+        <div className={css.noticeButtons}>
+          <Button size="small" type="primary" icon={<Play size={14} />} onClick={() => actions.resume(session.id)}>
+            {t('common:action.continue')}
+          </Button>
+        </div>
+      </div>
+    </div>
   )
 }
 

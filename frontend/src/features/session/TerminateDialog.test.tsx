@@ -34,6 +34,23 @@ describe('TerminateDialog', () => {
     await userEvent.click(screen.getByRole('button', { name: 'Force-terminate' }))
     await waitFor(() => expect(posts(sent)[0]?.body).toEqual({ forced: true }))
   })
+  it('stops it and keeps what continues it', async () => {
+    const sent = serve({ ...losses, 'POST /api/v1/sessions/one/park': ended })
+    const onClose = vi.fn()
+    renderView(<TerminateDialog ids={['one']} onClose={onClose} />, { known })
+    await userEvent.click(screen.getByRole('checkbox', { name: 'Keep it, to be continued later' }))
+    expect(screen.getByText(/Its home directory stays as a folder/)).toBeInTheDocument()
+    expect(screen.getByRole('checkbox', { name: 'Force' })).toBeDisabled()
+    await userEvent.click(screen.getByRole('button', { name: 'Stop and keep' }))
+    await waitFor(() => expect(onClose).toHaveBeenCalled())
+    expect(posts(sent)).toEqual([{ method: 'POST', path: '/api/v1/sessions/one/park' }])
+  })
+  it('offers that only for what can be continued', () => {
+    serve(losses)
+    const batch = makeSession({ id: 'two', type: 'batch' })
+    renderView(<TerminateDialog ids={['one', 'two']} onClose={vi.fn()} />, { known: { sessions: [one, batch] } })
+    expect(screen.queryByRole('checkbox', { name: /^Keep it/ })).not.toBeInTheDocument()
+  })
   it('names every session with owner, machine, what its home loses and what is cancelled', async () => {
     const many = Array.from({ length: 22 }, (_, i) => makeSession({ id: `m${i}`, name: `many-${i}` }))
     const after = [

@@ -7,6 +7,8 @@ import { applyAnswer, type SessionBook } from '@/api/book'
 import { asProblem, call } from '@/api/client'
 import { keys } from '@/api/keys'
 import { keptHome } from '@/api/home'
+import { useLacks } from '@/api/useLacks'
+import { isParkable } from '@/lib/parking'
 import type { Loss, Session } from '@/api/types.gen'
 import { Dialog } from '@/ui/Dialog'
 import css from './TerminateDialog.module.css'
@@ -47,11 +49,13 @@ interface LineProps {
   session: Session | undefined
   loss: Loss | undefined
   failed: boolean
+  /** Its home stays. */
+  keeps: boolean
   /** All that are terminated: they are not named once more as cancelled. */
   ids: readonly string[]
 }
 
-function Line({ id, session, loss, failed, ids }: LineProps) {
+function Line({ id, session, loss, failed, keeps, ids }: LineProps) {
   const { t } = useTranslation('session')
   const cancels = (loss?.cancels ?? []).filter((other) => !ids.includes(other.id)).map((other) => other.name)
   const named = cancels.slice(0, namesShown).join(', ')
@@ -64,7 +68,7 @@ function Line({ id, session, loss, failed, ids }: LineProps) {
           {place}
         </span>
       </div>
-      {session?.status === 'RUNNING' ? <HomeLine loss={loss} failed={failed} /> : null}
+      {session?.status === 'RUNNING' && !keeps ? <HomeLine loss={loss} failed={failed} /> : null}
       {cancels.length > 0 ? (
         <div className={css.bad}>
           {t('terminate.cancels', {
@@ -85,6 +89,7 @@ export function TerminateDialog({ ids, forced, onClose }: TerminateDialogProps) 
   const { t } = useTranslation(['session', 'common'])
   const client = useQueryClient()
   const [force, setForce] = useState(forced ?? false)
+  const [park, setPark] = useState(false)
   const [failures, setFailures] = useState<Failure[]>([])
   const [left, setLeft] = useState(ids)
   const book = client.getQueryData<SessionBook>(keys.sessions)
@@ -104,8 +109,9 @@ export function TerminateDialog({ ids, forced, onClose }: TerminateDialogProps) 
       await Promise.all(
         left.map(async (id) => {
           try {
+            const path = { id }
             const body = force ? { forced: true } : { undo: true }
-            applyAnswer(client, await call('terminate', { path: { id }, body }))
+            applyAnswer(client, await (park ? call('park', { path }) : call('terminate', { path, body })))
           } catch (error) {
             const problem = asProblem(error)
             failed.push({ id, message: problem.message, hint: problem.hint })
@@ -120,6 +126,11 @@ export function TerminateDialog({ ids, forced, onClose }: TerminateDialogProps) 
       setLeft(failed.map((f) => f.id))
     },
   })
+  const lacks = useLacks()
+  const parkable = left.every((id) => {
+    const one = book?.[id]
+    return one && isParkable(one) && lacks(one.agent, 'commit') === ''
+  })
   const committed = left.some((id) => book?.[id]?.startedAt && (book[id].spec.commitOnEnd ?? 0) > 0)
   const homes = left.map((id) => book?.[id] && keptHome(book[id]))
   const lost = homes.filter((home) => !home).length
@@ -132,17 +143,19 @@ export function TerminateDialog({ ids, forced, onClose }: TerminateDialogProps) 
           ? t('session:terminate.titleOne', { name: nameOf(left[0] ?? '') })
           : t('session:terminate.titleMany', { count: left.length })
       }
-      okText={t(force ? 'session:terminate.okForce' : 'session:terminate.ok')}
-      okButtonProps={{ danger: true, type: 'primary' }}
+      okText={t(`session:terminate.${park ? 'okPark' : force ? 'okForce' : 'ok'}`)}
+      okButtonProps={{ danger: !park, type: 'primary' }}
       cancelText={t('common:action.cancel')}
       confirmLoading={end.isPending}
       onOk={() => end.mutate()}
       onCancel={onClose}
     >
       <p className={css.text}>
-        {left.length === 1
-          ? t(`session:terminate.${fate === 'text' ? 'text' : 'kept'}`, { folder: homes[0]?.name })
-          : t(`session:terminate.${fate}Many`, { count: lost })}
+        {park
+          ? t('session:terminate.park', { count: left.length })
+          : left.length === 1
+            ? t(`session:terminate.${fate === 'text' ? 'text' : 'kept'}`, { folder: homes[0]?.name })
+            : t(`session:terminate.${fate}Many`, { count: lost })}
       </p>
       {/* It scrolls, so it must be reached by the keyboard. */}
       <ul className={css.names} tabIndex={0} aria-label={t('session:terminate.list')}>
@@ -153,17 +166,25 @@ export function TerminateDialog({ ids, forced, onClose }: TerminateDialogProps) 
             session={book?.[id]}
             loss={losses[i]?.data}
             failed={losses[i]?.isError ?? false}
+            keeps={park}
             ids={left}
           />
         ))}
       </ul>
-      {committed ? (
+      {committed && !park ? (
         <p className={css.text}>{t(force ? 'session:terminate.noImage' : 'session:terminate.image')}</p>
       ) : null}
-      <p className={css.text}>{t(force ? 'session:terminate.noUndo' : 'session:terminate.undo')}</p>
-      <Checkbox checked={force} onChange={(e) => setForce(e.target.checked)}>
-        {t('session:terminate.force')}
-      </Checkbox>
+      {park ? null : <p className={css.text}>{t(force ? 'session:terminate.noUndo' : 'session:terminate.undo')}</p>}
+      <div className={css.choices}>
+        {parkable ? (
+          <Checkbox checked={park} disabled={force} onChange={(e) => setPark(e.target.checked)}>
+            {t('session:terminate.keep')}
+          </Checkbox>
+        ) : null}
+        <Checkbox checked={force} disabled={park} onChange={(e) => setForce(e.target.checked)}>
+          {t('session:terminate.force')}
+        </Checkbox>
+      </div>
       {force ? (
         <Alert className={css.alert ?? ''} type="warning" showIcon title={t('session:terminate.forceText')} />
       ) : null}

@@ -1,9 +1,19 @@
 import { Button, Tooltip } from 'antd'
-import { CirclePower, KeyRound, LayoutGrid, ScrollText, SquareTerminal, Undo2, type LucideIcon } from 'lucide-react'
+import {
+  CirclePower,
+  KeyRound,
+  LayoutGrid,
+  Play,
+  ScrollText,
+  SquareTerminal,
+  Undo2,
+  type LucideIcon,
+} from 'lucide-react'
 import type { MouseEvent } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { Session } from '@/api/types.gen'
 import { useSessionActions } from '@/lib/actions'
+import { isContinuable } from '@/lib/parking'
 import { isLive } from '@/lib/status'
 import css from './SessionsPage.module.css'
 
@@ -42,6 +52,9 @@ export function ActionsCell({ session }: { session: Session }) {
   if (!isLive(session.status)) {
     return (
       <div className={css.actions}>
+        {isContinuable(session) ? (
+          <Action icon={Play} label={t('action.continue')} run={() => actions.resume(session.id)} />
+        ) : null}
         <Action icon={ScrollText} label={t('action.logs')} run={() => actions.showLogs(session.id)} />
       </div>
     )
