@@ -44,6 +44,9 @@ func appTable(w io.Writer, apps []api.App) {
 		return []string{app.ID, app.Title, app.Kind, limitCell(app.Port), state, app.URL}
 	})
 	for _, app := range apps {
+		if len(app.NotKept) > 0 {
+			fmt.Fprintln(w, app.Title+":", session.Reader{}.Read(app.NotKept...))
+		}
 		switch lost := app.LostDoor; {
 		case lost == nil:
 		case lost.Public:

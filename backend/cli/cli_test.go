@@ -24,6 +24,9 @@ func TestTablesSayWhatAPersonNeeds(t *testing.T) {
 		reply(w, http.StatusOK, []api.App{
 			{App: session.App{ID: "jupyterlab", Title: "JupyterLab", Kind: "web", Port: 8888, State: "ready"},
 				URL: "http://jupyterlab-def3run00000.localhost:7421"},
+			{App: session.App{ID: "notebook", Title: "Jupyter Notebook", Kind: "web", Port: 7431, State: "ready",
+				Kept: true, NotKept: []session.Phrase{session.Say("notKeptEncrypted", session.Fill("notebooks",
+					"a.ipynb"))}}, URL: "http://notebook-def3run00000.localhost:7421"},
 			{App: session.App{ID: "tensorboard", Title: "TensorBoard", Kind: "web", State: "stopped"},
 				URL: "http://tensorboard-def3run00000.localhost:7421"}})
 	})

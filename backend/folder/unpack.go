@@ -86,7 +86,7 @@ func (u *unpacking) entry(header *tar.Header, content io.Reader) error {
 		}
 		return u.root.Chmod(name, 0o700)
 	}
-	make := func() error { return nil }
+	var make func() error
 	switch header.Typeflag {
 	case tar.TypeReg:
 		make = func() error { return u.file(name, content, mode, header.ModTime) }

@@ -3,7 +3,6 @@ package guest
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -14,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"slipway/backend/guest/keeper"
 	"slipway/backend/guest/link"
 	"slipway/backend/session"
 	"slipway/backend/terminal"
@@ -374,15 +374,5 @@ func get(conn net.Conn, port int, path string) (int, error) {
 	if _, err := io.WriteString(conn, request); err != nil {
 		return 0, err
 	}
-	line, err := bufio.NewReader(io.LimitReader(conn, maxStatus)).ReadString('\n')
-	if err != nil {
-		return 0, fmt.Errorf("read status: %w", err)
-	}
-	version, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-	code, _, _ := strings.Cut(rest, " ")
-	status, err := strconv.Atoi(code)
-	if err != nil || !strings.HasPrefix(version, "HTTP/") {
-		return 0, errors.New("the answer is not HTTP")
-	}
-	return status, nil
+	return keeper.ReadStatus(bufio.NewReader(io.LimitReader(conn, maxStatus)))
 }

@@ -130,6 +130,9 @@ type App struct {
 	// Installable is set if it is not installed, but can be installed into the session; see [AppRequest].
 	Installable bool   `json:"installable,omitempty"`
 	Progress    string `json:"progress,omitempty"` // last line of the installer while it runs
+	// Kept is set if output of its notebooks is kept while no page is open, except as NotKept says; else it is unknown.
+	Kept    bool     `json:"kept,omitempty"`
+	NotKept []Phrase `json:"notKept,omitempty"` // the notebooks whose output is not kept, and why
 }
 
 // AppState is the state of an app.

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"slipway/backend/session"
@@ -51,17 +52,14 @@ const (
 const adminText = "Who can launch administrator sessions, in which they are root in the container: admins, which " +
 	"includes you on your own machine, everyone, or none."
 
+func length(name, env, text string) Field {
+	return Field{Name: name, Env: env, Kind: Text, Rule: lengthRule, Example: "4h", Text: text}
+}
+
 // Fields returns all settings, in the order in which they are shown.
 func Fields() []Field {
 	integer := func(name, env string, least, most float64, usual int, text string) Field {
 		return Field{Name: name, Env: env, Kind: Integer, Least: least, Most: most, Default: usual, Text: text}
-	}
-	length := func(name, env, text string) Field {
-		return Field{Name: name, Env: env, Kind: Text, Rule: lengthRule, Example: "4h", Text: text}
-	}
-	threshold := func(name, env, what string) Field {
-		return Field{Name: name, Env: env, Kind: Number, Most: 100, Example: "5",
-			Text: "A session is idle below this utilization of " + what + ", in percent."}
 	}
 	processes := integer("session.processes", "SLIPWAY_SESSION_PROCESSES", 0, session.MaxProcesses,
 		session.DefaultProcesses, "Maximum number of processes and threads in each container. 0: no limit. A person "+
@@ -122,6 +120,16 @@ func Fields() []Field {
 			Default: "100g", Text: "Maximum total size of the unfinished image uploads of one person."},
 		length("images.receiveKeep", "SLIPWAY_IMAGES_RECEIVE_KEEP",
 			"How long an interrupted image upload is kept (default: 7d)."),
+	}, slices.Concat(idleFields(), serviceFields())...)
+}
+
+// idleFields say when idle sessions end.
+func idleFields() []Field {
+	threshold := func(name, env, what string) Field {
+		return Field{Name: name, Env: env, Kind: Number, Most: 100, Example: "5",
+			Text: "A session is idle below this utilization of " + what + ", in percent."}
+	}
+	return []Field{
 		length("idle.lifetime", "SLIPWAY_IDLE_LIFETIME", "Sessions end after this time."),
 		length("idle.network", "SLIPWAY_IDLE_NETWORK",
 			"Interactive sessions end after this time without traffic or activity."),
@@ -132,7 +140,7 @@ func Fields() []Field {
 		on("idle.any", "SLIPWAY_IDLE_ANY", false, "Any metric below its threshold is enough (default: all)."),
 		on("idle.park", "SLIPWAY_IDLE_PARK", false,
 			"Interactive sessions that these checks end are kept, so that they can be continued."),
-	}, serviceFields()...)
+	}
 }
 
 // serviceFields say where other computers use the services of a machine.

@@ -124,7 +124,7 @@ var sessions = Tables{Fields: map[reflect.Type]Fields{
 	},
 	reflect.TypeFor[session.App](): {
 		"ID": app, "Title": title, "Kind": word, "Port": port, "Path": OrZero(Maybe(address)), "Dir": Line(mostPath),
-		"Progress": title,
+		"Progress": title, "NotKept": said,
 	},
 	reflect.TypeFor[session.SSHHost]():    {"Key": key},
 	reflect.TypeFor[session.FieldError](): {"Field": title, "Message": Message, "Hint": Message, "Said": said},

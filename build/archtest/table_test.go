@@ -80,7 +80,7 @@ var table = []row{
 	{pkg: "backend/engine/cgroup", imports: []string{"gpu", "backend/engine"}},
 	{pkg: "backend/guest/link", imports: []string{"backend/session", "backend/terminal", "tunnel", "tunnel/frame"},
 		tests: []string{"backend/guest"}},
-	{pkg: "backend/guest/keeper"},
+	{pkg: "backend/guest/keeper", imports: []string{"backend/guest/link"}},
 	{pkg: "backend/guest", imports: []string{"backend/session", "backend/engine", "backend/terminal", "tunnel",
 		"backend/guest/keeper", "backend/guest/link", "backend/files", "backend/mountinfo"}},
 	{pkg: "backend/guest/node", imports: []string{"backend/session", "backend/engine", "backend/engine/cgroup",

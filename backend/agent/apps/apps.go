@@ -95,7 +95,7 @@ func (a *Apps) ListApps(ctx context.Context, id session.ID) ([]session.App, erro
 	apps := []session.App{}
 	for _, p := range programs {
 		if installed[p.command] != "" {
-			apps = append(apps, a.appOf(id, p, services, open))
+			apps = append(apps, withKept(ctx, g, a.appOf(id, p, services, open), services))
 		} else if p.installable(installed) {
 			app := a.appOf(id, p, services, open)
 			app.Installable = true

@@ -19,6 +19,7 @@ type container struct {
 	found   map[string]string
 	command *command
 	asked   session.ExecRequest
+	keeper  string // what its keeper of output answers; empty: it has none
 }
 
 func (c *container) Which(context.Context, []string) (map[string]string, error) { return c.found, nil }

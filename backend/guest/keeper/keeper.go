@@ -7,7 +7,8 @@
 // been connected for ten minutes, and before the server is stopped. What has no cell of its own any more goes to a
 // notebook beside it. It needs no extension and runs as the session's user.
 //
-// Kernels with CurveZMQ are not listened to. What is kept is lost with the container.
+// Kernels with CurveZMQ are not listened to, and the keeper says so. What is kept is lost with the container. It is
+// bounded for each cell, each kernel and all of them.
 package keeper
 
 import (
@@ -21,7 +22,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"slipway/backend/guest/link"
 )
 
 const (
@@ -43,6 +47,9 @@ type Keeper struct {
 	writing sync.Mutex           // held while files are written; guards aside
 	aside   map[string]*recovery // by the path of their notebook
 
+	most int64        // bytes of the runs of all kernels
+	size atomic.Int64 // bytes that they have
+
 	mu      sync.Mutex // guards kernels
 	kernels map[string]*kernel
 }
@@ -51,12 +58,13 @@ type Keeper struct {
 type recovery struct {
 	path string
 	runs runs
+	size int // bytes of runs
 }
 
 // New returns the keeper of a Jupyter server on a port of the loopback, or on a unix socket.
 func New(network, address string, env func(string) string) *Keeper {
-	return &Keeper{server: server{network, address}, dirs: runtimeDirs(env), kernels: map[string]*kernel{},
-		aside: map[string]*recovery{}}
+	return &Keeper{server: server{network, address}, dirs: runtimeDirs(env), most: maxSession,
+		kernels: map[string]*kernel{}, aside: map[string]*recovery{}}
 }
 
 // runtimeDirs are where jupyter_core's versions have runtime files.
@@ -89,8 +97,7 @@ func (k *Keeper) Run(ctx context.Context) {
 		for id, file := range k.files() {
 			if one := k.begin(id, file); one != nil {
 				work.Go(func() {
-					_ = one.listen(ctx) // what a kernel printed is kept when it ends
-					one.leave()
+					one.leave(one.listen(ctx)) // what it printed is kept
 				})
 			}
 		}
@@ -128,7 +135,7 @@ func (k *Keeper) begin(id, file string) *kernel {
 	case one != nil || len(k.kernels) >= maxKernels:
 		return nil
 	}
-	one = &kernel{id: id, file: file}
+	one = &kernel{id: id, file: file, keeper: k, deaf: time.Now()}
 	k.kernels[id] = one
 	return one
 }
@@ -137,7 +144,30 @@ func (k *Keeper) begin(id, file string) *kernel {
 func (k *Keeper) forget() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	maps.DeleteFunc(k.kernels, func(_ string, one *kernel) bool { return one.over() })
+	maps.DeleteFunc(k.kernels, func(_ string, one *kernel) bool {
+		over := one.over()
+		if over {
+			one.release()
+		}
+		return over
+	})
+}
+
+// makeRoom drops runs of all kernels while they take too much.
+func (k *Keeper) makeRoom() {
+	for k.size.Load() > k.most {
+		var from *kernel
+		var first *run
+		for _, one := range k.all() {
+			if r := one.first(); r != nil && (first == nil || r.before(first)) {
+				from, first = one, r
+			}
+		}
+		if from == nil {
+			return
+		}
+		from.drop()
+	}
 }
 
 func (k *Keeper) all() (list []*kernel) {
@@ -203,6 +233,29 @@ func (k *Keeper) look(ctx context.Context) error {
 		one.seen(path, pages, now)
 	}
 	return nil
+}
+
+// unkept returns the notebooks whose output is not kept.
+func (k *Keeper) unkept(ctx context.Context) ([]link.Unkept, error) {
+	found, err := k.server.opened(ctx)
+	now, files, list := time.Now(), k.files(), []link.Unkept{}
+	for _, at := range found {
+		k.mu.Lock()
+		one := k.kernels[at.Kernel.ID]
+		k.mu.Unlock()
+		var why link.Why
+		switch {
+		case at.Type != "notebook":
+		case one != nil:
+			why = one.unheard(now)
+		case files[at.Kernel.ID] == "":
+			why = link.WhyUnreadable
+		}
+		if why != "" {
+			list = append(list, link.Unkept{Notebook: at.Path, Why: why})
+		}
+	}
+	return list, err
 }
 
 // Write has the server write what notebooks lack: the one with this path, or all if it is empty. Those with pages are
@@ -283,9 +336,17 @@ func (k *Keeper) write(ctx context.Context, at string, of *kernel) error {
 	return err
 }
 
-// asideOf adds runs to those that are kept beside a notebook. The caller writes.
+// asideOf adds runs to those that are kept beside a notebook, or to a further one if there are many. The caller writes.
 func (k *Keeper) asideOf(at string, more runs) *recovery {
+	size := 0
+	for _, one := range k.aside {
+		size += one.size
+	}
 	one := k.aside[at]
+	if size > maxKept || one != nil && len(one.runs) >= maxRecovered {
+		k.aside = map[string]*recovery{}
+		one = nil
+	}
 	if one == nil {
 		one = &recovery{}
 		if len(more) > 0 {
@@ -297,9 +358,7 @@ func (k *Keeper) asideOf(at string, more runs) *recovery {
 			one.runs = append(one.runs, r)
 		}
 	}
-	if over := len(one.runs) - maxRecovered; over > 0 {
-		one.runs = slices.Delete(one.runs, 0, over)
-	}
+	one.size = one.runs.bytes()
 	return one
 }
 

@@ -36,6 +36,7 @@ type lab struct {
 	pages  int
 	opened int // pages until now
 	gone   bool
+	more   []any // notebooks whose kernels are k2, k3 …
 	writes int
 	now    time.Time
 }
@@ -99,6 +100,10 @@ func (l *lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if !l.gone {
 			list = append(list, fields{"path": "a b.ipynb", "type": "notebook",
 				"kernel": fields{"id": "k1", "connections": l.pages}})
+		}
+		for i := range l.more {
+			kernel := fields{"id": fmt.Sprint("k", i+2)}
+			list = append(list, fields{"path": l.more[i], "type": "notebook", "kernel": kernel})
 		}
 		answer = list
 	case isFile && l.files[path] == nil && r.Method == http.MethodGet:
@@ -303,12 +308,6 @@ func TestAKernelWhoseNotebookWasDeletedIsForgotten(t *testing.T) {
 	}
 }
 
-func (k *kernel) hasLeft() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.gone
-}
-
 func TestOutputWithoutACellGoesBeside(t *testing.T) {
 	l := openLab(t, [3]string{"other"})
 	l.set(func() { l.files["a b-recovered.ipynb"] = sheetOf([3]string{"mine"}) })
@@ -337,30 +336,99 @@ func TestTheEndWritesUnderAnOpenPage(t *testing.T) {
 	l.publish("1", "execute_input", `{"code":"long","execution_count":1}`)
 	l.publish("1", "stream", `{"name":"stdout","text":"one\n"}`)
 	l.taken(1, "one")
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	go l.keeper.Serve(t.Context(), listener)
+	listener := l.serve()
 	for _, c := range []struct{ asks, answers, has string }{
 		{"/", answerDone, "null"},
 		{"/write?path=a+b.ipynb", answerDone, "null"},
 		{"/write?path=unknown.ipynb", answerDone, "null"},
 		{"/write?ending=1", answerDone, `null "one\n"`},
 	} {
-		conn, err := net.Dial("tcp", listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
+		if answer := ask(t, listener, c.asks); answer != c.answers {
+			t.Errorf("%s is answered with %q", c.asks, answer)
 		}
-		fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", c.asks)
-		answer, err := io.ReadAll(conn)
-		if err != nil || string(answer) != c.answers {
-			t.Errorf("%s is answered with %q, %v", c.asks, answer, err)
-		}
-		conn.Close() //nolint:errcheck // only for the test
 		if got := l.content("a b.ipynb"); got != c.has {
 			t.Errorf("after %s it has %s", c.asks, got)
 		}
+	}
+}
+
+func (l *lab) serve() net.Listener {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	go l.keeper.Serve(l.t.Context(), listener)
+	return listener
+}
+
+func ask(t *testing.T, of net.Listener, target string) string {
+	t.Helper()
+	conn, err := net.Dial("tcp", of.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close() //nolint:errcheck // only for the test
+	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", target)
+	answer, err := io.ReadAll(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(answer)
+}
+
+func TestWhatIsNotKeptIsSaid(t *testing.T) {
+	l := openLab(t)
+	listener := l.serve()
+	if got := ask(t, listener, "/unkept"); got != answerJSON+"[]" {
+		t.Errorf("with one kernel it answers %q", got)
+	}
+	unused, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	unused.Close() //nolint:errcheck // only its port is wanted
+	silent := fmt.Sprintf(`{"ip":"127.0.0.1","iopub_port":%d`, unused.Addr().(*net.TCPAddr).Port)
+	for id, file := range map[string]string{"k2": silent + `,"curve_publickey":"x"}`, "k3": silent +
+		`,"key":"x","signature_scheme":"hmac-md5"}`, "k4": silent + "}", "k5": silent + "}"} {
+		if err := os.WriteFile(filepath.Join(l.keeper.dirs[0], "kernel-"+id+".json"), []byte(file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kernel := func(id string) *kernel {
+		for {
+			for _, one := range l.keeper.all() {
+				if one.id == id {
+					return one
+				}
+			}
+			time.Sleep(5 * time.Millisecond) // until it has noticed
+		}
+	}
+	for _, id := range []string{"k2", "k3"} {
+		for kernel(id).unheard(time.Now()) == "" {
+			time.Sleep(5 * time.Millisecond) // until it has noticed
+		}
+	}
+	k4 := kernel("k4")
+	k4.mu.Lock()
+	k4.deaf = time.Now().Add(-2 * startLimit)
+	k4.mu.Unlock()
+	kernel("k5") // it may only be starting
+	l.set(func() { l.more = []any{"curve.ipynb", "md5.ipynb", "silent.ipynb", "starts.ipynb", "remote.ipynb"} })
+	want := answerJSON + `[{"notebook":"curve.ipynb","why":"encrypted"},{"notebook":"md5.ipynb","why":"unreadable"},` +
+		`{"notebook":"silent.ipynb","why":"unreachable"},{"notebook":"remote.ipynb","why":"unreadable"}]`
+	if got := ask(t, listener, "/unkept"); got != want {
+		t.Errorf("it answers %s, want %s", got, want)
+	}
+	if err := errors.Join(l.kernel.Close(), os.Remove(kernel("k1").file)); err != nil {
+		t.Fatal(err)
+	}
+	for kernel("k1").unheard(time.Now()) == "" {
+		time.Sleep(5 * time.Millisecond) // until it has noticed
+	}
+	l.set(func() { l.gone, l.more = true, nil })
+	if got := ask(t, listener, "/unkept"); got != answerJSON+"[]" {
+		t.Errorf("of kernels that have ended it says %s", got)
 	}
 }
 

@@ -16,11 +16,14 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"slipway/backend/guest/link"
 )
 
 const (
 	maxConnectionFile = 64 << 10
 	redialPause       = 100 * time.Millisecond
+	startLimit        = 10 * time.Second // until a kernel can be reached
 	maxClients        = 1000
 	connectRequest    = "kernel_info" + "_request" // in two parts, because it is no error code of ours
 )
@@ -32,21 +35,32 @@ type message struct {
 	client  string // who requested it: each page that is opened has another id
 	connect bool   // what a page asks first when it is connected
 	content fields
-	size    int // bytes of content
+	size    int  // bytes of content
+	full    bool // there is no room for what it shows
+}
+
+func (m message) text(name string) string {
+	value, _ := m.content[name].(string)
+	return value
 }
 
 // kernel keeps the runs of one kernel.
 type kernel struct {
-	id   string
-	file string // of its connection
+	id     string
+	file   string // of its connection
+	keeper *Keeper
 
 	mu     sync.Mutex // guards everything below
 	runs   runs
+	size   int             // bytes of runs, as the keeper has counted them
 	left   map[string]bool // clients that have been connected, and whether they have left since then
 	path   string          // of its notebook; empty: not known yet, or it has none
 	pages  int             // that are connected to it, at the last look
 	looked time.Time
-	gone   bool // it cannot be listened to any more
+	gone   bool      // it cannot be listened to any more
+	heard  bool      // it is listened to
+	deaf   time.Time // since when it is not
+	why    link.Why  // it cannot be, if that is known
 }
 
 // connection is what a kernel's connection file says. See the documentation of jupyter_client.
@@ -59,7 +73,10 @@ type connection struct {
 	Curve     string `json:"curve_publickey"`
 }
 
-var errUnknownKernel = errors.New("a kernel of this kind cannot be listened to")
+var (
+	errUnknownKernel = errors.New("a kernel of this kind cannot be listened to")
+	errEncrypted     = errors.New("a kernel with CurveZMQ cannot be listened to")
+)
 
 func readConnection(path string) (connection, error) {
 	file, err := os.Open(path)
@@ -76,7 +93,10 @@ func readConnection(path string) (connection, error) {
 		return connection{}, err
 	}
 	signed := c.Key == "" || c.Scheme == "" || c.Scheme == "hmac-sha256"
-	if c.Curve != "" || !signed || c.Port < 1 || c.IP == "" {
+	switch {
+	case c.Curve != "":
+		return connection{}, errEncrypted
+	case !signed || c.Port < 1 || c.IP == "":
 		return connection{}, errUnknownKernel
 	}
 	return c, nil
@@ -113,6 +133,7 @@ func (k *kernel) listen(ctx context.Context) error {
 func (k *kernel) receive(ctx context.Context, s *subscription, key string) {
 	defer s.conn.Close()
 	defer context.AfterFunc(ctx, func() { _ = s.conn.Close() })()
+	k.hears(true)
 	for {
 		parts, err := s.next()
 		if err != nil {
@@ -122,19 +143,67 @@ func (k *kernel) receive(ctx context.Context, s *subscription, key string) {
 			k.take(m, time.Now())
 		}
 	}
+	k.hears(false)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.runs.stopped()
 }
 
-func (k *kernel) take(m message, now time.Time) {
+// hears notes whether a kernel is listened to.
+func (k *kernel) hears(heard bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.heard, k.deaf, k.why = heard, time.Now(), ""
+}
+
+// unheard returns why a kernel is not listened to, empty if it is, or may only be starting.
+func (k *kernel) unheard(now time.Time) link.Why {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.heard && k.why == "" && now.Sub(k.deaf) > startLimit {
+		return link.WhyUnreachable
+	}
+	return k.why
+}
+
+func (k *kernel) take(m message, now time.Time) {
+	m.full = k.keeper.size.Load() > k.keeper.most
+	k.mu.Lock()
 	if k.left == nil || len(k.left) > maxClients {
 		k.left = map[string]bool{}
 	}
 	k.left[m.client] = k.left[m.client] && !m.connect
 	k.runs.take(m, now, k.left[m.client])
+	k.weigh()
+	k.mu.Unlock()
+	k.keeper.makeRoom()
+}
+
+// weigh has the keeper count what the runs take. The caller has locked the kernel.
+func (k *kernel) weigh() {
+	size := k.runs.bytes()
+	k.keeper.size.Add(int64(size - k.size))
+	k.size = size
+}
+
+// first returns a copy of the run that is dropped first, nil if there is none.
+func (k *kernel) first() *run {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	first := k.runs.first()
+	if first != nil {
+		first = new(*first)
+	}
+	return first
+}
+
+func (k *kernel) drop() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.runs.first() != nil {
+		k.runs.drop()
+		k.weigh()
+	}
 }
 
 // seen notes what the server says about a kernel: its notebook and how many pages are connected.
@@ -160,11 +229,14 @@ func (k *kernel) place() (path string, pages int) {
 	return k.path, k.pages
 }
 
-// leave notes that a kernel cannot be listened to any more, and back whether that was so until now.
-func (k *kernel) leave() {
+// leave notes why a kernel cannot be listened to any more, and back whether that was so until now.
+func (k *kernel) leave(err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.gone = true
+	k.gone, k.why = true, link.WhyUnreadable
+	if errors.Is(err, errEncrypted) {
+		k.why = link.WhyEncrypted
+	}
 }
 
 func (k *kernel) back() bool {
@@ -184,11 +256,22 @@ func (k *kernel) over() bool {
 
 // lost forgets the runs of a kernel that is gone if its notebook is, too.
 func (k *kernel) lost(err error) {
+	if errors.Is(err, errMissing) && k.hasLeft() {
+		k.release()
+	}
+}
+
+func (k *kernel) hasLeft() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.gone && errors.Is(err, errMissing) {
-		k.runs = nil
-	}
+	return k.gone
+}
+
+func (k *kernel) release() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.runs = nil
+	k.weigh()
 }
 
 // unsettled reports whether a file may lack something.

@@ -1,20 +1,30 @@
 package keeper
 
 import (
+	"cmp"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
 )
 
+// What is kept in memory. Where output is left out, a note in its place says how much.
 const (
-	maxRun  = 32 << 20 // bytes of the outputs of one run, besides streams
-	maxKept = 64 << 20 // bytes of the outputs of all runs of a kernel; the oldest go first
-	maxRuns = 1000     // of a kernel
+	maxRun     = 32 << 20  // bytes of the outputs of one run, besides streams
+	maxKept    = 64 << 20  // bytes of all runs of a kernel
+	maxSession = 256 << 20 // bytes of all runs of all kernels
+	maxRuns    = 1000      // of a kernel
+	outputCost = 256       // about the bytes that an output takes besides what it shows
 )
 
 const displayData = "display_data" // the kind of a message and of an output
+
+// shown are the fields of outputs that are not streams, by their kind.
+var shown = map[string][]string{
+	displayData:      {"data", "metadata"},
+	"execute_result": {"data", "metadata", "execution_count"},
+	"error":          {"ename", "evalue", "traceback"},
+}
 
 // fields is an object of JSON. Numbers are [json.Number].
 type fields = map[string]any
@@ -27,8 +37,10 @@ type run struct {
 	outputs  []*output
 	size     int  // bytes of outputs that are no streams
 	printed  int  // bytes of streams
+	left     int  // bytes that were left out after the last output
 	clearing bool // the next output replaces the ones before it
 	done     bool
+	dropped  bool      // all that it printed was left out, as is what it still prints
 	last     time.Time // when the newest output came
 	missed   bool      // some of it came while no page was connected
 	settled  bool      // the file has it, or a later save of a page decided about it
@@ -39,6 +51,7 @@ type output struct {
 	stream  string // its name: stdout, stderr
 	text    text
 	fields  fields
+	size    int    // bytes of fields
 	display string // id by which it can be updated
 }
 
@@ -55,20 +68,38 @@ func (r *run) notebook() []any {
 	for _, o := range r.outputs {
 		list = append(list, o.notebook())
 	}
+	if r.left > 0 {
+		list = append(list, fields{"output_type": "stream", "name": noteStream, "text": leftOut(r.left)})
+	}
 	return list
 }
 
 // bytes is about how much memory a run takes.
-func (r *run) bytes() int { return len(r.code) + r.size + r.printed }
+func (r *run) bytes() int { return len(r.code) + r.size + r.printed + len(r.outputs)*outputCost }
 
-func (r *run) begin() {
+// add adds an output, or leaves it out if there is no room for it. The error that ends a cell is small, and is kept.
+func (r *run) add(m message) {
 	if r.clearing {
-		r.outputs, r.size, r.printed, r.clearing = nil, 0, 0, false
+		r.clear()
+	}
+	if (m.full || r.bytes() > maxKept) && m.kind != "error" || m.kind != "stream" && r.size+m.size > maxRun {
+		r.left += m.size
+		return
+	}
+	if left := r.left; left > 0 {
+		r.left = 0
+		r.print(noteStream, leftOut(left))
+	}
+	if m.kind == "stream" {
+		r.print(m.text("name"), m.text("text"))
+	} else {
+		r.show(m)
 	}
 }
 
+func (r *run) clear() { r.outputs, r.size, r.printed, r.left, r.clearing = nil, 0, 0, 0, false }
+
 func (r *run) print(stream, printed string) {
-	r.begin()
 	if n := len(r.outputs); n == 0 || r.outputs[n-1].stream != stream {
 		r.outputs = append(r.outputs, &output{stream: stream})
 	}
@@ -78,19 +109,14 @@ func (r *run) print(stream, printed string) {
 	r.printed += o.text.size() - before
 }
 
-// show adds an output that is not a stream, of so many bytes.
-func (r *run) show(kind string, size int, content fields, names ...string) {
-	r.begin()
-	if r.size+size > maxRun {
-		r.print("stderr", fmt.Sprintf("[Slipway left out an output of %d bytes here.]\n", size))
-		return
+// show adds an output that is not a stream.
+func (r *run) show(m message) {
+	r.size += m.size
+	o := &output{fields: fields{"output_type": m.kind}, size: m.size, display: displayOf(m.content)}
+	for _, name := range shown[m.kind] {
+		o.fields[name] = m.content[name]
 	}
-	r.size += size
-	o := &output{fields: fields{"output_type": kind}, display: displayOf(content)}
-	for _, name := range names {
-		o.fields[name] = content[name]
-	}
-	if o.fields["metadata"] == nil && kind != "error" {
+	if o.fields["metadata"] == nil && m.kind != "error" {
 		o.fields["metadata"] = fields{}
 	}
 	r.outputs = append(r.outputs, o)
@@ -102,12 +128,30 @@ func displayOf(content fields) string {
 	return id
 }
 
+// before reports whether a run is dropped before another. First go those that a file has, then those that a page
+// showed, then the others, and at last those of which only the source is left; of each the oldest.
+func (r *run) before(other *run) bool {
+	worth := func(r *run) int {
+		switch {
+		case r.dropped:
+			return 3
+		case r.settled:
+			return 0
+		case !r.missed:
+			return 1
+		}
+		return 2
+	}
+	return cmp.Or(cmp.Compare(worth(r), worth(other)), r.last.Compare(other.last)) < 0
+}
+
 // runs are the runs of a kernel, the oldest first.
 type runs []*run
 
+// of returns the run of a request, if it takes output.
 func (list runs) of(request string) *run {
 	for i := len(list) - 1; i >= 0; i-- {
-		if list[i].request == request {
+		if list[i].request == request && !list[i].dropped {
 			return list[i]
 		}
 	}
@@ -117,15 +161,14 @@ func (list runs) of(request string) *run {
 // take adds a message of a kernel's IOPub channel. See the messaging specification of Jupyter. left says that the page
 // that requested it has been away since then: another one that is connected now does not show it.
 func (list *runs) take(m message, now time.Time, left bool) {
-	text := func(name string) string { value, _ := m.content[name].(string); return value }
 	if m.kind == "execute_input" {
 		count, _ := m.content["execution_count"].(json.Number)
-		*list = append(*list, &run{request: m.parent, code: text("code"), count: count, last: now, missed: left})
+		*list = append(*list, &run{request: m.parent, code: m.text("code"), count: count, last: now, missed: left})
 		list.bound()
 		return
 	}
 	if m.kind == "update_"+displayData {
-		list.update(m.content, now)
+		list.update(m, now)
 		return
 	}
 	r := list.of(m.parent)
@@ -133,21 +176,15 @@ func (list *runs) take(m message, now time.Time, left bool) {
 		return
 	}
 	switch m.kind {
-	case "stream":
-		r.print(text("name"), text("text"))
-	case displayData:
-		r.show(m.kind, m.size, m.content, "data", "metadata")
-	case "execute_result":
-		r.show(m.kind, m.size, m.content, "data", "metadata", "execution_count")
-	case "error":
-		r.show(m.kind, m.size, m.content, "ename", "evalue", "traceback")
+	case "stream", displayData, "execute_result", "error":
+		r.add(m)
 	case "clear_output":
 		r.clearing = true
 		if wait, _ := m.content["wait"].(bool); !wait {
-			r.begin()
+			r.clear()
 		}
 	case "status":
-		r.done = r.done || text("execution_state") == "idle"
+		r.done = r.done || m.text("execution_state") == "idle"
 	default:
 		return
 	}
@@ -155,29 +192,64 @@ func (list *runs) take(m message, now time.Time, left bool) {
 	list.bound()
 }
 
-// update changes the outputs of all runs that have the display of content.
-func (list runs) update(content fields, now time.Time) {
-	id := displayOf(content)
-	for _, r := range list {
+// update changes the outputs of all runs that have the display of a message.
+func (list *runs) update(m message, now time.Time) {
+	id := displayOf(m.content)
+	for _, r := range *list {
 		for _, o := range r.outputs {
-			if id != "" && o.display == id {
-				o.fields["data"], o.fields["metadata"] = content["data"], content["metadata"]
-				r.last, r.settled = now, false
+			if id == "" || o.display != id {
+				continue
 			}
+			if more := m.size - o.size; more > 0 && (m.full || r.size+more > maxRun) {
+				r.left += m.size
+			} else {
+				o.fields["data"], o.fields["metadata"], o.size = m.content["data"], m.content["metadata"], m.size
+				r.size += more
+			}
+			r.last, r.settled = now, false
 		}
+	}
+	list.bound()
+}
+
+func (list runs) bytes() (sum int) {
+	for _, r := range list {
+		sum += r.bytes()
+	}
+	return sum
+}
+
+// bound drops runs while there are too many.
+func (list *runs) bound() {
+	if over := len(*list) - maxRuns; over > 0 {
+		*list = slices.Delete(*list, 0, over)
+	}
+	for list.bytes() > maxKept && list.first() != nil {
+		list.drop()
 	}
 }
 
-// bound forgets the oldest runs if there are too many, but never the newest.
-func (list *runs) bound() {
-	sum := 0
-	for i := len(*list) - 1; i >= 0; i-- {
-		sum += (*list)[i].bytes()
-		if i < len(*list)-1 && (sum > maxKept || len(*list)-i > maxRuns) {
-			*list = append(runs{}, (*list)[i+1:]...)
-			return
+// first returns the run that is dropped first. It is never the newest; nil: there is no other.
+func (list runs) first() (first *run) {
+	for _, r := range list[:max(0, len(list)-1)] {
+		if first == nil || r.before(first) {
+			first = r
 		}
 	}
+	return first
+}
+
+// drop leaves out what the first run printed. Of one whose source is all that is left, it forgets that, too.
+func (list *runs) drop() {
+	r := list.first()
+	at := slices.Index(*list, r)
+	if r.dropped {
+		*list = slices.Delete(*list, at, at+1)
+		return
+	}
+	// It is replaced, because a notebook that is being written may have it.
+	(*list)[at] = &run{code: r.code, count: r.count, left: r.left + r.size + r.printed, done: true, dropped: true,
+		last: r.last, missed: r.missed, settled: r.settled}
 }
 
 // miss notes that no page is connected, as was so at some time since the last look.

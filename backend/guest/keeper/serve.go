@@ -3,12 +3,15 @@ package keeper
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"io"
 	"net"
 	"net/url"
 	"strings"
 	"sync"
 	"time"
+
+	"slipway/backend/guest/link"
 )
 
 const (
@@ -17,11 +20,13 @@ const (
 	readLimit    = 5 * time.Second
 	maxCallers   = 16 // at a time
 	answerDone   = "HTTP/1.0 204 No Content\r\n\r\n"
+	answerJSON   = "HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n"
 	answerFailed = "HTTP/1.0 500 Internal Server Error\r\n\r\n"
 )
 
 // Serve answers GET /write?path=NOTEBOOK, which returns when the notebook has what it lacked, and GET /write?ending=1,
-// which is asked before the server ends. Everything else is only answered.
+// which is asked before the server ends. GET [link.UnkeptPath] returns the notebooks whose output is not kept.
+// Everything else is only answered.
 func (k *Keeper) Serve(ctx context.Context, listener net.Listener) {
 	defer context.AfterFunc(ctx, func() { _ = listener.Close() })()
 	var callers sync.WaitGroup
@@ -55,14 +60,28 @@ func (k *Keeper) answer(ctx context.Context, conn net.Conn) {
 		}
 	}
 	_ = conn.SetDeadline(time.Now().Add(serveLimit))
-	answer := answerDone
-	if asked, err := url.ParseRequestURI(words[1]); err == nil && asked.Path == "/write" {
-		ctx, cancel := context.WithTimeout(ctx, serveLimit)
-		defer cancel()
-		query := asked.Query()
-		if k.Write(ctx, query.Get("path"), query.Has("ending")) != nil {
-			answer = answerFailed
-		}
+	ctx, cancel := context.WithTimeout(ctx, serveLimit)
+	defer cancel()
+	answer, err := k.do(ctx, words[1])
+	if err != nil {
+		answer = answerFailed
 	}
 	_, _ = io.WriteString(conn, answer)
+}
+
+func (k *Keeper) do(ctx context.Context, target string) (answer string, err error) {
+	asked, err := url.ParseRequestURI(target)
+	if err != nil {
+		return "", err
+	}
+	query := asked.Query()
+	switch asked.Path {
+	case "/write":
+		return answerDone, k.Write(ctx, query.Get("path"), query.Has("ending"))
+	case link.UnkeptPath:
+		list, err := k.unkept(ctx)
+		body, _ := json.Marshal(list) // texts can always be marshalled
+		return answerJSON + string(body), err
+	}
+	return answerDone, nil
 }

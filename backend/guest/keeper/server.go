@@ -93,13 +93,26 @@ func (s server) call(ctx context.Context, method, target string, body []byte, an
 	return readAnswer(bufio.NewReader(io.LimitReader(conn, maxAnswer)), answer)
 }
 
+// ReadStatus reads the first line of an HTTP answer and returns the status.
+func ReadStatus(from *bufio.Reader) (int, error) {
+	line, err := from.ReadString('\n')
+	if err != nil {
+		return 0, fmt.Errorf("read status: %w", err)
+	}
+	version, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+	code, _, _ := strings.Cut(rest, " ")
+	status, err := strconv.Atoi(code)
+	if err != nil || !strings.HasPrefix(version, "HTTP/") {
+		return 0, errors.New("the answer is not HTTP")
+	}
+	return status, nil
+}
+
 func readAnswer(from *bufio.Reader, answer any) error {
-	status, err := from.ReadString('\n')
+	status, err := ReadStatus(from)
 	if err != nil {
 		return err
 	}
-	_, rest, _ := strings.Cut(strings.TrimSpace(status), " ")
-	code, _, _ := strings.Cut(rest, " ")
 	for line := ""; line != "\r\n"; {
 		if line, err = from.ReadString('\n'); err != nil {
 			return err
@@ -109,10 +122,10 @@ func readAnswer(from *bufio.Reader, answer any) error {
 	switch {
 	case err != nil:
 		return err
-	case code == "404":
+	case status == 404:
 		return errMissing
-	case !strings.HasPrefix(code, "2"):
-		return fmt.Errorf("the server answers %s", code)
+	case status/100 != 2:
+		return fmt.Errorf("the server answers %d", status)
 	case answer == nil:
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 )
@@ -21,7 +22,7 @@ func place(notebook fields, list runs, saved time.Time) (placed, homeless runs) 
 				before.settled = true // it was run again
 			}
 			newest[at] = r
-		case r.missed && !r.settled && len(r.outputs) > 0:
+		case r.missed && !r.settled && len(r.outputs)+r.left > 0:
 			homeless = append(homeless, r)
 		}
 	}
@@ -30,12 +31,19 @@ func place(notebook fields, list runs, saved time.Time) (placed, homeless runs) 
 			continue
 		}
 		cell, outputs := cells[at].(fields), r.notebook()
+		if before, _ := cell["outputs"].([]any); r.dropped && (countOf(cell) == "" || countOf(cell) == r.count) {
+			outputs = slices.Concat(before, outputs) // the beginning of it
+		}
 		if !r.missed && saved.After(r.last) || same(cell["outputs"], outputs) && (!r.done || countOf(cell) == r.count) {
 			r.settled = r.done
 			continue
 		}
 		cell["outputs"] = outputs
-		if r.done && r.count != "" {
+		switch {
+		case countOf(cell) == r.count:
+		case !r.done:
+			cell["execution_count"] = nil // it was that of an earlier run
+		case r.count != "":
 			cell["execution_count"] = r.count
 		}
 		placed = append(placed, r)

@@ -118,6 +118,8 @@ func TestWhatANotebookLacksIsPlaced(t *testing.T) {
 		{"the file has an older run of it", ran(missed), sheetOf([3]string{source, "3", printed}), before,
 			`7 "1\n2\n"`, 0},
 		{"it goes on", ran(goesOn), sheetOf([3]string{source}), before, `null "1\n2\n"`, 0},
+		{"it goes on after an older run", ran(goesOn), sheetOf([3]string{source, "3", printed + "," + printed}), before,
+			`null "1\n2\n"`, 0},
 		{"two cells are alike", ran(missed), sheetOf([3]string{source}, [3]string{source}), before, "", 1},
 		{"of two alike one has its count", ran(missed), sheetOf([3]string{source, "7"}, [3]string{source}), before,
 			`7 "1\n2\n" null`, 0},

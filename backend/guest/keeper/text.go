@@ -71,12 +71,17 @@ func (t *text) keep(line string) {
 	}
 }
 
+// noteStream is the stream of a note that something was left out.
+const noteStream = "stderr"
+
+func leftOut(bytes int) string { return fmt.Sprintf("[Slipway left out %d bytes here.]\n", bytes) }
+
 func (t *text) size() int { return len(t.head) + len(t.tail) + len(t.line) }
 
 func (t *text) String() string {
 	gap := ""
 	if t.dropped > 0 {
-		gap = fmt.Sprintf("\n[Slipway left out %d bytes here.]\n", t.dropped)
+		gap = "\n" + leftOut(t.dropped)
 	}
 	return strings.ToValidUTF8(string(t.head)+gap+string(t.tail)+string(t.line), "\uFFFD")
 }

@@ -25,7 +25,7 @@ const (
 	frameCommand = 4
 )
 
-var errZMTP = errors.New("the other side does not speak ZMTP 3")
+var errZMTP = errors.New("the other side does not speak ZMTP 3 without encryption")
 
 // subscription is a SUB socket of ZMTP 3.0 that receives everything, without authentication. See ZeroMQ's RFC 23.
 type subscription struct {
@@ -60,7 +60,7 @@ func (s *subscription) greet() error {
 	if _, err := io.ReadFull(s.from, theirs[:]); err != nil {
 		return err
 	}
-	if theirs[0] != 0xff || theirs[10] < 3 {
+	if theirs[0] != 0xff || theirs[10] < 3 || string(theirs[12:16]) != "NULL" {
 		return errZMTP
 	}
 	ready := "\x05READY\x0bSocket-Type\x00\x00\x00\x03SUB"

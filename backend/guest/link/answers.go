@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"path"
@@ -33,6 +34,8 @@ func check(answer any) error {
 		*a = good(*a, maxServices, checkService)
 	case *[]Foreground:
 		*a = good(*a, maxTerminals, checkForeground)
+	case *[]Unkept:
+		*a = good(*a, maxServices, checkUnkept)
 	case *[]int:
 		ports := slices.DeleteFunc(*a, func(port int) bool { return port < 1 || port > 65535 })
 		slices.Sort(ports)
@@ -60,6 +63,14 @@ func check(answer any) error {
 		return nonsense(fmt.Sprintf("%T", answer))
 	}
 	return nil
+}
+
+// DecodeUnkept decodes the answer of the service that keeps the output of notebooks.
+func DecodeUnkept(body []byte) (list []Unkept, err error) {
+	if err := json.Unmarshal(body, &list); err != nil {
+		return nil, err
+	}
+	return list, check(&list)
 }
 
 // good returns the valid entries of a list, with a maximum number.
@@ -168,6 +179,15 @@ func checkService(s *Service) error {
 	}
 	checkExit(s.ExitCode)
 	s.Error = checkCause(s.Error)
+	return nil
+}
+
+// checkUnkept leaves no entry out, so that nothing seems to be kept that is not.
+func checkUnkept(u *Unkept) error {
+	u.Notebook = clean(u.Notebook, maxTitle, "")
+	if u.Why != WhyEncrypted && u.Why != WhyUnreadable {
+		u.Why = WhyUnreachable
+	}
 	return nil
 }
 

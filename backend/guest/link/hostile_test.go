@@ -217,6 +217,21 @@ func hostile(said json.RawMessage) func(io.Writer) {
 	}
 }
 
+func TestWhatIsNotKeptIsCleaned(t *testing.T) {
+	said, _ := json.Marshal(slices.Repeat([]link.Unkept{{Notebook: strings.Repeat(nasty, 100), Why: nasty}}, 1000))
+	list, err := link.DecodeUnkept(said)
+	if err != nil || len(list) == 0 || len(list) > 256 {
+		t.Fatalf("%d entries, %v", len(list), err)
+	}
+	harmless(t, "")(list[0].Notebook)
+	if list[0].Why != link.WhyUnreachable || len([]rune(list[0].Notebook)) > 200 {
+		t.Errorf("it is %+v", list[0])
+	}
+	if list, err := link.DecodeUnkept([]byte(`{"notebook": 1}`)); err == nil {
+		t.Errorf("nonsense is %+v", list)
+	}
+}
+
 func FuzzAnswers(f *testing.F) {
 	f.Add([]byte(`{"ok": [{"id": "t1", "title": "x", "cols": 80, "rows": 24}]}`))
 	f.Add([]byte(`{"ok": {"key": "ssh-ed25519 AAAA"}}`))

@@ -132,6 +132,25 @@ type Service struct {
 	Error    *session.Cause `json:"error,omitempty"`
 }
 
+// UnkeptPath is where the service that keeps the output of notebooks answers with a list of [Unkept].
+const UnkeptPath = "/unkept"
+
+// Unkept is a notebook whose output is not kept while no page is open.
+type Unkept struct {
+	Notebook string `json:"notebook"` // its path as the notebook server has it
+	Why      Why    `json:"why"`
+}
+
+// Why says why a kernel cannot be listened to.
+type Why string
+
+// The reasons.
+const (
+	WhyEncrypted   Why = "encrypted"   // it encrypts its messages
+	WhyUnreadable  Why = "unreadable"  // its connection file cannot be used
+	WhyUnreachable Why = "unreachable" // it does not answer
+)
+
 // Foreground is the program in the foreground of a terminal; empty: the shell waits. Known is false if it is unknown.
 type Foreground struct {
 	Terminal string `json:"terminal"`

@@ -654,6 +654,10 @@ export interface App {
   installable?: boolean;
   /** Last line of the installer while it runs. */
   progress?: string;
+  /** Kept is set if output of its notebooks is kept while no page is open, except as NotKept says; else it is unknown. */
+  kept?: boolean;
+  /** The notebooks whose output is not kept, and why. */
+  notKept?: Phrase[];
   /** Its stable address, which requires a ticket. */
   url: string;
   /** A local port that leads to it; absent: none. */

@@ -13,12 +13,14 @@ import {
   SlidersHorizontal,
   CircleStop,
   SquareTerminal,
+  TriangleAlert,
   X,
 } from 'lucide-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { Deed, OpenWish } from '@/api/openApp'
 import type { App } from '@/api/types.gen'
+import { whyText } from '@/lib/phrases'
 import { formatElapsed } from '@/lib/time'
 import { useNow } from '@/lib/useNow'
 import css from './apps.module.css'
@@ -150,6 +152,14 @@ export function AppTile({ app, deed, onOpen, onStop, onShut }: AppTileProps) {
             {problem.message} {problem.hint ? <span className={css.hint}>{problem.hint}</span> : null}
           </span>
         </div>
+      ) : null}
+      {app.notKept ? (
+        <div className={css.notKept}>
+          <TriangleAlert size={13} aria-hidden />
+          <span>{whyText({ why: t('notKept'), said: app.notKept })}</span>
+        </div>
+      ) : app.kept ? (
+        <div className={css.kept}>{t('kept')}</div>
       ) : null}
       {deed.blocked ? (
         <div className={css.blocked}>
