@@ -38,8 +38,14 @@ func (p *installed) opensProjects(t *testing.T) {
 		t.Errorf("up with another file: %+v", got)
 	}
 	p.must("stop", "--wait", "paper")
-	if got := up(dir, "cat", "paper/said"); got.stdout != "two\n" || !strings.Contains(got.stderr, "Build the image") {
+	if got := up(dir, "cat", "paper/said"); got.stdout != "two\n" || !strings.Contains(got.stderr, "Build the image") ||
+		!strings.Contains(got.stderr, "has changed since its image was built") {
 		t.Errorf("up after the stop: %+v", got)
+	}
+	p.must("stop", "--wait", "paper")
+	got := up("paper", "cat", "paper/said")
+	if got.stdout != "two\n" || strings.Contains(got.stderr, "Build the image") {
+		t.Errorf("up by its name: %+v", got)
 	}
 	p.must("stop", "--wait", "paper")
 	p.opensARepository(t, dir)

@@ -3,7 +3,9 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +16,7 @@ import (
 
 	"slipway/backend/api"
 	"slipway/backend/api/route"
+	"slipway/backend/client"
 	"slipway/backend/hub"
 	"slipway/backend/project"
 	"slipway/backend/session"
@@ -24,10 +27,12 @@ func (p runCommands) upCommand() *cobra.Command {
 	flags, idle, opts := p.projectFlags(), idleFlags{}, runOptions{count: 1}
 	var choice session.ProjectRequest
 	var folder string
+	var list bool
 	cmd := &cobra.Command{Use: "up [flags] [PROJECT] [COMMAND…]", Short: "Launch a session for a project",
 		Long: `Up makes the image that a project asks for and launches a session with it and the project's
 folder. PROJECT is a directory (default: the current one) or the address of a git repository,
-URL[@BRANCH][#SUBDIRECTORY], which your own git clones into the current directory.
+URL[@BRANCH][#SUBDIRECTORY], which your own git clones into the current directory. Projects
+are remembered: PROJECT can also be a name that --list shows, unless a directory has it.
 
 The first of these files in it decides: .devcontainer/devcontainer.json, .devcontainer.json,
 Dockerfile, then environment.yml, requirements.txt, Pipfile, pyproject.toml, setup.py, apt.txt,
@@ -35,8 +40,8 @@ install.R and postBuild, in .binder or binder if there is one. Without any, the 
 the environment itself. What is not taken over is said.
 
 On this computer, the session sees the directory itself. On another machine it gets a copy in
-a folder; the same command sends what has changed since. An image is built again only if what
-it is built from has changed.
+a folder; the same command sends what has changed since. By its name, a remembered project is
+used as its folder has it. An image is built again only if what it is built from has changed.
 
 COMMAND and the other flags are those of slipway run.`,
 		Example: "  slipway up\n  slipway up --on lab --gpu 1 ./train\n" +
@@ -47,26 +52,44 @@ COMMAND and the other flags are those of slipway run.`,
 	f.StringVar(&choice.File, "project-file", "", "file of the project that decides, instead of the first")
 	f.StringVar(&choice.Environment, "environment", "", "image to extend (default: the first environment with Jupyter)")
 	f.StringVar(&folder, "folder", "", "name of the folder (default: that of the directory)")
+	f.BoolVar(&list, "list", false, "list the remembered projects and launch nothing")
 	f.BoolVarP(&opts.detach, "detach", "d", false, "print the ID and return at once")
 	f.BoolVar(&opts.wait, "wait", false, "wait until the session runs, and print its ID")
 	f.SetInterspersed(false)
 	asInDocker(cmd)
 	return runs(cmd, func(cmd *cobra.Command, args []string) error {
+		if list {
+			return p.command(func(ctx context.Context, c *caller, _ []string) error {
+				return show(ctx, c, route.Projects, p.projectTable)
+			})(cmd, args)
+		}
 		source := "."
 		if len(args) > 0 {
 			source, opts.words = args[0], args[1:]
 		}
 		spec, err := p.buildSpec(flags, idle, opts)
-		if err == nil && !f.Changed("on") {
-			err = p.onDefaultMachine(&spec)
-		}
 		if err == nil {
 			err = opts.check(spec)
 		}
 		if err != nil {
 			return err
 		}
-		return up{p, choice, folder, opts}.run(cmd.Context(), source, spec)
+		one := up{runCommands: p, choice: choice, folder: folder, opts: opts, anywhere: !f.Changed("on")}
+		return one.run(cmd.Context(), source, spec)
+	})
+}
+
+func (p runCommands) projectTable(w io.Writer, known []hub.RecentProject) {
+	if len(known) == 0 {
+		fmt.Fprintln(w, "No project was opened yet.")
+		return
+	}
+	table(w, "NAME,AGENT, OPENED,PINNED,CLONED FROM", known, func(one hub.RecentProject) []string {
+		pinned := ""
+		if one.Pinned {
+			pinned = "yes"
+		}
+		return []string{one.Name, one.Agent, p.age(one.OpenedAt), pinned, one.Address}
 	})
 }
 
@@ -79,9 +102,11 @@ func (p runCommands) projectFlags() specFlags {
 // up is one run of the command.
 type up struct {
 	runCommands
-	choice session.ProjectRequest
-	folder string // its name; empty: that of the directory
-	opts   runOptions
+	choice   session.ProjectRequest
+	folder   string // its name; empty: that of the directory
+	opts     runOptions
+	anywhere bool   // no machine was named
+	address  string // of the repository that was cloned; empty: none
 }
 
 func (u up) run(ctx context.Context, source string, spec session.Spec) error {
@@ -91,13 +116,7 @@ func (u up) run(ctx context.Context, source string, spec session.Spec) error {
 	if err != nil {
 		return err
 	}
-	dir := source
-	if project.IsRepository(source) {
-		if dir, u.choice.Path, err = u.clone(working, source); err != nil {
-			return err
-		}
-	}
-	folder, err := u.share(working, c, dir, spec.Agent)
+	folder, err := u.open(working, c, source, spec)
 	if err != nil {
 		return err
 	}
@@ -105,20 +124,73 @@ func (u up) run(ctx context.Context, source string, spec session.Spec) error {
 	if err != nil {
 		return err
 	}
+	opened, _ := u.remember(working, c, folder, "") // what follows does not depend on it
 	u.tell(found)
 	u.complete(&spec, folder, found)
 	if s, err := route.Session.At(spec.Name).Ask(working, c); err == nil && !ended(s) {
 		return u.again(ctx, c, s, found)
 	}
 	if found.Dockerfile != "" && !found.Present {
+		if opened.Image != "" && opened.Image != found.Image {
+			u.notice("The project has changed since its image was built, so it is built again.")
+		}
 		if _, err := c.operate(working, func() (api.Operation, error) {
 			return begin(working, c, route.ProjectBuild.At(string(folder.ID)).Body(u.choice))
 		}); err != nil {
 			return err
 		}
 	}
+	_, _ = u.remember(working, c, folder, found.Image)
 	cancel()
 	return u.runCommands.run(ctx, spec, u.opts)
+}
+
+// open returns the folder of a project: a repository, a directory, or else one that is remembered.
+func (u *up) open(ctx context.Context, c *caller, source string, spec session.Spec) (folder api.Folder, err error) {
+	if _, err := os.Stat(source); err != nil && !project.IsRepository(source) {
+		known, err := askAgain(ctx, c, route.Projects)
+		if err != nil {
+			return folder, err
+		}
+		i := slices.IndexFunc(known, func(one hub.RecentProject) bool {
+			return one.Name == source && (spec.Agent == "" || spec.Agent == one.Agent)
+		})
+		if i >= 0 {
+			return u.reopen(ctx, c, known[i])
+		}
+	}
+	if u.anywhere {
+		if err := u.onDefaultMachine(&spec); err != nil {
+			return folder, err
+		}
+	}
+	if project.IsRepository(source) {
+		u.address = source
+		if source, u.choice.Path, err = u.clone(ctx, source); err != nil {
+			return folder, err
+		}
+	}
+	return u.share(ctx, c, source, spec.Agent)
+}
+
+// reopen returns the folder of a remembered project, and chooses what was chosen before.
+func (u *up) reopen(ctx context.Context, c *caller, one hub.RecentProject) (api.Folder, error) {
+	u.choice = session.ProjectRequest{Path: one.Path, File: cmp.Or(u.choice.File, one.File),
+		Environment: cmp.Or(u.choice.Environment, one.Environment)}
+	folder, err := askAgain(ctx, c, route.Folder.At(string(one.Folder)).With("agent", one.Agent))
+	var refused *client.Refused
+	if errors.As(err, &refused) && refused.Problem.Code == session.CodeFolderNotFound {
+		err = fail(session.CodeFolderNotFound,
+			fmt.Sprintf("The folder of the project %s is no longer on %s.", one.Name, one.Agent),
+			"Open the project again from its directory or repository.")
+	}
+	return folder, err
+}
+
+// remember has the project reopened later. With an image, a session is launched with it now.
+func (u up) remember(ctx context.Context, c *caller, f api.Folder, image string) (hub.RecentProject, error) {
+	opening := hub.ProjectOpening{ProjectRequest: u.choice, Address: u.address, Image: image}
+	return askAgain(ctx, c, route.ProjectOpen.At(string(f.ID)).Body(opening))
 }
 
 // again uses the session of the project that there is.

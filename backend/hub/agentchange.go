@@ -35,7 +35,7 @@ func (d *directory) UpdateAgent(name string, update AgentUpdate) (Agent, error) 
 		return Agent{}, err
 	}
 	if changed.Name != before {
-		d.person.renameRecents(before, changed.Name)
+		d.person.renameAgent(before, changed.Name)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

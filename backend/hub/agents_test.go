@@ -287,6 +287,13 @@ func TestAgentIsRenamedWithWhatBelongsToIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	folder, err := f.CreateFolder(t.Context(), "lab", session.FolderRequest{Name: "paper"})
+	if err == nil {
+		_, err = f.OpenProject(t.Context(), string(folder.ID), "", hub.ProjectOpening{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	if _, err := f.UpdateAgent("lab", hub.AgentUpdate{Name: new("cellar")}); err != nil {
 		t.Fatal(err)
 	}
@@ -296,6 +303,9 @@ func TestAgentIsRenamedWithWhatBelongsToIt(t *testing.T) {
 	}
 	if recents := f.Recents(); len(recents) != 1 || recents[0].Spec.Agent != "cellar" {
 		t.Fatalf("%+v", recents)
+	}
+	if known := f.Projects(); len(known) != 1 || known[0].Agent != "cellar" {
+		t.Fatalf("%+v", known)
 	}
 	f.restart(t)
 	if a, err := f.Agent("cellar"); err != nil || a.Address != labAddress {

@@ -1,6 +1,6 @@
 // Package hub is the desktop's control plane without its wire. It knows the agents, merges their events into one
 // stream, chooses the agent for a launch, and stores what belongs to a person rather than to a machine: recent
-// launches, settings, presets and the catalogue of environments.
+// launches and projects, settings, presets and the catalogue of environments.
 //
 // The hub has authority over nothing. Agents report everything that it knows of sessions, and what it has in memory can
 // be requested again. Only recents and the like are stored, through a [Shelf], and the settings, in their file.
@@ -95,7 +95,8 @@ func Open(config Config) (*Hub, error) {
 		directory: &directory{state: state, operations: operations, person: person, follower: follower,
 			connector: config.Connector},
 		machines: &machines{state, services{state}}, images: images,
-		projects: &projects{folders: folders, images: images, transfers: transfers, cloner: config.Cloner},
+		projects: &projects{folders: folders, person: person, images: images, transfers: transfers,
+			cloner: config.Cloner},
 		moves: moves{launches: &launches{finder: finder, person: person, secrets: secrets, images: images,
 			folders: folders}},
 		transfers: transfers,

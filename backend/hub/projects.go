@@ -17,9 +17,10 @@ type Cloner interface {
 		tell func(line string)) (dir string, err error)
 }
 
-// projects clones projects, reads those in folders and builds their images.
+// projects clones projects, reads those in folders, builds their images and remembers them.
 type projects struct {
 	*folders
+	person    *person
 	images    *images
 	transfers *transfers
 	cloner    Cloner // nil: sessions of this computer see none of its files

@@ -3,6 +3,7 @@ package hub
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -67,12 +68,16 @@ func alike(a, b session.Spec) bool {
 	return bytes.Equal(left, right)
 }
 
-// pruneRecents keeps all pinned entries and the newest others.
 func pruneRecents(recents []Recent) []Recent {
+	return prune(recents, func(r Recent) bool { return r.Pinned })
+}
+
+// prune keeps all pinned entries of a list and the first others.
+func prune[T any](list []T, pinned func(T) bool) []T {
 	others := 0
-	return slices.DeleteFunc(recents, func(r Recent) bool {
-		others += truth(!r.Pinned)
-		return !r.Pinned && others > recentsKept
+	return slices.DeleteFunc(list, func(one T) bool {
+		others += truth(!pinned(one))
+		return !pinned(one) && others > recentsKept
 	})
 }
 
@@ -152,22 +157,26 @@ func changeList[T any](ps *person, key string, list *[]T, change func([]T) ([]T,
 	return nil
 }
 
-// renameRecents renames an agent in the history, so that launches can be repeated. The caller holds saving.
-func (ps *person) renameRecents(before, after string) {
-	ofAgent := func(r Recent) bool { return r.Spec.Agent == before }
-	if !slices.ContainsFunc(ps.Recents(), ofAgent) {
-		return
+// renameAgent renames an agent in the history and the remembered projects. The caller holds saving.
+func (ps *person) renameAgent(before, after string) {
+	rename := func(name *string) {
+		if *name == before {
+			*name = after
+		}
 	}
-	err := ps.saveRecents(func(recents []Recent) ([]Recent, error) {
+	err := errors.Join(ps.saveRecents(func(recents []Recent) ([]Recent, error) {
 		for i := range recents {
-			if ofAgent(recents[i]) {
-				recents[i].Spec.Agent = after
-			}
+			rename(&recents[i].Spec.Agent)
 		}
 		return recents, nil
-	})
+	}), ps.saveProjects(func(known []RecentProject) ([]RecentProject, error) {
+		for i := range known {
+			rename(&known[i].Agent)
+		}
+		return known, nil
+	}))
 	if err != nil {
-		ps.log.Error("the launch history is not saved", "error", err)
+		ps.log.Error("the launch history or the projects are not saved", "error", err)
 	}
 }
 
@@ -175,20 +184,26 @@ func (ps *person) renameRecents(before, after string) {
 func (ps *person) load() {
 	recents := read[[]Recent](ps.shared, recentsKey, "the launch history cannot be read; starting with none")
 	ps.recents = pruneRecents(sane(recents))
+	ps.loadProjects()
 	ps.loadSettings()
 	ps.loadPresets()
 }
 
 // sane drops entries without an id, duplicates, and secrets that an older version may have stored.
 func sane(recents []Recent) []Recent {
-	seen := map[string]bool{"": true}
-	kept := make([]Recent, 0, len(recents))
-	for _, r := range recents {
-		if !seen[r.ID] {
-			seen[r.ID] = true
-			r.Spec, r.Count = r.Spec.Redacted(""), max(r.Count, 1)
-			kept = append(kept, r)
-		}
+	kept := unique(recents, func(r Recent) string { return r.ID })
+	for i := range kept {
+		kept[i].Spec, kept[i].Count = kept[i].Spec.Redacted(""), max(kept[i].Count, 1)
 	}
 	return kept
+}
+
+// unique drops entries without an id, and duplicates.
+func unique[T any](list []T, id func(T) string) []T {
+	seen := map[string]bool{"": true}
+	return slices.DeleteFunc(list, func(one T) bool {
+		known := seen[id(one)]
+		seen[id(one)] = true
+		return known
+	})
 }

@@ -179,7 +179,7 @@ func (ps *person) loadSettings() {
 	}
 }
 
-// person is what belongs to a person rather than to a machine: recents, presets and settings.
+// person is what belongs to a person rather than to a machine: recents, projects, presets and settings.
 type person struct {
 	*shared
 	file      SettingsFile
@@ -187,6 +187,7 @@ type person struct {
 
 	// guarded by mu
 	recents  []Recent
+	projects []RecentProject
 	presets  []Preset // the user's own, oldest first
 	settings Settings
 }

@@ -17,14 +17,15 @@ import (
 // shell receives it.
 type Event struct {
 	Cursor
-	Snapshot *Snapshot       `json:"snapshot,omitempty"` // replaces everything known
-	Session  *Session        `json:"session,omitempty"`  // one session
-	Removed  string          `json:"removed,omitempty"`  // id of a session that was purged
-	Usage    []session.Usage `json:"usage,omitempty"`
-	Machine  *Machine        `json:"machine,omitempty"`
-	Recents  *[]Recent       `json:"recents,omitempty"`
-	Settings *Settings       `json:"settings,omitempty"`
-	Window   *Window         `json:"window,omitempty"` // only to the desktop shell (?shell=1)
+	Snapshot *Snapshot        `json:"snapshot,omitempty"` // replaces everything known
+	Session  *Session         `json:"session,omitempty"`  // one session
+	Removed  string           `json:"removed,omitempty"`  // id of a session that was purged
+	Usage    []session.Usage  `json:"usage,omitempty"`
+	Machine  *Machine         `json:"machine,omitempty"`
+	Recents  *[]Recent        `json:"recents,omitempty"`
+	Projects *[]RecentProject `json:"projects,omitempty"` // all that are remembered
+	Settings *Settings        `json:"settings,omitempty"`
+	Window   *Window          `json:"window,omitempty"` // only to the desktop shell (?shell=1)
 
 	// one agent's devices; at most once a second
 	Devices *Board    `json:"devices,omitempty"`
@@ -39,11 +40,12 @@ type Event struct {
 
 // Snapshot is the state that a page needs: live sessions, the newest 100 finished ones, and all machines.
 type Snapshot struct {
-	Sessions []Session `json:"sessions"`
-	Machines []Machine `json:"machines"`
-	Recents  []Recent  `json:"recents"`
-	Settings Settings  `json:"settings"`
-	Version  Version   `json:"version"`
+	Sessions []Session       `json:"sessions"`
+	Machines []Machine       `json:"machines"`
+	Recents  []Recent        `json:"recents"`
+	Projects []RecentProject `json:"projects"` // remembered ones
+	Settings Settings        `json:"settings"`
+	Version  Version         `json:"version"`
 
 	Devices []Board  `json:"devices"` // of the agents that have reported them
 	Presets []Preset `json:"presets"`
@@ -277,7 +279,8 @@ func (wa *watching) snapshot() *Snapshot {
 		Sessions: each(newest(slices.DeleteFunc(wa.sorted(), wa.hidden), session.ResetFinished),
 			func(s session.Session) Session { return wa.sessionView(s, wa.sessions[s.ID].member.stale()) }),
 		Machines: each(wa.members, (*member).view), Devices: wa.boards(), Presets: wa.person.allPresets(),
-		Recents: append([]Recent{}, wa.person.recents...), Settings: wa.person.settings, Version: wa.version,
+		Recents:  append([]Recent{}, wa.person.recents...),
+		Projects: append([]RecentProject{}, wa.person.projects...), Settings: wa.person.settings, Version: wa.version,
 		Agents: each(wa.members, wa.agentView), Operations: wa.operations.views(),
 	}
 }

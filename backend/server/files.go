@@ -78,6 +78,9 @@ func (s fileRoutes) mount(m *mounts) {
 	take(m, route.ProjectBuild, func(r *http.Request, req session.ProjectRequest) (api.Operation, error) {
 		return s.hub.BuildProject(r.Context(), r.PathValue("folder"), r.URL.Query().Get("agent"), req)
 	})
+	take(m, route.ProjectOpen, func(r *http.Request, req hub.ProjectOpening) (hub.RecentProject, error) {
+		return s.hub.OpenProject(r.Context(), r.PathValue("folder"), r.URL.Query().Get("agent"), req)
+	})
 	take(m, route.ProjectClone, func(r *http.Request, req hub.ProjectCloning) (api.Operation, error) {
 		return s.hub.CloneProject(r.Context(), req)
 	})

@@ -41,6 +41,11 @@ func (s planeRoutes) mount(m *mounts) {
 	answer(m, route.RecentDelete, func(r *http.Request) (none, error) {
 		return none{}, s.hub.DeleteRecent(r.PathValue("id"))
 	})
+	answer(m, route.Projects, always(s.hub.Projects))
+	take(m, route.ProjectUpdate, sendNamed("id", s.hub.PinProject))
+	answer(m, route.ProjectForget, func(r *http.Request) (none, error) {
+		return none{}, s.hub.ForgetProject(r.PathValue("id"))
+	})
 	answer(m, route.Settings, always(s.hub.Settings))
 	take(m, route.SettingsUpdate, func(_ *http.Request, req hub.Settings) (hub.Settings, error) {
 		err := s.hub.SaveSettings(req)

@@ -239,6 +239,7 @@ func TestEveryRouteAnswersInItsOwnTerms(t *testing.T) {
 			response, body := do(t, http.DefaultClient, w.request(t, one.Method(), path, body))
 			if response.StatusCode == http.StatusNotFound && !strings.HasPrefix(one.Name, "recent-") &&
 				!strings.HasPrefix(one.Name, "preset-") && one.Name != "secret-delete" &&
+				one.Name != "project-update" && one.Name != "project-forget" &&
 				!strings.HasPrefix(one.Name, "operation") {
 				t.Fatalf("%s %s: %s", one.Method(), path, body)
 			}

@@ -107,7 +107,14 @@ var (
 	ProjectBuild = at[session.ProjectRequest, api.Operation]("project-build", "POST /folders/{folder}/project/build",
 		"Build the image of the project in a folder, as an operation, which continues in the background.",
 		agentQuery...)
-	ProjectClone = at[hub.ProjectCloning, api.Operation]("project-clone", "POST /projects/clone",
+	ProjectOpen = at[hub.ProjectOpening, hub.RecentProject]("project-open", "POST /folders/{folder}/project/open",
+		"Remember a project that is opened to be used, and the image that a session is launched with.", agentQuery...)
+	Projects = at[None, []hub.RecentProject]("projects", "GET /projects",
+		"List the remembered projects, the one that was opened last first.")
+	ProjectUpdate = at[hub.ProjectPin, hub.RecentProject]("project-update", "PATCH /projects/{id}",
+		"Pin or unpin a remembered project.")
+	ProjectForget = at[None, None]("project-forget", "DELETE /projects/{id}", "Forget a project. Its folder stays.")
+	ProjectClone  = at[hub.ProjectCloning, api.Operation]("project-clone", "POST /projects/clone",
 		"Clone a git repository and make it a folder, as an operation, which may ask for a login.")
 	FolderDelete = at[None, api.Operation]("folder-delete", "DELETE /folders/{folder}",
 		"Permanently delete a folder in the trash, as an operation. A linked directory is kept.", agentQuery...)

@@ -207,7 +207,7 @@ func All() []Description {
 	}, SessionFiles().all(), []described{
 		FileCopy, Folders, FolderCreate, Folder, FolderUpdate, FolderTrash, FolderRestore, FolderDelete,
 		FolderDeleteStop, FolderSFTP, Project, ProjectBuild,
-		ProjectClone,
+		ProjectOpen, Projects, ProjectUpdate, ProjectForget, ProjectClone,
 	}, FolderFiles().all(), []described{
 		Recents, RecentUpdate, RecentDelete, RecentRecipe, SessionRecipe, RecipeRead, RecipeCompare, LinkRead,
 		Settings, SettingsUpdate, SettingsFile, SettingUpdate, Secrets, SecretSet,

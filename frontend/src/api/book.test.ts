@@ -28,6 +28,7 @@ const first = event({
     sessions: [makeSession({ id: 'a', revision: 3 })],
     machines: [makeMachine()],
     recents: [],
+    projects: [],
     settings: testSettings,
     version: { version: '1', commit: 'c', go: 'g', os: 'linux', arch: 'amd64' },
     devices: [makeBoard()],

@@ -17,6 +17,7 @@ export const keys = {
     ['audit', agent, owner, failed, security] as const,
   limits: (agent: string) => ['limits', agent] as const,
   recents: ['recents'] as const, // live
+  projects: ['projects'] as const, // live: those that are remembered
   settings: ['settings'] as const, // live
   log: ['log'] as const,
   secrets: ['secrets'] as const, // asked for again when one is changed here and when the window is looked at

@@ -1067,6 +1067,8 @@ export interface Event {
   usage?: Usage[];
   machine?: Machine;
   recents?: Recent[];
+  /** All that are remembered. */
+  projects?: RecentProject[];
   settings?: Settings;
   /** Only to the desktop shell (?shell=1). */
   window?: Window;
@@ -2032,6 +2034,25 @@ export interface ProjectLeft {
   why: Phrase;
 }
 
+/** ProjectOpening says which project of a folder is opened. */
+export interface ProjectOpening {
+  /** Of the project's directory in the folder; empty: the folder itself. */
+  path?: string;
+  /** That decides, relative to the directory; empty: the first of Project.Files. */
+  file?: string;
+  /** Environment is the image that a generated Dockerfile extends, and that a project without a file uses. */
+  environment?: string;
+  /** Of its repository; empty: unchanged. */
+  address?: string;
+  /** That a session is launched with now; empty: none. */
+  image?: string;
+}
+
+/** ProjectPin pins a remembered project, or unpins it. */
+export interface ProjectPin {
+  pinned: boolean;
+}
+
 /** ProjectRequest says which project is meant, and what the person has chosen. */
 export interface ProjectRequest {
   /** Of the project's directory in the folder; empty: the folder itself. */
@@ -2106,6 +2127,28 @@ export interface Recent {
   launchedAt: Time;
   /** The first session of the latest launch. */
   session?: string;
+}
+
+/** RecentProject is a project that was opened to be used. Agent, folder and path say which one it is. */
+export interface RecentProject {
+  id: string;
+  /** Of its folder when it was opened, and the path in that. */
+  name: string;
+  /** Whose machine has the folder. */
+  agent: string;
+  folder: string;
+  /** Of the project's directory in the folder; empty: the folder itself. */
+  path?: string;
+  /** That decides, relative to the directory; empty: the first of Project.Files. */
+  file?: string;
+  /** Environment is the image that a generated Dockerfile extends, and that a project without a file uses. */
+  environment?: string;
+  /** Address is that of the repository that it was cloned from, without a password; empty: none. */
+  address?: string;
+  /** That a session was last launched with; empty: none yet. */
+  image?: string;
+  pinned: boolean;
+  openedAt: Time;
 }
 
 /** RecentUpdate changes an entry. A nil field is left unchanged. */
@@ -2846,6 +2889,8 @@ export interface Snapshot {
   sessions: Session[];
   machines: Machine[];
   recents: Recent[];
+  /** Remembered ones. */
+  projects: RecentProject[];
   settings: Settings;
   version: Version;
   /** Of the agents that have reported them. */
@@ -3387,6 +3432,14 @@ export const routes = {
   "project": { method: "POST", path: "/api/v1/folders/{folder}/project", query: ["agent"] },
   /** Build the image of the project in a folder, as an operation, which continues in the background. */
   "project-build": { method: "POST", path: "/api/v1/folders/{folder}/project/build", query: ["agent"] },
+  /** Remember a project that is opened to be used, and the image that a session is launched with. */
+  "project-open": { method: "POST", path: "/api/v1/folders/{folder}/project/open", query: ["agent"] },
+  /** List the remembered projects, the one that was opened last first. */
+  "projects": { method: "GET", path: "/api/v1/projects" },
+  /** Pin or unpin a remembered project. */
+  "project-update": { method: "PATCH", path: "/api/v1/projects/{id}" },
+  /** Forget a project. Its folder stays. */
+  "project-forget": { method: "DELETE", path: "/api/v1/projects/{id}" },
   /** Clone a git repository and make it a folder, as an operation, which may ask for a login. */
   "project-clone": { method: "POST", path: "/api/v1/projects/clone" },
   /** List a directory, in a session as its user sees it. */
@@ -3588,6 +3641,10 @@ export interface RouteTypes {
   "folder-sftp": { request: undefined; response: Session };
   "project": { request: ProjectRequest; response: Project };
   "project-build": { request: ProjectRequest; response: Operation };
+  "project-open": { request: ProjectOpening; response: RecentProject };
+  "projects": { request: undefined; response: RecentProject[] };
+  "project-update": { request: ProjectPin; response: RecentProject };
+  "project-forget": { request: undefined; response: undefined };
   "project-clone": { request: ProjectCloning; response: Operation };
   "folder-files": { request: undefined; response: FileListing };
   "folder-file-remove": { request: undefined; response: undefined };

@@ -25,11 +25,13 @@ import { useTranslation } from 'react-i18next'
 import { useNavigate } from 'react-router'
 import { useFolders } from '@/api/folders'
 import { useAgents, useRecents, useSaveSettings, useSessionBook, useSettings } from '@/api/hooks'
+import { useProjects } from '@/api/projects'
 import type { Session, Settings } from '@/api/types.gen'
 import type { Command } from '@/features/commands/command'
 import { useSessionActions, type SessionActions } from '@/lib/actions'
 import { isLive } from '@/lib/status'
 import { docsAddress } from '@/lib/docs'
+import { projectAddress } from '@/lib/project'
 import { recentAddress } from './addresses'
 import { sections } from './sections'
 
@@ -127,6 +129,7 @@ export function useCommands(onShow: (over: Over) => void, mac: boolean): Command
   const actions = useSessionActions()
   const sessions = useSessionBook().data
   const recents = useRecents().data
+  const projects = useProjects().data
   const folders = useFolders().data
   const agents = useAgents().data
   const settings = useSettings().data
@@ -173,6 +176,15 @@ export function useCommands(onShow: (over: Over) => void, mac: boolean): Command
         onlyFound: true,
         run: go(recentAddress(r.id)),
       })),
+      ...(projects ?? []).map((p): Command => ({
+        id: `project-${p.id}`,
+        group: t('commands:group.projects'),
+        label: t('commands:project', { name: p.name }),
+        note: p.agent,
+        icon: Rocket,
+        onlyFound: true,
+        run: go(projectAddress(p.id)),
+      })),
       ...(folders ?? [])
         .filter((f) => f.state === 'ready')
         .map((f): Command => ({
@@ -192,5 +204,5 @@ export function useCommands(onShow: (over: Over) => void, mac: boolean): Command
         run: go(`/agents/${encodeURIComponent(a.name)}`),
       })),
     ]
-  }, [t, mac, navigate, actions, sessions, recents, folders, agents, settings, save, onShow])
+  }, [t, mac, navigate, actions, sessions, recents, projects, folders, agents, settings, save, onShow])
 }

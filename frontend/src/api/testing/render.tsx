@@ -7,12 +7,24 @@ import { vi } from 'vitest'
 import { SessionActionsContext, type SessionActions } from '@/lib/actions'
 import { toBook } from '../hooks'
 import { keys } from '../keys'
-import type { Agent, Code, DeviceBoard, Machine, Operation, Preset, Recent, Session, Settings } from '../types.gen'
+import type {
+  Agent,
+  Code,
+  DeviceBoard,
+  Machine,
+  Operation,
+  Preset,
+  Recent,
+  RecentProject,
+  Session,
+  Settings,
+} from '../types.gen'
 
 interface Known {
   sessions?: Session[]
   machines?: Machine[]
   recents?: Recent[]
+  projects?: RecentProject[]
   settings?: Settings
   devices?: DeviceBoard[]
   presets?: Preset[]
@@ -35,10 +47,11 @@ const plain = { zeroRuntime: true, token: { motion: false } }
 /** Renders a view as the application would: with a router at an address, and Query holding what is known. */
 export function renderView(view: ReactNode, options: { at?: string; path?: string; known?: Known } = {}): Rendered {
   const client = new QueryClient({ defaultOptions: { queries: { retry: false }, mutations: { retry: false } } })
-  const { sessions, machines, recents, settings, devices, presets, agents, operations } = options.known ?? {}
+  const { sessions, machines, recents, projects, settings, devices, presets, agents, operations } = options.known ?? {}
   if (sessions) client.setQueryData(keys.sessions, toBook(sessions))
   if (machines) client.setQueryData(keys.machines, machines)
   if (recents) client.setQueryData(keys.recents, recents)
+  if (projects) client.setQueryData(keys.projects, projects)
   if (settings) client.setQueryData(keys.settings, settings)
   if (devices) client.setQueryData(keys.devices, devices)
   if (presets) client.setQueryData(keys.presets, presets)

@@ -1,4 +1,5 @@
 import { Drawer } from 'antd'
+import { useCallback } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useNavigate, useParams, useSearchParams } from 'react-router'
 import { useFolders } from '@/api/folders'
@@ -15,11 +16,14 @@ export function FoldersRoute() {
   const { t } = useTranslation('folders')
   const folders = useFolders().data
   const folder = folders?.find((f) => f.id === id)
+  const reopened = useCallback(() => setParams({}, { replace: true }), [setParams])
   const close = () => void navigate('/folders')
   return (
     <>
       <FoldersPage
         project={params.get('project') ?? ''}
+        reopen={params.get('reopen') ?? ''}
+        onReopened={reopened}
         onOpen={(f) => void navigate(`/folders/${f.id}`)}
         onLaunch={useLaunchSpec()}
       />

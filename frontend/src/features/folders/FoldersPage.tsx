@@ -1,12 +1,13 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { App, Button, Input, Skeleton } from 'antd'
 import { FolderOpen, FolderPlus, Rocket, Trash2 } from 'lucide-react'
-import { useCallback, useMemo, useState } from 'react'
+import { useCallback, useEffect, useMemo, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { asProblem, call } from '@/api/client'
 import { useFolders } from '@/api/folders'
 import { useAgents } from '@/api/hooks'
 import { keys } from '@/api/keys'
+import { useProjects } from '@/api/projects'
 import type { Folder, Spec } from '@/api/types.gen'
 import { EmptyState } from '@/ui/EmptyState'
 import { ErrorState } from '@/ui/ErrorState'
@@ -17,6 +18,7 @@ import { Tabs } from '@/ui/Tabs'
 import { EmptyDialog } from './EmptyDialog'
 import { FolderDialog } from './FolderDialog'
 import { FoldersTable } from './FoldersTable'
+import { type Opening, openingOf } from './opening'
 import { OpenProject } from './OpenProject'
 import { ProjectDialog } from './ProjectDialog'
 import { PurgeDialog } from './PurgeDialog'
@@ -26,12 +28,16 @@ const none: never[] = []
 interface FoldersPageProps {
   /** The address of a repository that a link asks to open; empty: none. */
   project: string
+  /** The id of a remembered project to open; empty: none. */
+  reopen: string
+  /** It is open, or cannot be. */
+  onReopened: () => void
   onOpen: (folder: Folder) => void
   onLaunch: (spec: Spec) => Promise<void>
 }
 
 /** The data folders: those in use, and those in the trash. */
-export function FoldersPage({ project, onOpen, onLaunch }: FoldersPageProps) {
+export function FoldersPage({ project, reopen, onReopened, onOpen, onLaunch }: FoldersPageProps) {
   const { t } = useTranslation(['folders', 'common'])
   const { message } = App.useApp()
   const client = useQueryClient()
@@ -44,7 +50,7 @@ export function FoldersPage({ project, onOpen, onLaunch }: FoldersPageProps) {
   const [editing, setEditing] = useState<Folder | 'new' | null>(null)
   const [emptying, setEmptying] = useState<Folder | null>(null)
   const [opening, setOpening] = useState(project !== '')
-  const [opened, setOpened] = useState<{ folder: Folder; dir: string } | null>(null)
+  const [opened, setOpened] = useState<Opening | null>(null)
   const [purging, setPurging] = useState<Folder | null>(null)
   const [active, thrown] = useMemo(
     () => [folders.filter((f) => f.state === 'ready'), folders.filter((f) => f.state !== 'ready')],
@@ -57,14 +63,25 @@ export function FoldersPage({ project, onOpen, onLaunch }: FoldersPageProps) {
     const problem = asProblem(error)
     void message.error([problem.message, problem.hint].filter(Boolean).join(' '))
   }
+  const projects = useProjects().data
   const openedProject = useCallback(
-    (folder: Folder, dir: string) => {
+    (now: Opening) => {
+      const known = projects?.find((p) => p.folder === now.folder.id && (p.path ?? '') === now.dir)
       setOpening(false)
-      setOpened({ folder, dir })
+      setOpened(known ? { ...openingOf(known, now.folder), ...now } : now)
       void client.invalidateQueries({ queryKey: keys.folders })
     },
-    [client],
+    [client, projects],
   )
+  const loaded = query.data !== undefined && projects !== undefined
+  useEffect(() => {
+    if (!reopen || !loaded) return
+    const known = projects.find((p) => p.id === reopen)
+    const folder = active.find((f) => f.id === known?.folder)
+    if (known && folder) openedProject(openingOf(known, folder))
+    else setOpening(true) // which says why
+    onReopened()
+  }, [reopen, loaded, projects, active, openedProject, onReopened])
   const refresh = () => client.invalidateQueries({ queryKey: keys.folders })
   const serve = async (folder: Folder) => {
     try {
@@ -146,7 +163,7 @@ export function FoldersPage({ project, onOpen, onLaunch }: FoldersPageProps) {
             several={agents.length > 1}
             onOpen={onOpen}
             onEdit={setEditing}
-            onProject={(folder) => setOpened({ folder, dir: '' })}
+            onProject={(folder) => openedProject({ folder, dir: '' })}
             onServe={(f) => void serve(f)}
             onKeep={(f) =>
               void change(f, (folder) => call('folder-update', { path: { folder }, body: { keep: true } }), 'keptHome')
@@ -185,7 +202,14 @@ export function FoldersPage({ project, onOpen, onLaunch }: FoldersPageProps) {
           onOpened={openedProject}
         />
       ) : null}
-      {opened ? <ProjectDialog {...opened} onClose={() => setOpened(null)} onLaunch={onLaunch} /> : null}
+      {opened ? (
+        <ProjectDialog
+          key={`${opened.folder.id}/${opened.dir}`}
+          opening={opened}
+          onClose={() => setOpened(null)}
+          onLaunch={onLaunch}
+        />
+      ) : null}
       {purging ? <PurgeDialog folder={purging} onClose={() => setPurging(null)} onDone={() => void refresh()} /> : null}
     </ListPage>
   )

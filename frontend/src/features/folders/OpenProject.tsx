@@ -5,13 +5,15 @@ import { useTranslation } from 'react-i18next'
 import { applyOperation } from '@/api/book'
 import { asProblem, type ApiProblem, call } from '@/api/client'
 import { useMachines, useOperations } from '@/api/hooks'
-import type { Agent, Folder } from '@/api/types.gen'
+import type { Agent, Folder, Operation, RecentProject } from '@/api/types.gen'
 import { useOperationActions } from '@/api/useOperation'
 import { isRunning } from '@/lib/operation'
 import { Dialog } from '@/ui/Dialog'
 import { ErrorState } from '@/ui/ErrorState'
 import { OperationView } from '@/ui/OperationView'
 import css from './folders.module.css'
+import { type Opening, openingOf } from './opening'
+import { ProjectList } from './ProjectList'
 
 interface OpenProjectProps {
   /** Of a repository, as a link has named it; empty: none. */
@@ -19,13 +21,16 @@ interface OpenProjectProps {
   agents: readonly Agent[]
   folders: readonly Folder[]
   onClose: () => void
-  /** Is called with the folder that has the project, and the project's directory in it. */
-  onOpened: (folder: Folder, path: string) => void
+  onOpened: (opening: Opening) => void
 }
 
-type Source = 'repository' | 'directory' | 'folder'
+type Start = Omit<Opening, 'folder'>
+type Source = 'repository' | 'directory' | 'folder' | 'elsewhere'
 
-/** Opens a project: of a repository, which is cloned, of a directory of this computer, or of a folder. */
+/**
+ * Opens a project: a remembered one, also on another machine, one of a repository, which is cloned, of a directory of
+ * this computer, or of a folder.
+ */
 export function OpenProject({ address: asked, agents, folders, onClose, onOpened }: OpenProjectProps) {
   const { t } = useTranslation(['folders', 'common'])
   const local = agents.find((a) => a.local)?.name ?? ''
@@ -35,41 +40,61 @@ export function OpenProject({ address: asked, agents, folders, onClose, onOpened
   const [directory, setDirectory] = useState('')
   const [folder, setFolder] = useState('')
   const [agent, setAgent] = useState(local)
-  const [cloning, setCloning] = useState('')
+  const [moved, setMoved] = useState<Opening | null>(null) // it is opened on another machine
+  const [start, setStart] = useState<Start>({ dir: '' })
+  const [working, setWorking] = useState('')
   const [problem, setProblem] = useState<ApiProblem | null>(null)
   const client = useQueryClient()
-  const operation = (useOperations().data ?? []).find((o) => o.id === cloning)
-  const actions = useOperationActions(cloning)
+  const operation = (useOperations().data ?? []).find((o) => o.id === working)
+  const actions = useOperationActions(working)
   const done = operation?.state === 'done' ? operation : undefined
   useEffect(() => {
     if (!done) return
     call('folder', { path: { folder: done.folder ?? '' }, query: { agent: done.agent ?? '' } })
-      .then((made) => onOpened(made, address.split('#')[1] ?? ''))
+      .then((made) => onOpened({ ...start, folder: made }))
       .catch((error: unknown) => setProblem(asProblem(error)))
-  }, [done, address, onOpened])
+  }, [done, start, onOpened])
   const path = directory.trim()
   const chosen = folders.find((f) => f.id === folder)
-  const able = source === 'repository' ? address.trim() !== '' : source === 'directory' ? path !== '' : chosen
+  const others = agents.filter((a) => a.name !== moved?.folder.agent)
+  const twin = moved && folders.find((f) => f.agent === agent && f.name === moved.folder.name)
+  const able = { repository: address.trim() !== '', directory: path !== '', folder: chosen, elsewhere: moved }[source]
   const choose = (next: Source) => {
     setSource(next)
-    setCloning('')
+    setWorking('')
     setProblem(null)
+  }
+  const goElsewhere = (known: RecentProject, from?: Folder) => {
+    choose(from ? 'elsewhere' : 'repository')
+    setMoved(from ? openingOf(known, from) : null)
+    setAddress(known.address ?? '')
+    setAgent(agents.find((a) => a.name !== known.agent)?.name ?? local)
+  }
+  const begin = (begun: Operation, then: Start) => {
+    applyOperation(client, begun)
+    setStart(then)
+    setWorking(begun.id)
   }
   const go = async () => {
     setProblem(null)
     try {
       if (source === 'repository') {
-        const body = { address: address.trim(), directory: path, agent }
-        const begun = await call('project-clone', { body })
-        applyOperation(client, begun)
-        setCloning(begun.id)
+        const from = address.trim()
+        const begun = await call('project-clone', { body: { address: from, directory: path, agent } })
+        begin(begun, { dir: from.split('#')[1] ?? '', address: from })
+      } else if (source === 'elsewhere') {
+        if (!moved) return
+        const { folder: from, ...rest } = moved
+        const body = { from: { folder: from.id, agent: from.agent }, to: { folder: from.name, agent } }
+        if (twin) onOpened({ ...rest, folder: twin })
+        else begin(await call('file-copy', { body }), rest)
       } else if (source === 'directory') {
         const known = folders.find((f) => f.agent === local && f.path === path)
         const name = path.split(/[\\/]/).filter(Boolean).at(-1) ?? ''
         const body = { name, agent: local, path, permission: 'rw' as const, mode: 'general' as const }
-        onOpened(known ?? (await call('folder-create', { body })), '')
+        onOpened({ folder: known ?? (await call('folder-create', { body })), dir: '' })
       } else if (chosen) {
-        onOpened(chosen, '')
+        onOpened({ folder: chosen, dir: '' })
       }
     } catch (error) {
       setProblem(asProblem(error))
@@ -78,11 +103,13 @@ export function OpenProject({ address: asked, agents, folders, onClose, onOpened
   const busy = operation !== undefined && (isRunning(operation) || done !== undefined)
   const failure = problem ?? (operation?.state === 'failed' ? operation.error : undefined)
   const sources: Source[] = simulated ? ['folder'] : ['repository', 'directory', 'folder']
+  if (moved) sources.push('elsewhere')
+  const verb = source === 'repository' ? 'clone' : source === 'elsewhere' && !twin ? 'copy' : 'go'
   return (
     <Dialog
       width={620}
       title={t('folders:openProject.title')}
-      okText={t(source === 'repository' ? 'folders:openProject.clone' : 'folders:openProject.go')}
+      okText={t(`folders:openProject.${verb}`)}
       cancelText={t('common:action.close')}
       okButtonProps={{ disabled: !able || busy }}
       onOk={() => void go()}
@@ -91,7 +118,8 @@ export function OpenProject({ address: asked, agents, folders, onClose, onOpened
       {busy ? (
         <OperationView operation={operation} follow {...actions} />
       ) : (
-        <>
+        <div className={css.form}>
+          <ProjectList onOpen={(known, from) => onOpened(openingOf(known, from))} onElsewhere={goElsewhere} />
           {sources.length > 1 ? (
             <Segmented
               aria-label={t('folders:openProject.from')}
@@ -125,6 +153,22 @@ export function OpenProject({ address: asked, agents, folders, onClose, onOpened
                   onChange={setFolder}
                 />
               </label>
+            ) : source === 'elsewhere' ? (
+              <label>
+                {t('folders:dialog.agent')}
+                <Select
+                  value={agent}
+                  options={others.map((a) => ({ value: a.name, label: a.name }))}
+                  onChange={setAgent}
+                />
+                <span className={css.hint}>
+                  {t(twin ? 'folders:openProject.twin' : 'folders:openProject.copies', {
+                    agent,
+                    name: moved?.folder.name,
+                    from: moved?.folder.agent,
+                  })}
+                </span>
+              </label>
             ) : (
               <label>
                 {t(source === 'repository' ? 'folders:openProject.into' : 'folders:openProject.directory')}
@@ -155,7 +199,7 @@ export function OpenProject({ address: asked, agents, folders, onClose, onOpened
             ) : null}
             {failure ? <ErrorState compact problem={failure} /> : null}
           </div>
-        </>
+        </div>
       )}
     </Dialog>
   )

@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
-import { Button, Select, Skeleton } from 'antd'
-import { useEffect, useState } from 'react'
+import { Alert, Button, Select, Skeleton } from 'antd'
+import { useEffect, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { asProblem, call } from '@/api/client'
 import { useEnvironments, useOperations } from '@/api/hooks'
 import { keys } from '@/api/keys'
-import type { Folder, Project, Spec } from '@/api/types.gen'
+import type { Folder, Project, RecentProject, Spec } from '@/api/types.gen'
 import { useOperationActions, useStartOperation } from '@/api/useOperation'
 import { isRunning } from '@/lib/operation'
 import { whyText } from '@/lib/phrases'
@@ -14,11 +14,10 @@ import { Dialog } from '@/ui/Dialog'
 import { ErrorState } from '@/ui/ErrorState'
 import { OperationView } from '@/ui/OperationView'
 import css from './folders.module.css'
+import type { Opening } from './opening'
 
 interface ProjectDialogProps {
-  folder: Folder
-  /** The project's directory in the folder; empty: the folder itself. */
-  dir: string
+  opening: Opening
   onClose: () => void
   onLaunch: (spec: Spec) => Promise<void>
 }
@@ -37,11 +36,12 @@ function specOf(folder: Folder, project: Project): Spec {
   }
 }
 
-/** Shows what a project in a folder asks for, builds its image, and goes on to the launcher. */
-export function ProjectDialog({ folder, dir, onClose, onLaunch }: ProjectDialogProps) {
+/** Shows what a project in a folder asks for, builds its image, and goes on to the launcher. It is remembered. */
+export function ProjectDialog({ opening, onClose, onLaunch }: ProjectDialogProps) {
   const { t } = useTranslation(['folders', 'common'])
-  const [file, setFile] = useState('')
-  const [environment, setEnvironment] = useState('')
+  const { folder, dir, address = '' } = opening
+  const [file, setFile] = useState(opening.file ?? '')
+  const [environment, setEnvironment] = useState(opening.environment ?? '')
   const [building, setBuilding] = useState('')
   const start = useStartOperation()
   const body = { path: dir, file, environment }
@@ -49,20 +49,34 @@ export function ProjectDialog({ folder, dir, onClose, onLaunch }: ProjectDialogP
   const query = useQuery({
     queryKey: keys.project(folder.id, dir, file, environment),
     queryFn: () => call('project', { path, body }),
+    staleTime: 0, // its files may have changed
     retry: false,
   })
   const operation = (useOperations().data ?? []).find((o) => o.id === building)
   const actions = useOperationActions(building)
   const busy = operation !== undefined && isRunning(operation)
   const { refetch } = query
+  const isRead = query.isSuccess
+  const [known, setKnown] = useState<RecentProject>()
+  const remembered = useRef(false)
+  useEffect(() => {
+    if (!isRead || remembered.current) return
+    remembered.current = true
+    const { folder: of, dir: at, ...chosen } = opening
+    // It is opened all the same if it cannot be remembered.
+    call('project-open', { path: { folder: of.id }, body: { ...chosen, path: at } }).then(setKnown, () => {})
+  }, [isRead, opening])
   useEffect(() => {
     if (operation?.state === 'done') void refetch()
   }, [operation?.state, refetch])
   const project = query.data
   const ready = project !== undefined && (project.present || !project.dockerfile)
+  const asBefore = file === (opening.file ?? '') && environment === (opening.environment ?? '')
+  const changed = !ready && asBefore && Boolean(known?.image) && known?.image !== project?.image
   const go = async () => {
     if (!project) return
     if (ready) {
+      await call('project-open', { path, body: { ...body, address, image: project.image } }).catch(() => undefined)
       await onLaunch(specOf(folder, project))
       return
     }
@@ -73,9 +87,9 @@ export function ProjectDialog({ folder, dir, onClose, onLaunch }: ProjectDialogP
     <Dialog
       width={680}
       title={t('folders:project.title', { name: folder.name })}
-      okText={t(ready ? 'folders:project.launch' : 'folders:project.build')}
+      okText={t(`folders:project.${ready ? 'launch' : changed ? 'rebuild' : 'build'}`)}
       cancelText={t('common:action.close')}
-      okButtonProps={{ disabled: !project || busy }}
+      okButtonProps={{ disabled: !project || busy || query.isFetching }}
       onOk={() => void go()}
       onCancel={onClose}
     >
@@ -89,7 +103,10 @@ export function ProjectDialog({ folder, dir, onClose, onLaunch }: ProjectDialogP
           <OperationView operation={operation} follow {...actions} />
         </div>
       ) : (
-        <ProjectFacts project={project} onFile={setFile} onEnvironment={setEnvironment} />
+        <>
+          {changed ? <Alert type="info" showIcon title={t('folders:project.changed')} /> : null}
+          <ProjectFacts project={project} onFile={setFile} onEnvironment={setEnvironment} />
+        </>
       )}
     </Dialog>
   )

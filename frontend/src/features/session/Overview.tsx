@@ -24,6 +24,7 @@ import { IdleSection } from './IdleSection'
 import { Kernels } from './Kernels'
 import { LiveCharts } from './LiveCharts'
 import { MoveButtons } from './MoveButtons'
+import { ProjectNotice } from './ProjectNotice'
 import { WaitHelp } from './WaitHelp'
 import css from './SessionDrawer.module.css'
 
@@ -182,6 +183,7 @@ export function Overview({ session }: { session: Session }) {
   return (
     <div className={css.overview}>
       <Notices session={session} />
+      <ProjectNotice session={session} />
       <EndImage session={session} />
       {session.startedAt ? <LiveCharts session={session} /> : null}
       <section>

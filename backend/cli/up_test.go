@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"slipway/backend/api"
+	"slipway/backend/hub"
+	"slipway/backend/session"
+)
+
+func TestUpReopensARememberedProject(t *testing.T) {
+	f := newPlane(t)
+	known := hub.RecentProject{ID: "p", Name: "paper/notebooks", Agent: "lab", Folder: "abcdefghijkl", Image: "old:1",
+		OpenedAt: noon, Address: "https://example.com/paper.git",
+		ProjectRequest: session.ProjectRequest{Path: "notebooks", File: "Dockerfile", Environment: "python:3.12"}}
+	found := session.Project{Kind: session.ProjectDockerfile, Image: "new:1", Dockerfile: "FROM python:3.12"}
+	var read []session.ProjectRequest
+	var launched []string
+	gone := false
+	f.handle("GET /api/v1/projects", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, http.StatusOK, []hub.RecentProject{known})
+	})
+	f.handle("GET /api/v1/folders/abcdefghijkl", func(w http.ResponseWriter, _ *http.Request) {
+		if gone {
+			refuse(w, *session.NoFolder("abcdefghijkl"))
+			return
+		}
+		reply(w, http.StatusOK, api.Folder{Folder: session.Folder{ID: known.Folder, Name: "paper", Agent: "lab"}})
+	})
+	f.handle("POST /api/v1/folders/abcdefghijkl/project", func(w http.ResponseWriter, r *http.Request) {
+		var req session.ProjectRequest
+		_ = json.NewDecoder(r.Body).Decode(&req)
+		read = append(read, req)
+		reply(w, http.StatusOK, found)
+	})
+	f.handle("POST /api/v1/folders/abcdefghijkl/project/open", func(w http.ResponseWriter, r *http.Request) {
+		var req hub.ProjectOpening
+		_ = json.NewDecoder(r.Body).Decode(&req)
+		if req.Image != "" {
+			launched = append(launched, req.Image)
+		}
+		reply(w, http.StatusOK, known)
+	})
+	refused := func(w http.ResponseWriter, _ *http.Request) {
+		refuse(w, session.Error{Code: session.CodeEngineUnsupported, Message: "Nothing runs here."})
+	}
+	f.handle("POST /api/v1/folders/abcdefghijkl/project/build", refused)
+	f.handle("POST /api/v1/sessions", refused)
+	const changed = "The project has changed since its image was built"
+	up := func(args ...string) string { return f.run(t, append([]string{"up", "--detach"}, args...)...).stderr }
+
+	if got := up("paper/notebooks"); !strings.Contains(got, changed) || len(launched) > 0 {
+		t.Errorf("with other files: %q, launched %q", got, launched)
+	}
+	found.Present = true
+	if got := up("--project-file", "apt.txt", "paper/notebooks"); strings.Contains(got, changed) {
+		t.Errorf("with an image that is there: %q", got)
+	}
+	other := known.ProjectRequest
+	other.File = "apt.txt"
+	if want := []session.ProjectRequest{known.ProjectRequest, other}; !slices.Equal(read, want) {
+		t.Errorf("read %+v", read)
+	}
+	if !slices.Equal(launched, []string{"new:1"}) {
+		t.Errorf("launched with %q", launched)
+	}
+	f.handle("GET /api/v1/agents", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, http.StatusOK, []api.Agent{})
+	})
+	if got := up("--on", "local", "paper/notebooks"); !strings.Contains(got, "no such file") || len(read) != 2 {
+		t.Errorf("on another machine: %q", got)
+	}
+	gone = true
+	if got := up("paper/notebooks"); !strings.Contains(got, "paper/notebooks is no longer on lab") {
+		t.Errorf("without its folder: %q", got)
+	}
+	if got := f.run(t, "up", "--list"); got.code != ExitOK || !strings.Contains(got.stdout, "paper/notebooks   lab ") ||
+		!strings.Contains(got.stdout, known.Address) {
+		t.Errorf("listed as %+v", got)
+	}
+}

@@ -1,0 +1,180 @@
+import { screen, waitFor, within } from '@testing-library/react'
+import userEvent from '@testing-library/user-event'
+import { describe, expect, it, vi } from 'vitest'
+import { renderView, serve } from '@/api/testing/render'
+import { makeAgent } from '@/api/testing/session'
+import type { Folder, Operation, Project, RecentProject } from '@/api/types.gen'
+import { FoldersPage } from './FoldersPage'
+
+const folder = (id: string, agent: string, change: Partial<Folder> = {}): Folder => ({
+  id,
+  name: 'paper',
+  agent,
+  owner: 'me',
+  permission: 'rw',
+  mode: 'general',
+  auto: false,
+  state: 'ready',
+  usedBy: [],
+  createdAt: '2026-01-01T00:00:00Z',
+  ...change,
+})
+const known = (id: string, change: Partial<RecentProject> = {}): RecentProject => ({
+  id,
+  name: 'paper',
+  agent: 'local',
+  folder: 'f',
+  pinned: false,
+  openedAt: '2026-01-01T00:00:00Z',
+  ...change,
+})
+const found: Project = {
+  kind: 'packages',
+  file: 'requirements.txt',
+  files: ['requirements.txt', 'Dockerfile'],
+  image: 'new:1',
+  present: false,
+  dockerfile: 'FROM lab:1',
+  generated: true,
+  bases: ['lab:1'],
+}
+const agents = [makeAgent({ name: 'local', local: true }), makeAgent({ name: 'lab', local: false })]
+
+function show(projects: RecentProject[], folders: Folder[], answers: Parameters<typeof serve>[0] = {}, reopen = '') {
+  const sent = serve({
+    'GET /api/v1/folders': folders,
+    'GET /api/v1/environments': [],
+    'GET /api/v1/projects': projects,
+    'POST /api/v1/folders/f/project': found,
+    'POST /api/v1/folders/f/project/open': projects[0],
+    'POST /api/v1/folders/g/project': found,
+    'POST /api/v1/folders/g/project/open': projects[0],
+    ...answers,
+  })
+  const onLaunch = vi.fn(() => Promise.resolve())
+  const onReopened = vi.fn()
+  renderView(<FoldersPage project="" reopen={reopen} onReopened={onReopened} onOpen={vi.fn()} onLaunch={onLaunch} />, {
+    known: { agents, projects, machines: [], operations: [] },
+  })
+  const bodies = (path: string) => sent.filter((s) => s.path === `/api/v1/${path}`).map((s) => s.body)
+  return { sent, bodies, onLaunch, onReopened }
+}
+
+/** Opens the dialog, and returns the rows of its list. */
+async function rows() {
+  await userEvent.click(await screen.findByRole('button', { name: 'Open a project…' }))
+  const list = await screen.findByRole('region', { name: 'Recent projects' })
+  return within(list).findAllByRole('listitem')
+}
+
+const press = async (name: string | RegExp) => userEvent.click(await screen.findByRole('button', { name }))
+
+describe('remembered projects', () => {
+  it('are listed with pinned ones first, and say where they are or why they cannot be opened', async () => {
+    show(
+      [
+        known('a', { name: 'gone', folder: 'x' }),
+        known('b', { name: 'far', agent: 'old' }),
+        known('c', { name: 'paper/notebooks', path: 'notebooks', pinned: true }),
+      ],
+      [folder('f', 'local', { path: '/home/ada/paper' })],
+    )
+    const [first, second, third] = await rows()
+    expect(first).toHaveTextContent('paper/notebookslocal · /home/ada/paper/notebooks')
+    expect(second).toHaveTextContent('goneIts folder was deleted or is in the trash.')
+    expect(third).toHaveTextContent('farThe machine old was removed.')
+    expect(screen.getByRole('button', { name: 'far' })).toBeDisabled()
+    expect(screen.queryByRole('button', { name: 'Open far on another machine' })).toBeNull()
+  })
+
+  it('are pinned and forgotten', async () => {
+    const { sent } = show([known('a')], [folder('f', 'local')], {
+      'PATCH /api/v1/projects/a': known('a', { pinned: true }),
+      'DELETE /api/v1/projects/a': null,
+    })
+    await rows()
+    await press('Pin paper')
+    await press('Remove paper from the list')
+    await waitFor(() => expect(sent.filter((s) => s.path === '/api/v1/projects/a')).toHaveLength(2))
+    expect(sent.find((s) => s.method === 'PATCH')?.body).toEqual({ pinned: true })
+  })
+
+  it('are opened with what was chosen, and built again where they have changed', async () => {
+    const choice = { path: 'notebooks', file: 'requirements.txt', environment: 'lab:1' }
+    const { bodies } = show([known('a', { ...choice, image: 'old:1' })], [folder('f', 'local')])
+    await rows()
+    await press('paper')
+    await screen.findByText('The project has changed since its image was built.')
+    expect(screen.getByRole('button', { name: 'Rebuild the image' })).toBeEnabled()
+    expect(bodies('folders/f/project')).toEqual([choice])
+    expect(bodies('folders/f/project/open')).toEqual([{ ...choice, address: '' }])
+  })
+
+  it('say nothing of a change where the image is as it was', async () => {
+    show([known('a', { image: 'new:1' })], [folder('f', 'local')])
+    await rows()
+    await press('paper')
+    await screen.findByRole('button', { name: 'Build the image' })
+    expect(screen.queryByText(/has changed/)).toBeNull()
+  })
+
+  it('are remembered with the image that a session is launched with', async () => {
+    const { bodies, onLaunch } = show([known('a')], [folder('f', 'local')], {
+      'POST /api/v1/folders/f/project': { ...found, present: true },
+    })
+    await rows()
+    await press('paper')
+    await press('Launch a session')
+    await waitFor(() => expect(onLaunch).toHaveBeenCalled())
+    expect(bodies('folders/f/project/open').at(-1)).toMatchObject({ image: 'new:1' })
+  })
+
+  it('are opened by an address, which says so', async () => {
+    const { onReopened } = show([known('a')], [folder('f', 'local')], {}, 'a')
+    await screen.findByRole('dialog', { name: 'Project paper' })
+    expect(onReopened).toHaveBeenCalled()
+  })
+
+  it('are shown with the reason where an address names one without a folder', async () => {
+    show([known('a')], [], {}, 'a')
+    await screen.findByText('Its folder was deleted or is in the trash.')
+  })
+})
+
+describe('a remembered project on another machine', () => {
+  it('is copied with its folder', async () => {
+    const operation: Partial<Operation> = { id: 'o', kind: 'file-copy', state: 'done', folder: 'paper', agent: 'lab' }
+    const { bodies } = show([known('a', { path: 'notebooks', address: 'https://x/paper' })], [folder('f', 'local')], {
+      'POST /api/v1/files/copy': { ...operation, subject: 'paper', steps: [], log: '', revision: 1 },
+      'GET /api/v1/folders/paper': folder('g', 'lab'),
+    })
+    await rows()
+    await press('Open paper on another machine')
+    await screen.findByText('Copies the folder paper from local.')
+    await press('Copy')
+    await screen.findByRole('dialog', { name: 'Project paper' })
+    const to = { folder: 'paper', agent: 'lab' }
+    expect(bodies('files/copy')).toEqual([{ from: { folder: 'f', agent: 'local' }, to }])
+    await waitFor(() =>
+      expect(bodies('folders/g/project/open')).toMatchObject([{ path: 'notebooks', address: 'https://x/paper' }]),
+    )
+  })
+
+  it('is opened where the machine has the folder already', async () => {
+    const { bodies } = show([known('a')], [folder('f', 'local'), folder('g', 'lab')])
+    await rows()
+    await press('Open paper on another machine')
+    await screen.findByText('lab already has a folder named paper. It opens as it is.')
+    await press('Open')
+    await waitFor(() => expect(bodies('folders/g/project/open')).toHaveLength(1))
+  })
+
+  it('is cloned where only its address is left', async () => {
+    show([known('a', { address: 'https://x/paper.git#demo' })], [])
+    await rows()
+    await press('Open paper on another machine')
+    expect(screen.getByLabelText(/^Address/)).toHaveValue('https://x/paper.git#demo')
+    await screen.findByText('Cloned on this computer and copied to lab.')
+    expect(screen.getByRole('button', { name: 'Clone' })).toBeEnabled()
+  })
+})
