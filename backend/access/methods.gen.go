@@ -247,6 +247,20 @@ func (v *view) DropUpload(ctx context.Context,
 	return err
 }
 
+func (v *view) MakeLink(ctx context.Context,
+	place session.Place, path session.FilePath, target session.FilePath) error {
+	_, err := did(ctx, v, "MakeLink", place, inPlace(place, path),
+		func() (none, error) { return only(v.agent.MakeLink(ctx, place, path, target)) })
+	return err
+}
+
+func (v *view) SetAttributes(ctx context.Context,
+	place session.Place, path session.FilePath, attributes session.Attributes) error {
+	_, err := did(ctx, v, "SetAttributes", place, inPlace(place, path),
+		func() (none, error) { return only(v.agent.SetAttributes(ctx, place, path, attributes)) })
+	return err
+}
+
 func (v *view) GetFolder(ctx context.Context, id session.FolderID) (session.Folder, error) {
 	return asked(ctx, v, "GetFolder", session.Place{Folder: id}, inFolder(id),
 		func() (session.Folder, error) { return v.agent.GetFolder(ctx, id) })

@@ -359,9 +359,10 @@ func nastiness(v reflect.Value, field string) string {
 
 func dangerous(v reflect.Value, field string) bool {
 	text := v.String()
-	if v.Type() == reflect.TypeFor[session.FilePath]() || slices.Contains(bytesOf, field) {
-		return strings.ContainsRune(text, 0) || v.Type() == reflect.TypeFor[session.FilePath]() &&
-			strings.Contains(text, "../")
+	path := v.Type() == reflect.TypeFor[session.FilePath]()
+	if path || slices.Contains(bytesOf, field) {
+		upward := path && field != "Target" && strings.Contains(text, "../") // a link may lead anywhere
+		return strings.ContainsRune(text, 0) || upward
 	}
 	allowed := ""
 	if slices.Contains(lines, field) {

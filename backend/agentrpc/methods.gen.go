@@ -1006,6 +1006,42 @@ func (c *Client) DropUpload(ctx context.Context,
 	return err
 }
 
+type makeLinkArgs struct {
+	Place session.Place    `json:"place"`
+	Path  session.FilePath `json:"path"`
+	To    session.FilePath `json:"to"`
+}
+
+var methodMakeLink = plain[makeLinkArgs, none]{
+	spec{"file.link", tunnel.Control, again, short},
+	func(ctx context.Context, a session.Agent, r makeLinkArgs) (none, error) {
+		return none{}, a.MakeLink(ctx, r.Place, r.Path, r.To)
+	}}
+
+func (c *Client) MakeLink(ctx context.Context,
+	place session.Place, path session.FilePath, target session.FilePath) error {
+	_, err := methodMakeLink.call(ctx, c, makeLinkArgs{Place: place, Path: path, To: target})
+	return err
+}
+
+type setAttributesArgs struct {
+	Place      session.Place      `json:"place"`
+	Path       session.FilePath   `json:"path"`
+	Attributes session.Attributes `json:"attributes"`
+}
+
+var methodSetAttributes = plain[setAttributesArgs, none]{
+	spec{"file.attributes", tunnel.Control, again, short},
+	func(ctx context.Context, a session.Agent, r setAttributesArgs) (none, error) {
+		return none{}, a.SetAttributes(ctx, r.Place, r.Path, r.Attributes)
+	}}
+
+func (c *Client) SetAttributes(ctx context.Context,
+	place session.Place, path session.FilePath, attributes session.Attributes) error {
+	_, err := methodSetAttributes.call(ctx, c, setAttributesArgs{Place: place, Path: path, Attributes: attributes})
+	return err
+}
+
 var methodListFolders = plain[session.FolderFilter, []session.Folder]{
 	spec{"folders", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, r session.FolderFilter) ([]session.Folder, error) {
@@ -1253,6 +1289,8 @@ var table = []served{
 	methodWriteUpload,
 	methodFinishUpload,
 	methodDropUpload,
+	methodMakeLink,
+	methodSetAttributes,
 	methodListFolders,
 	methodGetFolder,
 	methodCreateFolder,

@@ -140,6 +140,7 @@ type FileInfo struct {
 	session.FileInfo
 	Name    string `json:"name"`
 	Encoded string `json:"encoded,omitempty"` // the name's bytes, percent-encoded, if they are not text
+	Target  string `json:"target,omitempty"`  // where a link points
 	Mode    string `json:"mode"`              // permissions in octal, such as 644
 }
 

@@ -28,11 +28,12 @@ func (p dataCommands) cpCommand() *cobra.Command {
 SESSION:PATH, where relative paths start at /home/work, and a folder as folder:NAME/PATH. If
 a session is named folder, use its ID. If several machines have a folder of that name, add
 the machine: folder:NAME@MACHINE/PATH. To resume an interrupted copy, run the same command
-again. Cp compares all checksums. With -r it skips links.
+again. Cp compares all checksums. To or from this computer, -r skips links.
 
-Between two folders or sessions, also of different machines, files that are there with the
-same size and time are not copied again. A folder that does not exist is created if you name
-its machine. Until all of it is copied, its name ends in .part.`,
+Between two folders or sessions, also of different machines, links, permissions and times are
+kept, and files that are there with the same size and time are not copied again. A folder that
+does not exist is created if you name its machine. Until all of it is copied, its name ends in
+.part.`,
 		Example: "  slipway cp data.tar train-a:\n  slipway cp -r train-a:results .\n  slipway cp -r ./images " +
 			"folder:data/\n  slipway cp -r folder:data@workstation folder:data@lab"}
 	cmd.Flags().BoolVarP(&recursive, "recursive", "r", false, "copy directories recursively")

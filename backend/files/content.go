@@ -233,7 +233,8 @@ func (t Tree) FinishUpload(ctx context.Context, req session.FinishRequest) (sess
 		return session.FileInfo{}, session.NewError(session.CodeFileInvalid,
 			fmt.Sprintf("Unknown conflict action %q.", req.Conflict), "Write fail, replace or keep-both.")
 	}
-	err = t.seal(ctx, hidden, req)
+	mode := fs.FileMode(cmp.Or(req.Mode, 0o644)).Perm()
+	err = t.seal(ctx, hidden, mode, req)
 	if errors.Is(err, fs.ErrNotExist) {
 		return t.finished(ctx, full, req)
 	}
@@ -248,12 +249,17 @@ func (t Tree) FinishUpload(ctx context.Context, req session.FinishRequest) (sess
 	if err != nil {
 		return session.FileInfo{}, failure(full, err)
 	}
+	if !req.Modified.IsZero() { // not earlier: a part with an old time could be swept
+		if err := t.FS.SetAttributes(full, mode, req.Modified); err != nil {
+			return session.FileInfo{}, failure(full, err)
+		}
+	}
 	t.syncDirectory(path.Dir(full))
 	return t.Stat(session.FilePath(full))
 }
 
 // seal checks a part and syncs it.
-func (t Tree) seal(ctx context.Context, hidden string, req session.FinishRequest) error {
+func (t Tree) seal(ctx context.Context, hidden string, mode fs.FileMode, req session.FinishRequest) error {
 	file, err := t.FS.OpenFile(hidden, os.O_RDWR, 0)
 	if err != nil {
 		return err
@@ -268,14 +274,8 @@ func (t Tree) seal(ctx context.Context, hidden string, req session.FinishRequest
 			fmt.Sprintf("Received %d bytes instead of %d.", info.Size(), req.Size),
 			"Resume the upload, or start it again.")
 	}
-	mode := fs.FileMode(cmp.Or(req.Mode, 0o644)).Perm()
 	if err := file.Chmod(mode); err != nil {
 		return err
-	}
-	if !req.Modified.IsZero() {
-		if err := futimes(file, req.Modified); err != nil {
-			return err
-		}
 	}
 	durable := make(chan error, 1) // the disk writes while the checksum is computed
 	go func() { durable <- file.Sync() }()

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"slipway/backend/session"
 )
@@ -25,14 +26,19 @@ type Contents interface {
 	Lstat(path string) (fs.FileInfo, error)
 	// ReadDir returns entries whose Info is that of Lstat.
 	ReadDir(path string) ([]fs.DirEntry, error)
+	Readlink(path string) (string, error)
 }
 
-// Names creates, renames and removes entries of directories. Paths are as in [Contents].
+// Names creates, changes, renames and removes entries of directories. Paths are as in [Contents].
 type Names interface {
 	Mkdir(path string) error
 	Rename(from, to string) error
 	// Link gives a file a second name. It fails if that exists.
 	Link(from, to string) error
+	// Symlink makes a link to a target, which it stores as it is. It fails if path exists.
+	Symlink(target, path string) error
+	// SetAttributes sets permissions and, unless it is zero, the time of the last change.
+	SetAttributes(path string, mode fs.FileMode, modified time.Time) error
 	Remove(path string) error
 	RemoveAll(path string) error
 }
@@ -90,6 +96,9 @@ func (t Tree) Stat(p session.FilePath) (session.FileInfo, error) {
 func (t Tree) describe(full string, own fs.FileInfo) session.FileInfo {
 	info := session.FileInfo{Name: session.FilePath(path.Base(full)), Link: own.Mode()&fs.ModeSymlink != 0}
 	if info.Link {
+		if target, err := t.FS.Readlink(full); err == nil {
+			info.Target = session.FilePath(target)
+		}
 		if target, err := t.FS.Stat(full); err == nil {
 			own = target
 		}
@@ -109,7 +118,8 @@ func version(info fs.FileInfo) string {
 	return fmt.Sprintf("%x-%x", info.ModTime().UnixNano(), info.Size())
 }
 
-// listedBytes is how many bytes of names a listing has, so that it fits into a message even if JSON escapes every byte.
+// listedBytes is how many bytes of names and targets a listing has, so that it fits into a message even if JSON escapes
+// every byte.
 const listedBytes = 200 << 10
 
 // ListFiles returns a part of a directory.
@@ -145,12 +155,14 @@ func (t Tree) ListFiles(_ context.Context, req session.ListRequest) (session.Fil
 	}
 	size := 0
 	for i, n := range names {
-		if size += len(n.name); i == limit || size > listedBytes && i > 0 {
+		if i == limit || size > listedBytes {
 			listing.More = true
 			break
 		}
 		if own, err := n.entry.Info(); err == nil { // else it was removed meanwhile
-			listing.Entries = append(listing.Entries, t.describe(path.Join(full, n.name), own))
+			info := t.describe(path.Join(full, n.name), own)
+			listing.Entries = append(listing.Entries, info)
+			size += len(info.Name) + len(info.Target)
 		}
 	}
 	return listing, nil
@@ -191,6 +203,46 @@ func (t Tree) mkdirAll(full string) error {
 		}
 	}
 	return err
+}
+
+// MakeLink makes a symbolic link.
+func (t Tree) MakeLink(_ context.Context, p, target session.FilePath) error {
+	full, err := t.resolve(p)
+	if err != nil {
+		return err
+	}
+	if err := session.CheckPath(target); err != nil {
+		return err
+	}
+	err = t.FS.Symlink(string(target), full)
+	if errors.Is(err, fs.ErrExist) {
+		if there, other := t.FS.Readlink(full); other == nil && there == string(target) {
+			return nil
+		}
+	}
+	return failure(full, err)
+}
+
+// SetAttributes changes the permissions and the time of a file or directory. A directory keeps the bits that are more
+// than permissions, such as the one that gives new files its group.
+func (t Tree) SetAttributes(_ context.Context, p session.FilePath, a session.Attributes) error {
+	full, err := t.resolve(p)
+	if err != nil {
+		return err
+	}
+	if full == "/" {
+		return session.NewError(session.CodeFileConflict, "The attributes of the root cannot be changed.",
+			"Change those of its contents instead.")
+	}
+	info, err := t.FS.Stat(full)
+	if err != nil {
+		return failure(full, err)
+	}
+	mode := fs.FileMode(a.Mode).Perm()
+	if info.IsDir() {
+		mode |= info.Mode() & (fs.ModeSetgid | fs.ModeSticky)
+	}
+	return failure(full, t.FS.SetAttributes(full, mode, a.Modified))
 }
 
 // MoveFile renames a file or directory. It replaces nothing.

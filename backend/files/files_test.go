@@ -30,8 +30,13 @@ func (u under) ReadDir(p string) ([]fs.DirEntry, error) { return os.ReadDir(u.at
 func (u under) Mkdir(p string) error                    { return os.Mkdir(u.at(p), 0o755) }
 func (u under) Rename(a, b string) error                { return os.Rename(u.at(a), u.at(b)) }
 func (u under) Link(a, b string) error                  { return os.Link(u.at(a), u.at(b)) }
+func (u under) Readlink(p string) (string, error)       { return os.Readlink(u.at(p)) }
+func (u under) Symlink(target, p string) error          { return os.Symlink(target, u.at(p)) }
 func (u under) Remove(p string) error                   { return os.Remove(u.at(p)) }
 func (u under) RemoveAll(p string) error                { return os.RemoveAll(u.at(p)) }
+func (u under) SetAttributes(p string, mode fs.FileMode, modified time.Time) error {
+	return errors.Join(os.Chmod(u.at(p), mode), os.Chtimes(u.at(p), time.Time{}, modified))
+}
 
 func TestTenThousandFilesAreListedQuickly(t *testing.T) {
 	dir := t.TempDir()

@@ -58,3 +58,40 @@ func TestAbandonedUploadsAreSwept(t *testing.T) {
 		})
 	}
 }
+
+// looked lists the directory before each change of a name.
+type looked struct {
+	under
+	look func()
+}
+
+func (l looked) Rename(from, to string) error {
+	l.look()
+	return l.under.Rename(from, to)
+}
+
+func (l looked) Link(from, to string) error {
+	l.look()
+	return l.under.Link(from, to)
+}
+
+func TestAnUploadWithAnOldTimeIsNotSwept(t *testing.T) {
+	for _, conflict := range []session.Conflict{session.ConflictFail, session.ConflictReplace} {
+		dir := t.TempDir()
+		tree := files.Tree{Home: "/"}
+		tree.FS = files.Of(looked{under{dir}, func() {
+			if _, err := tree.ListFiles(t.Context(), session.ListRequest{Path: "/"}); err != nil {
+				t.Error(err)
+			}
+		}})
+		up, then := session.Upload{Path: "a.txt", Key: "k"}, time.Unix(1_000_000_000, 123_456_789)
+		if _, err := tree.WriteUpload(t.Context(), up, strings.NewReader("old")); err != nil {
+			t.Fatal(err)
+		}
+		info, err := tree.FinishUpload(t.Context(), session.FinishRequest{Upload: up,
+			Finish: session.Finish{Size: 3, Mode: 0o600, Modified: then, Conflict: conflict}})
+		if err != nil || !info.Modified.Equal(then) || info.Mode != 0o600 {
+			t.Errorf("%s: %+v, %v", conflict, info, err)
+		}
+	}
+}

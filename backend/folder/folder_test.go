@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"slipway/backend/session"
 	"slipway/gpu"
@@ -65,6 +66,12 @@ func (w *world) unharmed() {
 	if err != nil || string(data) != secret || len(entries) != 1 {
 		w.Fatalf("outside there is %v with %q, %v", entries, data, err)
 	}
+	for _, name := range []string{".", "secret"} {
+		info, err := os.Stat(filepath.Join(w.outside, name))
+		if err != nil || info.Mode().Perm() == 0o777 || info.ModTime().Equal(time.Unix(1, 0)) {
+			w.Fatalf("outside %s is %v, %v", name, info, err)
+		}
+	}
 }
 
 // put uploads a file.
@@ -102,6 +109,9 @@ func everything(tree *Tree, path session.FilePath) string {
 	_ = put(tree, path, "changed", session.ConflictReplace)
 	_ = put(tree, path+"/made", "made", session.ConflictKeep)
 	_ = tree.MakeDirectory(context.Background(), path+"/dir", true)
+	_ = tree.MakeLink(context.Background(), path+"/link", "secret")
+	_ = tree.SetAttributes(context.Background(), path, session.Attributes{Mode: 0o777, Modified: time.Unix(1, 0)})
+	_ = tree.SetAttributes(context.Background(), path+"/secret", session.Attributes{Mode: 0o777})
 	_ = tree.MoveFile(context.Background(), "plain", path+"/moved")
 	_ = tree.MoveFile(context.Background(), path+"/secret", "stolen")
 	stolen, _ := read(tree, "stolen")
@@ -113,16 +123,21 @@ func everything(tree *Tree, path session.FilePath) string {
 func TestNothingLeadsOutOfAFolder(t *testing.T) {
 	for _, path := range []session.FilePath{
 		"..", "../outside", "../../outside/secret", "/../../outside", "a/../../../outside", "absolute",
-		"absolute/secret", "relative", "chain", "chain/secret", "file", "self", "./../outside",
+		"absolute/secret", "relative", "chain", "chain/secret", "file", "self", "./../outside", "deep/up",
+		"deep/up/secret",
 	} {
 		t.Run(string(path), func(t *testing.T) {
 			w := newWorld(t)
 			tree := w.open()
+			w.must(tree.MakeDirectory(context.Background(), "deep", false))
 			for name, target := range map[string]string{
 				"absolute": w.outside, "relative": "../../outside", "chain": "absolute",
-				"file": filepath.Join(w.outside, "secret"), "self": "self",
+				"file": filepath.Join(w.outside, "secret"), "self": "self", "deep/up": "../relative",
 			} {
-				w.must(os.Symlink(target, w.at(name)))
+				w.must(tree.MakeLink(context.Background(), session.FilePath(name), session.FilePath(target)))
+				if got, err := os.Readlink(w.at(name)); got != target || err != nil {
+					t.Errorf("%s leads to %q, %v", name, got, err)
+				}
 			}
 			w.must(put(tree, "plain", "plain", ""))
 			if got := everything(tree, path); strings.Contains(got, secret) || strings.Contains(got, "secret") {
@@ -232,6 +247,8 @@ func TestAFolderToReadIsNotChanged(t *testing.T) {
 		"move":       tree.MoveFile(context.Background(), "plain", "moved"),
 		"remove":     tree.RemoveFile(context.Background(), "plain", false),
 		"remove all": tree.RemoveFile(context.Background(), "plain", true),
+		"link":       tree.MakeLink(context.Background(), "link", "plain"),
+		"attributes": tree.SetAttributes(context.Background(), "plain", session.Attributes{Mode: 0o777}),
 	} {
 		if session.CodeOf(err) != session.CodeFileForbidden {
 			t.Errorf("%s: %v", what, err)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // rooted is a folder as a file system, with absolute paths that do not lead out of it.
@@ -106,6 +107,31 @@ func (r *rooted) Link(from, to string) error {
 	return r.change(func() error { return r.root.Link(inside(from), inside(to)) })
 }
 
+func (r *rooted) Readlink(path string) (string, error) {
+	target, err := r.root.Readlink(inside(path))
+	return target, told(err)
+}
+
+// Symlink stores any target, because nothing follows a link out of the root.
+func (r *rooted) Symlink(target, path string) error {
+	return r.change(func() error {
+		err := r.root.Symlink(target, inside(path))
+		if err == nil && r.give {
+			err = r.root.Lchown(inside(path), r.uid, r.gid)
+		}
+		return err
+	})
+}
+
+func (r *rooted) SetAttributes(path string, mode fs.FileMode, modified time.Time) error {
+	return r.change(func() error {
+		if err := r.root.Chmod(inside(path), mode); err != nil {
+			return err
+		}
+		return r.root.Chtimes(inside(path), time.Time{}, modified)
+	})
+}
+
 // content is a folder as a file system for reading.
 type content struct{ rooted *rooted }
 
@@ -122,10 +148,7 @@ func (c content) Open(name string) (fs.File, error) {
 
 func (c content) Lstat(name string) (fs.FileInfo, error) { return c.rooted.Lstat(name) }
 
-func (c content) ReadLink(name string) (string, error) {
-	target, err := c.rooted.root.Readlink(inside(name))
-	return target, told(err)
-}
+func (c content) ReadLink(name string) (string, error) { return c.rooted.Readlink(name) }
 
 func (r *rooted) Remove(path string) error {
 	return r.change(func() error { return r.root.Remove(inside(path)) })

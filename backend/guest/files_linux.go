@@ -149,8 +149,17 @@ func (realFS) ReadDir(path string) ([]fs.DirEntry, error) { return os.ReadDir(pa
 func (realFS) Mkdir(path string) error                    { return os.Mkdir(path, 0o755) }
 func (realFS) Rename(from, to string) error               { return os.Rename(from, to) }
 func (realFS) Link(from, to string) error                 { return os.Link(from, to) }
+func (realFS) Readlink(path string) (string, error)       { return os.Readlink(path) }
+func (realFS) Symlink(target, path string) error          { return os.Symlink(target, path) }
 func (realFS) Remove(path string) error                   { return os.Remove(path) }
 func (realFS) RemoveAll(path string) error                { return os.RemoveAll(path) }
+
+func (realFS) SetAttributes(path string, mode fs.FileMode, modified time.Time) error {
+	if err := os.Chmod(path, mode); err != nil {
+		return err
+	}
+	return os.Chtimes(path, time.Time{}, modified)
+}
 
 var (
 	_ SFTPServer = (*container)(nil)

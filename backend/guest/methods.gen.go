@@ -30,6 +30,10 @@ func plainCall(ctx context.Context, tree files.Tree, call link.FileCall) (any, e
 		return anything(tree.FinishUpload(ctx, *call.Finish))
 	case call.Op == link.FileDrop && call.Upload != nil:
 		return nil, tree.DropUpload(ctx, *call.Upload)
+	case call.Op == link.FileLink:
+		return nil, tree.MakeLink(ctx, call.Path, call.To)
+	case call.Op == link.FileAttributes && call.Attributes != nil:
+		return nil, tree.SetAttributes(ctx, call.Path, *call.Attributes)
 	}
 	return nil, unknownCall()
 }

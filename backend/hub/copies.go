@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"slipway/backend/session"
 	"slipway/gpu"
@@ -120,16 +119,22 @@ type fileCopy struct {
 	from, to       copyEnd
 	source, target string
 	replace        bool
+	mirror         bool                  // with replace: what is not at the source is removed, also directories
 	creates        session.FolderRequest // the folder to create; no name: it exists
-	slots          chan struct{}         // holds a token for each file that is sent
+	slots          chan struct{}         // holds a token for each part of the copy that is under way
+	parts          sync.WaitGroup
+	stop           context.CancelCauseFunc // ends all parts
 
 	mu sync.Mutex // guards what follows
 	copyCount
 }
 
 type copyCount struct {
-	files, present, skipped int
-	done, total             int64 // bytes
+	files, present int   // links count as files
+	skipped        int   // because they are neither files, directories nor links
+	unlinked       int   // links that one of the agents cannot copy
+	unset          int   // whose attributes the destination did not let be set
+	done, total    int64 // bytes
 }
 
 func (c *fileCopy) run(ctx context.Context) error {
@@ -137,9 +142,7 @@ func (c *fileCopy) run(ctx context.Context) error {
 	c.work.Plan(Step{Name: "count", Title: "Count the files"}, Step{Name: "copy", Title: "Copy them"})
 	var root session.FileInfo
 	err := c.do(ctx, func() (_ string, err error) {
-		root, err = until(ctx, c, func() (session.FileInfo, error) {
-			return c.from.member.Agent.StatFile(ctx, c.from.place, at(c.source))
-		})
+		root, err = c.stat(ctx, c.from, c.source)
 		if err == nil && root.Kind == session.KindDirectory {
 			err = c.count(ctx, c.source, 0)
 		} else {
@@ -156,24 +159,14 @@ func (c *fileCopy) run(ctx context.Context) error {
 			return "", err
 		}
 		c.advance(0)
-		copying, stop := context.WithCancelCause(ctx)
-		defer stop(nil)
-		var group sync.WaitGroup
-		err := c.copy(copying, root, func(do func(context.Context) error) error {
-			select {
-			case c.slots <- struct{}{}:
-			case <-copying.Done():
-				return context.Cause(copying)
-			}
-			group.Go(func() {
-				defer func() { <-c.slots }()
-				if err := do(copying); err != nil {
-					stop(err)
-				}
-			})
-			return nil
-		})
-		group.Wait()
+		var copying context.Context
+		copying, c.stop = context.WithCancelCause(ctx)
+		defer c.stop(nil)
+		err := c.copy(copying, root)
+		if err != nil {
+			c.stop(err)
+		}
+		c.parts.Wait()
 		if err = cmp.Or(context.Cause(copying), err); err == nil {
 			err = c.close(ctx)
 		}
@@ -210,7 +203,13 @@ func (c *fileCopy) detail() string {
 		text += fmt.Sprintf("; %d were there already", c.present)
 	}
 	if c.skipped > 0 {
-		text += fmt.Sprintf("; %d skipped, which are links or neither files nor directories", c.skipped)
+		text += fmt.Sprintf("; %d skipped, which are neither files, directories nor links", c.skipped)
+	}
+	if c.unlinked > 0 {
+		text += fmt.Sprintf("; %d skipped, which are links that one of the two sides cannot copy", c.unlinked)
+	}
+	if c.unset > 0 {
+		text += fmt.Sprintf("; %d with other permissions or times than at the source", c.unset)
 	}
 	return text
 }
@@ -239,6 +238,12 @@ func until[T any](ctx context.Context, c *fileCopy, do func() (T, error)) (T, er
 	}
 }
 
+func (c *fileCopy) stat(ctx context.Context, end copyEnd, name string) (session.FileInfo, error) {
+	return until(ctx, c, func() (session.FileInfo, error) {
+		return end.member.Agent.StatFile(ctx, end.place, at(name))
+	})
+}
+
 // each calls do for each entry of a directory.
 func (c *fileCopy) each(ctx context.Context, end copyEnd, dir string, depth int,
 	do func(name string, info session.FileInfo) error) error {
@@ -264,9 +269,9 @@ func (c *fileCopy) each(ctx context.Context, end copyEnd, dir string, depth int,
 	return nil
 }
 
-// copied reports whether an entry of a directory is copied at all.
+// copied reports whether an entry of a directory is copied at all. Older agents do not say where a link points.
 func copied(name string, info session.FileInfo) bool {
-	return !info.Link && info.Kind != session.KindOther && name != "." && name != ".." &&
+	return (info.Target != "" || !info.Link && info.Kind != session.KindOther) && name != "." && name != ".." &&
 		!strings.ContainsAny(name, "/\x00")
 }
 
@@ -275,11 +280,12 @@ func (c *fileCopy) count(ctx context.Context, dir string, depth int) error {
 		switch {
 		case !copied(name, info):
 			return nil
-		case info.Kind == session.KindDirectory:
+		case isDirectory(info):
 			return c.count(ctx, path.Join(dir, name), depth+1)
+		case !info.Link:
+			c.total += info.Size
 		}
 		c.files++
-		c.total += info.Size
 		return nil
 	})
 }
@@ -319,92 +325,6 @@ func (c *fileCopy) close(ctx context.Context) error {
 		return c.to.member.Agent.UpdateFolder(ctx, c.to.place.Folder, change)
 	})
 	return err
-}
-
-// copy calls begin for each file, which sends several at once.
-func (c *fileCopy) copy(ctx context.Context, root session.FileInfo,
-	begin func(do func(context.Context) error) error) error {
-	if root.Kind == session.KindDirectory {
-		return c.tree(ctx, c.source, c.target, 0, begin)
-	}
-	there, err := until(ctx, c, func() (session.FileInfo, error) {
-		return c.to.member.Agent.StatFile(ctx, c.to.place, at(c.target))
-	})
-	if err != nil && !gone(err) {
-		return err
-	}
-	return c.file(ctx, c.source, c.target, root, there)
-}
-
-// tree copies a directory. It lists the destination first, since most of a copy that is continued is there.
-func (c *fileCopy) tree(ctx context.Context, source, target string, depth int,
-	begin func(do func(context.Context) error) error) error {
-	if target != "" {
-		_, err := until(ctx, c, func() (session.FileInfo, error) {
-			return session.FileInfo{}, c.to.member.Agent.MakeDirectory(ctx, c.to.place, at(target), true)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	there := map[string]session.FileInfo{}
-	err := c.each(ctx, c.to, target, depth, func(name string, info session.FileInfo) error {
-		there[name] = info
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return c.each(ctx, c.from, source, depth, func(name string, info session.FileInfo) error {
-		from, to := path.Join(source, name), path.Join(target, name)
-		switch {
-		case !copied(name, info):
-			c.note(func(n *copyCount) { n.skipped++ })
-			return nil
-		case info.Kind == session.KindDirectory:
-			return c.tree(ctx, from, to, depth+1, begin)
-		}
-		return begin(func(ctx context.Context) error { return c.file(ctx, from, to, info, there[name]) })
-	})
-}
-
-// file copies one file, unless the one that is there has its size and time.
-func (c *fileCopy) file(ctx context.Context, from, to string, info, there session.FileInfo) error {
-	if there.Kind == session.KindFile && there.Size == info.Size &&
-		there.Modified.Truncate(time.Second).Equal(info.Modified.Truncate(time.Second)) {
-		c.note(func(n *copyCount) { n.files, n.present = n.files+1, n.present+1 })
-		c.advance(info.Size)
-		return nil
-	}
-	if there.Kind != "" && !c.replace {
-		return session.NewError(session.CodeFileExists,
-			fmt.Sprintf("%s already exists and is not the same.", session.Clip(to)),
-			"Choose another destination, or replace existing files.")
-	}
-	up := session.Upload{Path: session.FilePath(to), Key: copyKey(c.from.place, from, info)}
-	sum, err := until(ctx, c, func() (string, error) {
-		return c.send(ctx, from, up, info)
-	})
-	if err != nil {
-		return err
-	}
-	finish := session.FinishRequest{Upload: up,
-		Finish: session.Finish{Size: info.Size, SHA256: sum, Mode: info.Mode, Modified: info.Modified}}
-	if c.replace {
-		finish.Conflict = session.ConflictReplace
-	}
-	if _, err = until(ctx, c, func() (session.FileInfo, error) {
-		return c.to.member.Agent.FinishUpload(ctx, c.to.place, finish)
-	}); err == nil {
-		c.note(func(n *copyCount) { n.files++ })
-	}
-	return err
-}
-
-func copyKey(place session.Place, name string, info session.FileInfo) string {
-	sum := sha256.New()
-	fmt.Fprintf(sum, "%s %s %q %q", place.Session, place.Folder, name, info.Version)
-	return hex.EncodeToString(sum.Sum(nil))[:24]
 }
 
 // send sends the missing rest of a file and returns the checksum of the whole.

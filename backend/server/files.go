@@ -113,7 +113,8 @@ func (s fileRoutes) filesIn(r *http.Request) (*hub.Files, session.FilePath, erro
 }
 
 func fileOut(f session.FileInfo) api.FileInfo {
-	out := api.FileInfo{FileInfo: f, Name: string(f.Name), Mode: strconv.FormatUint(uint64(f.Mode), 8)}
+	out := api.FileInfo{FileInfo: f, Name: string(f.Name), Target: string(f.Target),
+		Mode: strconv.FormatUint(uint64(f.Mode), 8)}
 	if !utf8.ValidString(out.Name) {
 		out.Encoded = url.PathEscape(out.Name)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"io"
 	"io/fs"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"slipway/backend/files"
 	"slipway/backend/session"
@@ -44,6 +46,13 @@ func (r rootFS) Rename(a, b string) error { return r.Root.Rename(rel(a), rel(b))
 func (r rootFS) Link(a, b string) error   { return r.Root.Link(rel(a), rel(b)) }
 func (r rootFS) Remove(p string) error    { return r.Root.Remove(rel(p)) }
 func (r rootFS) RemoveAll(p string) error { return r.Root.RemoveAll(rel(p)) }
+func (r rootFS) Readlink(p string) (string, error) {
+	return r.Root.Readlink(rel(p))
+}
+func (r rootFS) Symlink(target, p string) error { return r.Root.Symlink(target, rel(p)) }
+func (r rootFS) SetAttributes(p string, mode fs.FileMode, modified time.Time) error {
+	return errors.Join(r.Chmod(rel(p), mode), r.Chtimes(rel(p), time.Time{}, modified))
+}
 
 func (d diskFiles) ListFiles(ctx context.Context, _ session.Place,
 	req session.ListRequest) (session.FileListing, error) {
@@ -70,6 +79,12 @@ func (d diskFiles) FinishUpload(ctx context.Context, _ session.Place,
 }
 func (d diskFiles) DropUpload(ctx context.Context, _ session.Place, up session.Upload) error {
 	return d.tree.DropUpload(ctx, up)
+}
+func (d diskFiles) MakeLink(ctx context.Context, _ session.Place, p, target session.FilePath) error {
+	return d.tree.MakeLink(ctx, p, target)
+}
+func (d diskFiles) SetAttributes(ctx context.Context, _ session.Place, p session.FilePath, a session.Attributes) error {
+	return d.tree.SetAttributes(ctx, p, a)
 }
 func (d diskFiles) MakeDirectory(ctx context.Context, _ session.Place, p session.FilePath, parents bool) error {
 	return d.tree.MakeDirectory(ctx, p, parents)

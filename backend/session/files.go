@@ -45,7 +45,8 @@ type Files interface {
 	RemoveFile(ctx context.Context, place Place, path FilePath, recursive bool) error
 }
 
-// Uploads writes files in parts, which can be resumed. Failures are those of [Files].
+// Uploads makes what copies consist of: files, which are written in parts that can be resumed, links and attributes.
+// Failures are those of [Files].
 type Uploads interface {
 	// UploadOffset returns how many bytes of an upload are stored, 0 if unknown. They outlive restarts of the agent.
 	//
@@ -66,6 +67,15 @@ type Uploads interface {
 	//
 	//rpc:method name=file.drop effect=again args=place,upload who=owner audit=up.Path
 	DropUpload(ctx context.Context, place Place, up Upload) error
+	// MakeLink makes a symbolic link. The target is stored as it is, whether or not it exists or lies outside of the
+	// place. It fails with file_use_already-exists unless nothing, or a link with this target, is at the path.
+	//
+	//rpc:method name=file.link effect=again args=place,path,to who=owner audit=path
+	MakeLink(ctx context.Context, place Place, path, target FilePath) error
+	// SetAttributes changes the attributes of the file or directory that a path leads to, but not those of the root.
+	//
+	//rpc:method name=file.attributes effect=again args=place,path,attributes who=owner audit=path
+	SetAttributes(ctx context.Context, place Place, path FilePath, attributes Attributes) error
 }
 
 // Place is whose files are meant: those of a running session, where relative paths begin at [Home], or those of a
@@ -120,8 +130,9 @@ type FileInfo struct {
 	Name     FilePath  `json:"name"`
 	Kind     FileKind  `json:"kind"`
 	Link     bool      `json:"link,omitempty"`
-	Size     int64     `json:"size"` // bytes
-	Mode     uint32    `json:"mode"` // permissions
+	Target   FilePath  `json:"target,omitempty"` // where the link points, as it is stored; older agents do not say
+	Size     int64     `json:"size"`             // bytes
+	Mode     uint32    `json:"mode"`             // permissions
 	Modified time.Time `json:"modified"`
 	Version  string    `json:"version"` // changes when the content does
 }
@@ -182,6 +193,12 @@ type Finish struct {
 	Conflict Conflict  `json:"conflict,omitempty"` // of a file that is there already; empty: fail
 	Mode     uint32    `json:"mode,omitempty"`     // permissions; 0: as new files have
 	Modified time.Time `json:"modified,omitzero"`  // absent: now
+}
+
+// Attributes are what is stored of a file or directory beside its content.
+type Attributes struct {
+	Mode     uint32    `json:"mode"`              // permissions
+	Modified time.Time `json:"modified,omitzero"` // absent: unchanged
 }
 
 // longestPath is the limit of Linux in bytes.

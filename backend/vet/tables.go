@@ -303,7 +303,7 @@ func labels(of *map[string]string) string {
 // printed, but they never lead to another directory. Names of directories that are not a [session.FilePath] are only
 // displayed, so they are cleaned.
 var places = Tables{Fields: map[reflect.Type]Fields{
-	reflect.TypeFor[session.FileInfo](): {"Name": fileName, "Size": size, "Mode": Free,
+	reflect.TypeFor[session.FileInfo](): {"Name": fileName, "Target": Maybe(linkTarget), "Size": size, "Mode": Free,
 		"Modified": OrZero(Moment), "Version": Maybe(Mark)},
 	reflect.TypeFor[session.FileListing](): {"Path": filePath, "Entries": List(session.MaxListed), "Total": count},
 	reflect.TypeFor[session.DirectoryListing](): {
@@ -326,6 +326,10 @@ var (
 	fileName = Text("the name of a file", func(text string) bool {
 		return text == "/" || len(text) <= mostPath && text != "" && text != "." && text != ".." &&
 			!strings.ContainsAny(text, "/\x00")
+	})
+	// linkTarget may lead anywhere, because it is only stored and displayed.
+	linkTarget = Text("the target of a link", func(text string) bool {
+		return len(text) <= mostPath && strings.IndexByte(text, 0) < 0
 	})
 	filePath = Text("an absolute path", func(text string) bool {
 		return strings.HasPrefix(text, "/") && path.Clean(text) == text && len(text) <= mostPath &&

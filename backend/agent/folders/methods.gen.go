@@ -57,3 +57,15 @@ func (f Files) DropUpload(ctx context.Context, up session.Upload) error {
 	_, err := changes(f, func(t *folder.Tree) (struct{}, error) { return done(t.DropUpload(ctx, up)) })
 	return err
 }
+
+func (f Files) MakeLink(ctx context.Context,
+	path session.FilePath, target session.FilePath) error {
+	_, err := changes(f, func(t *folder.Tree) (struct{}, error) { return done(t.MakeLink(ctx, path, target)) })
+	return err
+}
+
+func (f Files) SetAttributes(ctx context.Context,
+	path session.FilePath, attributes session.Attributes) error {
+	_, err := changes(f, func(t *folder.Tree) (struct{}, error) { return done(t.SetAttributes(ctx, path, attributes)) })
+	return err
+}

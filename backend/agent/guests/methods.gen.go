@@ -26,6 +26,10 @@ type Tree interface {
 		up session.Upload, from io.Reader) (int64, error)
 	FinishUpload(ctx context.Context, req session.FinishRequest) (session.FileInfo, error)
 	DropUpload(ctx context.Context, up session.Upload) error
+	MakeLink(ctx context.Context,
+		path session.FilePath, target session.FilePath) error
+	SetAttributes(ctx context.Context,
+		path session.FilePath, attributes session.Attributes) error
 }
 
 func (f *Files) ListFiles(ctx context.Context,
@@ -77,5 +81,19 @@ func (f *Files) FinishUpload(ctx context.Context,
 func (f *Files) DropUpload(ctx context.Context,
 	place session.Place, up session.Upload) error {
 	_, err := at(ctx, f, place, func(t Tree) (struct{}, error) { return done(t.DropUpload(ctx, up)) })
+	return err
+}
+
+func (f *Files) MakeLink(ctx context.Context,
+	place session.Place,
+	path session.FilePath, target session.FilePath) error {
+	_, err := at(ctx, f, place, func(t Tree) (struct{}, error) { return done(t.MakeLink(ctx, path, target)) })
+	return err
+}
+
+func (f *Files) SetAttributes(ctx context.Context,
+	place session.Place,
+	path session.FilePath, attributes session.Attributes) error {
+	_, err := at(ctx, f, place, func(t Tree) (struct{}, error) { return done(t.SetAttributes(ctx, path, attributes)) })
 	return err
 }

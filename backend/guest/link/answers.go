@@ -219,6 +219,9 @@ func checkFile(f *session.FileInfo) error {
 		f.Size < 0 {
 		return nonsense("a file")
 	}
+	if len(f.Target) > maxTold || strings.Contains(string(f.Target), "\x00") || !f.Link && f.Target != "" {
+		return nonsense("the target of a link")
+	}
 	f.Mode, f.Version = f.Mode&0o7777, clean(f.Version, maxTitle, "")
 	return nil
 }

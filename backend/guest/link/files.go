@@ -12,19 +12,20 @@ import (
 	"slipway/tunnel/frame"
 )
 
-// FileOp is an operation on files, a method of [session.Files].
+// FileOp is an operation on files, a method of [session.Files] or [session.Uploads].
 type FileOp string
 
 // FileCall is a request for files, with the fields for Op.
 type FileCall struct {
-	Op     FileOp                 `json:"op"`
-	Path   session.FilePath       `json:"path,omitempty"`
-	To     session.FilePath       `json:"to,omitempty"`
-	All    bool                   `json:"all,omitempty"` // mkdir: those above too; remove: what is in it too
-	List   *session.ListRequest   `json:"list,omitempty"`
-	Read   *session.ReadRequest   `json:"read,omitempty"`
-	Upload *session.Upload        `json:"upload,omitempty"` // offset, write, drop
-	Finish *session.FinishRequest `json:"finish,omitempty"`
+	Op         FileOp                 `json:"op"`
+	Path       session.FilePath       `json:"path,omitempty"`
+	To         session.FilePath       `json:"to,omitempty"`
+	All        bool                   `json:"all,omitempty"` // mkdir: those above too; remove: what is in it too
+	List       *session.ListRequest   `json:"list,omitempty"`
+	Read       *session.ReadRequest   `json:"read,omitempty"`
+	Upload     *session.Upload        `json:"upload,omitempty"` // offset, write, drop
+	Finish     *session.FinishRequest `json:"finish,omitempty"`
+	Attributes *session.Attributes    `json:"attributes,omitempty"`
 }
 
 const maxPiece = 64 << 10

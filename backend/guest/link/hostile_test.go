@@ -131,6 +131,9 @@ func askedFiles(ctx context.Context, t testing.TB, c *link.Client, failed func(e
 		if err == nil && (f.Size < 0 || f.Mode > 0o7777) {
 			t.Errorf("a file is %+v", f)
 		}
+		if len(f.Target) > 4096 || strings.Contains(string(f.Target), "\x00") || f.Target != "" && !f.Link {
+			t.Errorf("a link is %+v", f)
+		}
 	}
 	there, err := c.UploadOffset(ctx, session.Upload{})
 	if failed(err); err == nil && there < 0 {
@@ -183,6 +186,9 @@ func TestWhatTheSessionTellsIsCleaned(t *testing.T) {
 			`{"name": "..", "kind": "directory"}, {"name": "a/b", "kind": "file"}, {"name": "ok", "kind": "file", ` +
 			`"size": -1}]}}`,
 		`{"ok": {"path": "relative", "entries": [{"name": "x", "kind": "file"}]}}`,
+		`{"ok": {"path": "/home/work", "entries": [{"name": "l", "kind": "other", "link": true, "target": ` +
+			string(text) + `}, {"name": "m", "kind": "other", "link": true, "target": "a\u0000b"}, ` +
+			`{"name": "f", "kind": "file", "target": "x"}]}}`,
 		`{"ok": {"name": "../x", "kind": "file"}}`,
 		`{"ok": -1}`, `{"ok": "zz"}`, `{"ok": ` + string(text) + `}`, `{}`, `null`, `[]`, `{"ok": null}`,
 		`{"error": {"code": ` + string(text) + `, "message": ` + string(text) + `, "hint": ` + string(text) + `}}`,

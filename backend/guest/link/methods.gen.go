@@ -10,17 +10,19 @@ import (
 
 // The operations on files.
 const (
-	FileList     FileOp = "list"
-	FileStat     FileOp = "stat"
-	FileRead     FileOp = "read"
-	FileChecksum FileOp = "checksum"
-	FileMkdir    FileOp = "mkdir"
-	FileMove     FileOp = "move"
-	FileRemove   FileOp = "remove"
-	FileOffset   FileOp = "offset"
-	FileWrite    FileOp = "write"
-	FileFinish   FileOp = "finish"
-	FileDrop     FileOp = "drop"
+	FileList       FileOp = "list"
+	FileStat       FileOp = "stat"
+	FileRead       FileOp = "read"
+	FileChecksum   FileOp = "checksum"
+	FileMkdir      FileOp = "mkdir"
+	FileMove       FileOp = "move"
+	FileRemove     FileOp = "remove"
+	FileOffset     FileOp = "offset"
+	FileWrite      FileOp = "write"
+	FileFinish     FileOp = "finish"
+	FileDrop       FileOp = "drop"
+	FileLink       FileOp = "link"
+	FileAttributes FileOp = "attributes"
 )
 
 func (c *Client) ListFiles(ctx context.Context, req session.ListRequest) (session.FileListing, error) {
@@ -60,4 +62,14 @@ func (c *Client) FinishUpload(ctx context.Context, req session.FinishRequest) (s
 
 func (c *Client) DropUpload(ctx context.Context, up session.Upload) error {
 	return c.call(ctx, onFiles(FileCall{Op: FileDrop, Upload: &up}), nil)
+}
+
+func (c *Client) MakeLink(ctx context.Context,
+	path session.FilePath, target session.FilePath) error {
+	return c.call(ctx, onFiles(FileCall{Op: FileLink, Path: path, To: target}), nil)
+}
+
+func (c *Client) SetAttributes(ctx context.Context,
+	path session.FilePath, attributes session.Attributes) error {
+	return c.call(ctx, onFiles(FileCall{Op: FileAttributes, Path: path, Attributes: &attributes}), nil)
 }

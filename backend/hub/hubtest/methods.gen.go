@@ -541,6 +541,18 @@ func (unanswered) DropUpload(ctx context.Context,
 	return
 }
 
+func (unanswered) MakeLink(ctx context.Context,
+	place session.Place, path session.FilePath, target session.FilePath) (err error) {
+	err = unsupported("MakeLink")
+	return
+}
+
+func (unanswered) SetAttributes(ctx context.Context,
+	place session.Place, path session.FilePath, attributes session.Attributes) (err error) {
+	err = unsupported("SetAttributes")
+	return
+}
+
 func (unanswered) ListFolders(ctx context.Context, filter session.FolderFilter) (result []session.Folder, err error) {
 	err = unsupported("ListFolders")
 	return

@@ -226,6 +226,50 @@ func caseFiles(s *suite) {
 		with2(s.agent.ListFiles, place, session.ListRequest{Path: "nowhere"}))
 }
 
+func caseAttributes(s *suite) {
+	f := s.folder(session.FolderRequest{Name: "attributes-" + suffix()})
+	at := time.Unix(1_700_000_000, 123_456_789).UTC()
+	for where, place := range map[string]session.Place{"a session": {Session: s.running()},
+		"a folder": {Folder: f.ID}} {
+		link := func(path, target session.FilePath) error {
+			return s.void(func(ctx context.Context) error { return s.agent.MakeLink(ctx, place, path, target) })
+		}
+		s.do(func(ctx context.Context) error { return s.agent.MakeDirectory(ctx, place, "kept/in", true) })
+		s.store(place, "kept/file", "content")
+		targets := map[session.FilePath]session.FilePath{"near": "file", "in": "", "file": "", "far": "/etc/../nowhere",
+			"up": "../../../..", "\xff": "\xfe\n"}
+		for name, target := range targets {
+			if target == "" {
+				want(s, "onto what is there", link("kept/"+name, "file"), session.CodeFileExists)
+				continue
+			}
+			for range 2 {
+				s.ok(link("kept/"+name, target))
+			}
+			want(s, "onto another link", link("kept/"+name, "other"), session.CodeFileExists)
+		}
+		set := session.Attributes{Mode: 0o550, Modified: at}
+		for _, path := range []session.FilePath{"kept/file", "kept/in"} {
+			s.do(func(ctx context.Context) error { return s.agent.SetAttributes(ctx, place, path, set) })
+		}
+		for _, info := range must(s, with2(s.agent.ListFiles, place, session.ListRequest{Path: "kept"})).Entries {
+			target, known := targets[info.Name]
+			if !known || info.Target != target || info.Link != (target != "") ||
+				!info.Link && (info.Mode != set.Mode || !info.Modified.Equal(at)) {
+				s.Errorf("in %s: %+v, want the target %q", where, info, target)
+			}
+		}
+		near := must(s, with2(s.agent.StatFile, place, "kept/near"))
+		if !near.Link || near.Target != "file" || near.Kind != session.KindFile || near.Mode != set.Mode {
+			s.Errorf("in %s a link is %+v", where, near)
+		}
+		err := s.void(func(ctx context.Context) error { return s.agent.SetAttributes(ctx, place, "/", set) })
+		want(s, "attributes of the root", err, session.CodeFileConflict)
+	}
+	must(s, with(s.agent.TrashFolder, f.ID))
+	s.do(func(ctx context.Context) error { return s.agent.DeleteFolder(ctx, f.ID) })
+}
+
 // folder creates a folder.
 func (s *suite) folder(req session.FolderRequest) session.Folder {
 	s.Helper()

@@ -113,6 +113,7 @@ var cases = []agentCase{
 	{"a file is taken in pieces and appears whole", caseUpload, false},
 	{"a file is read in parts", caseRead, false},
 	{"directories are listed in parts and changed", caseFiles, false},
+	{"links and attributes are kept as they are given", caseAttributes, false},
 	{"a folder is mounted, outlives its session and goes through the trash", caseFolders, false},
 	{"a home is kept and is the home of a later session", caseKeptHome, false},
 	{"images are listed with those who use them", caseImages, false},

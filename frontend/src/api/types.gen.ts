@@ -1137,6 +1137,8 @@ export interface FileInfo {
   name: string;
   /** The name's bytes, percent-encoded, if they are not text. */
   encoded?: string;
+  /** Where a link points. */
+  target?: string;
   /** Permissions in octal, such as 644. */
   mode: string;
 }

@@ -7,7 +7,11 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
+	"path"
+	"path/filepath"
+	"strings"
 	"syscall"
+	"time"
 )
 
 // The disk is the notebook's directory as the page's Python uses it: one request for each system call. It keeps no
@@ -130,9 +134,7 @@ func (s *server) change(w http.ResponseWriter, r *http.Request) {
 		"rename": func(at string, r *http.Request) error {
 			return s.config.Files.Rename(at, string(s.inside(r.URL.Query().Get("to"))))
 		},
-		"symlink": func(at string, r *http.Request) error {
-			return s.config.Files.Symlink(r.URL.Query().Get("target"), at)
-		},
+		"symlink": s.symlink,
 	}[r.PathValue("op")]
 	if !ok {
 		http.NotFound(w, r)
@@ -186,7 +188,20 @@ func (s *server) chmod(at string, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.config.Files.Chmod(at, mode)
+	return s.config.Files.SetAttributes(at, mode, time.Time{})
+}
+
+// symlink makes a link relative, because an absolute one leads nowhere in a simulated session.
+func (s *server) symlink(at string, r *http.Request) error {
+	target := r.URL.Query().Get("target")
+	if strings.HasPrefix(target, "/") {
+		relative, err := filepath.Rel(filepath.FromSlash(path.Dir(at)), filepath.FromSlash(target))
+		if err != nil {
+			return err
+		}
+		target = filepath.ToSlash(relative)
+	}
+	return s.config.Files.Symlink(target, at)
 }
 
 func permissions(r *http.Request) (fs.FileMode, error) {

@@ -27,9 +27,6 @@ import (
 type FS interface {
 	files.Contents
 	files.Names
-	Readlink(path string) (string, error)
-	Symlink(target, path string) error
-	Chmod(path string, mode fs.FileMode) error
 }
 
 // Config describes a notebook. Only the clock is optional.

@@ -55,8 +55,8 @@ func (t tree) Remove(p string) error             { return t.root.Remove(rel(p)) 
 func (t tree) RemoveAll(p string) error          { return t.root.RemoveAll(rel(p)) }
 func (t tree) Readlink(p string) (string, error) { return t.root.Readlink(rel(p)) }
 func (t tree) Symlink(target, p string) error    { return t.root.Symlink(target, rel(p)) }
-func (t tree) Chmod(p string, mode fs.FileMode) error {
-	return t.root.Chmod(rel(p), mode)
+func (t tree) SetAttributes(p string, mode fs.FileMode, modified time.Time) error {
+	return errors.Join(t.root.Chmod(rel(p), mode), t.root.Chtimes(rel(p), time.Time{}, modified))
 }
 
 // desk is a notebook over a session's files, and who asks it.

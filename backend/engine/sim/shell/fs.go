@@ -184,6 +184,9 @@ func (f *FS) Chtimes(p string, at time.Time) error {
 func (f *FS) Chmod(p string, mode fs.FileMode) error {
 	return f.change("chmod", p, func(r *os.Root, rel string) error { return r.Chmod(rel, mode) })
 }
+func (f *FS) SetAttributes(p string, mode fs.FileMode, modified time.Time) error {
+	return errors.Join(f.Chmod(p, mode), f.Chtimes(p, modified))
+}
 
 func (f *FS) MkdirAll(p string) error {
 	if info, err := f.Stat(p); err == nil && info.IsDir() {
@@ -193,13 +196,6 @@ func (f *FS) MkdirAll(p string) error {
 }
 
 func (f *FS) Symlink(target, p string) error {
-	if strings.HasPrefix(target, "/") {
-		rel, err := filepath.Rel(filepath.FromSlash(path.Dir(Clean(p))), filepath.FromSlash(Clean(target)))
-		if err != nil {
-			return wrap("symlink", p, err)
-		}
-		target = filepath.ToSlash(rel)
-	}
 	return f.change("symlink", p, func(r *os.Root, rel string) error { return r.Symlink(target, rel) })
 }
 
