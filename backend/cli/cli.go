@@ -153,7 +153,7 @@ Refer to a session by its ID, a unique prefix of it, or its name.
 		data.folderCommand(), serviceCommands{p}.serviceCommand(),
 		terminals.appsCommand(), terminals.openCommand(), sessions.historyCommand(), sessions.compareCommand(),
 		data.imageCommand(), data.commitCommand(), data.environmentCommand(), sessions.queueCommand(),
-		sessions.priorityCommand(), sessions.moveCommand(), sessions.resizeCommand(), sessions.remindCommand(),
+		sessions.priorityCommand(), launch.moveCommand(), sessions.resizeCommand(), sessions.remindCommand(),
 		sessions.keepCommand(), sessions.idleCommand(), sessions.gpuCommand(), sessions.usageCommand(),
 		launch.presetCommand(), launch.recipeCommand(), sessions.tagCommand())
 	addTo(root, groupPlane, plane.serveCommand(), plane.demoCommand(), agentCommands{p}.agentCommand(),

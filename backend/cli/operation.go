@@ -159,7 +159,11 @@ func (p *program) answerPrompt(ctx context.Context, c *caller, id string, prompt
 		p.notice("%s", session.Printable(prompt.Text))
 		return nil
 	}
-	answer, err := p.ask(ctx, prompt)
+	answer := "yes"
+	var err error
+	if !p.yes || prompt.Kind != hub.PromptConfirm {
+		answer, err = p.ask(ctx, prompt)
+	}
 	if err != nil {
 		return err
 	}

@@ -94,15 +94,6 @@ func (p sessionCommands) priorityCommand() *cobra.Command {
 		func(w io.Writer, s api.Session) { fmt.Fprintf(w, "%s has priority %d.\n", s.Name, s.Priority) })
 }
 
-func (p sessionCommands) moveCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "move SESSION MACHINE", Short: "Move a waiting session to another machine",
-		Long: `Move lets a waiting session wait and run on another machine. A session that was launched
-without --on moves by itself as soon as another machine of its resource group has room.`}
-	return changes(p.program, cmd, route.Move,
-		func(machine string) api.MoveRequest { return api.MoveRequest{Agent: machine} },
-		func(w io.Writer, s api.Session) { fmt.Fprintf(w, "%s is on %s now.\n", s.Name, s.Agent) })
-}
-
 func (p sessionCommands) resizeCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "resize SESSION GPU", Short: "Change the devices that a waiting session asks for",
 		Long:    "Resize changes what a waiting session asks for. It keeps its place in the queue.",

@@ -50,7 +50,7 @@ const (
 // CopyFiles starts to copy files, as an operation that waits while an agent is not reached. What is copied stays when
 // it ends early, and the same request continues there: files with the size and time of the source are not sent again.
 func (t *transfers) CopyFiles(ctx context.Context, req FileCopying) (Operation, error) {
-	c := &fileCopy{transfers: t, replace: req.Replace, source: req.From.Path, target: req.To.Path,
+	c := &fileCopy{transfers: t, copyMode: copyMode{replace: req.Replace}, source: req.From.Path, target: req.To.Path,
 		slots: make(chan struct{}, copiesAtOnce)}
 	from, source, err := t.endOf(ctx, req.From)
 	if err != nil {
@@ -118,15 +118,21 @@ type fileCopy struct {
 	step           string
 	from, to       copyEnd
 	source, target string
-	replace        bool
-	mirror         bool                  // with replace: what is not at the source is removed, also directories
-	creates        session.FolderRequest // the folder to create; no name: it exists
-	slots          chan struct{}         // holds a token for each part of the copy that is under way
-	parts          sync.WaitGroup
-	stop           context.CancelCauseFunc // ends all parts
+	copyMode
+	except  []string              // absolute paths of the source that are not looked at
+	creates session.FolderRequest // the folder to create; no name: it exists
+	slots   chan struct{}         // holds a token for each part of the copy that is under way
+	parts   sync.WaitGroup
+	stop    context.CancelCauseFunc // ends all parts
 
 	mu sync.Mutex // guards what follows
 	copyCount
+}
+
+type copyMode struct {
+	replace bool // files that differ
+	mirror  bool // with replace: what is not at the source is removed, also directories
+	live    bool // what changes or vanishes meanwhile is left for a later copy
 }
 
 type copyCount struct {
@@ -138,44 +144,52 @@ type copyCount struct {
 }
 
 func (c *fileCopy) run(ctx context.Context) error {
-	c.step = "count"
 	c.work.Plan(Step{Name: "count", Title: "Count the files"}, Step{Name: "copy", Title: "Copy them"})
 	var root session.FileInfo
-	err := c.do(ctx, func() (_ string, err error) {
-		root, err = c.stat(ctx, c.from, c.source)
-		if err == nil && root.Kind == session.KindDirectory {
-			err = c.count(ctx, c.source, 0)
-		} else {
-			c.files, c.total = 1, root.Size
-		}
+	err := c.do(ctx, "count", func() (_ string, err error) {
+		root, err = c.measure(ctx)
 		return counted(c.files, c.total), err
 	})
 	if err != nil {
 		return err
 	}
-	c.step, c.copyCount = "copy", copyCount{total: c.total}
-	return c.do(ctx, func() (string, error) {
-		if err := c.open(ctx); err != nil {
-			return "", err
-		}
-		c.advance(0)
-		var copying context.Context
-		copying, c.stop = context.WithCancelCause(ctx)
-		defer c.stop(nil)
-		err := c.copy(copying, root)
-		if err != nil {
-			c.stop(err)
-		}
-		c.parts.Wait()
-		if err = cmp.Or(context.Cause(copying), err); err == nil {
-			err = c.close(ctx)
-		}
-		return c.detail(), err
-	})
+	return c.do(ctx, "copy", func() (string, error) { return c.carry(ctx, root) })
 }
 
-// do runs the current step. One that a person cancels has not failed.
-func (c *fileCopy) do(ctx context.Context, work func() (detail string, err error)) error {
+// measure counts what is copied, and describes its root.
+func (c *fileCopy) measure(ctx context.Context) (root session.FileInfo, err error) {
+	root, err = c.stat(ctx, c.from, c.source)
+	if err == nil && root.Kind == session.KindDirectory {
+		err = c.count(ctx, c.source, 0)
+	} else {
+		c.files, c.total = 1, root.Size
+	}
+	return root, err
+}
+
+// carry copies what was measured.
+func (c *fileCopy) carry(ctx context.Context, root session.FileInfo) (detail string, err error) {
+	c.copyCount = copyCount{total: c.total}
+	if err := c.open(ctx); err != nil {
+		return "", err
+	}
+	c.advance(0)
+	var copying context.Context
+	copying, c.stop = context.WithCancelCause(ctx)
+	defer c.stop(nil)
+	if err = c.copy(copying, root); err != nil {
+		c.stop(err)
+	}
+	c.parts.Wait()
+	if err = cmp.Or(context.Cause(copying), err); err == nil {
+		err = c.close(ctx)
+	}
+	return c.detail(), err
+}
+
+// do runs a step. One that a person cancels has not failed.
+func (c *fileCopy) do(ctx context.Context, step string, work func() (detail string, err error)) error {
+	c.step = step
 	c.work.Begin(c.step, "")
 	detail, err := work()
 	switch {
@@ -219,7 +233,10 @@ func at(p string) session.FilePath { return session.FilePath(cmp.Or(p, ".")) }
 
 // until calls do until it succeeds or fails for another reason than that an agent is not reached.
 func until[T any](ctx context.Context, c *fileCopy, do func() (T, error)) (T, error) {
-	r := retries{work: c.work, step: c.step}
+	return answered(ctx, &retries{work: c.work, step: c.step}, do)
+}
+
+func answered[T any](ctx context.Context, r *retries, do func() (T, error)) (T, error) {
 	for {
 		got, err := do()
 		switch {
@@ -259,10 +276,13 @@ func (c *fileCopy) each(ctx context.Context, end copyEnd, dir string, depth int,
 			return err
 		}
 		for _, info := range listing.Entries {
+			after = info.Name
+			if end == c.from && slices.Contains(c.except, path.Join(clean(dir), string(info.Name))) {
+				continue
+			}
 			if err := do(string(info.Name), info); err != nil {
 				return err
 			}
-			after = info.Name
 		}
 		more = listing.More && len(listing.Entries) > 0
 	}

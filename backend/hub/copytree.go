@@ -93,7 +93,9 @@ func (c *fileCopy) tree(ctx context.Context, d branch, outer *sync.WaitGroup) er
 		case isDirectory(info):
 			return c.tree(ctx, one, &inner)
 		default:
-			return c.begin(ctx, &inner, func() error { return c.file(ctx, one.source, one.target, info, one.there) })
+			return c.begin(ctx, &inner, func() error {
+				return c.unlessLive(c.file(ctx, one.source, one.target, info, one.there))
+			})
 		}
 		return nil
 	}); err != nil {
@@ -233,6 +235,15 @@ func (c *fileCopy) file(ctx context.Context, from, to string, info, there sessio
 		return c.to.member.Agent.FinishUpload(ctx, c.to.place, finish)
 	}); err == nil {
 		c.note(func(n *copyCount) { n.files++ })
+	}
+	return err
+}
+
+// unlessLive forgets that a file has changed or vanished meanwhile, where a later copy brings what there is then.
+func (c *fileCopy) unlessLive(err error) error {
+	code := session.CodeOf(err)
+	if c.live && (gone(err) || code == session.CodeFileChanged || code == session.CodeFileConflict) {
+		return nil
 	}
 	return err
 }

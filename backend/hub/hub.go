@@ -87,18 +87,20 @@ func Open(config Config) (*Hub, error) {
 	secrets := &secrets{shared: common, vault: config.Vault}
 	images := &images{finder: finder, operations: operations, secrets: secrets, catalogue: config.Catalogue}
 	folders := &folders{state: state, operations: operations}
+	launches := &launches{finder: finder, person: person, secrets: secrets, images: images, folders: folders}
+	endings := &endings{finder}
 	transfers := &transfers{finder: finder, folders: folders, uploads: make(chan struct{}, uploadsAtOnce)}
 	h := &Hub{
 		operations: operations, person: person, secrets: secrets, watching: watching, state: state,
-		finder: finder, follower: follower, endings: &endings{finder},
+		finder: finder, follower: follower, endings: endings,
 		notices: &notices{finder: finder, watching: watching, person: person, notifier: config.Notifier},
 		directory: &directory{state: state, operations: operations, person: person, follower: follower,
 			connector: config.Connector},
 		machines: &machines{state, services{state}}, images: images,
 		projects: &projects{folders: folders, person: person, images: images, transfers: transfers,
 			cloner: config.Cloner},
-		moves: moves{launches: &launches{finder: finder, person: person, secrets: secrets, images: images,
-			folders: folders}},
+		moves: moves{launches: launches, relocations: &relocations{launches: launches, endings: endings,
+			transfers: transfers, operations: operations}},
 		transfers: transfers,
 	}
 	person.load()
@@ -115,6 +117,7 @@ func (h *Hub) Run(ctx context.Context) {
 	ctx, stop := h.outlive(ctx)
 	defer stop()
 	h.follower.start(ctx)
+	h.resumeRelocations()
 	group.Go(func() { h.flush(ctx) })
 	group.Go(func() { h.saveMemoriesOften(ctx) })
 	group.Go(func() { h.followSettings(ctx) })

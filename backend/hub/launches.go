@@ -54,7 +54,7 @@ type kin struct {
 // Continue launches a session again that was parked, by its id, or by the name of the one that was parked last. It
 // fails like [Hub.Get] and [Hub.Launch], and with session_update_conflict for one that cannot be continued.
 func (l *launches) Continue(ctx context.Context, ref string) (session.Session, error) {
-	m, id, err := l.find(ctx, l.parkedAs(ref))
+	m, id, err := l.findParked(ctx, ref)
 	if err != nil {
 		return session.Session{}, err
 	}
@@ -75,21 +75,24 @@ func (l *launches) Continue(ctx context.Context, ref string) (session.Session, e
 	return next, err
 }
 
-// parkedAs returns the id of the session of a name that was parked last, or ref if there is none.
-func (l *launches) parkedAs(ref string) string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var last *reported
+// findParked is find, but if there is no such live session, a name is that of the session that was parked last.
+func (l *launches) findParked(ctx context.Context, ref string) (*member, session.ID, error) {
+	m, id, err := l.find(ctx, ref)
+	if last := locked(l.shared, func() *reported { return l.parkedLast(ref) }); err != nil && last != nil {
+		return last.member, last.session.ID, nil
+	}
+	return m, id, err
+}
+
+// parkedLast is called with mu held.
+func (l *launches) parkedLast(name string) (last *reported) {
 	for _, k := range l.sessions {
-		if s := k.session; s.Name == ref && s.Continuable() && !l.hidden(s) &&
+		if s := k.session; s.Name == name && s.Continuable() && !l.hidden(s) &&
 			(last == nil || last.session.TerminatedAt.Before(*s.TerminatedAt)) {
 			last = k
 		}
 	}
-	if last == nil {
-		return ref
-	}
-	return string(last.session.ID)
+	return last
 }
 
 // ServeFolder returns the live system session that serves a folder by sftp, launched if there is none. It fails like

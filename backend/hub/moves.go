@@ -19,8 +19,9 @@ import (
 // and continues whatever it finds half done, by itself or by another hub.
 type moves struct {
 	*launches
-	turn sync.Mutex // makes moves one at a time
-	next int        // of the floating sessions, where the next round begins; used by followQueues
+	*relocations            // of those that run
+	turn         sync.Mutex // makes moves one at a time
+	next         int        // of the floating sessions, where the next round begins; used by followQueues
 }
 
 const (

@@ -34,6 +34,7 @@ const (
 	ImageRemove    OperationKind = "image-remove"
 	FolderPurge    OperationKind = "folder-purge"
 	ProjectClone   OperationKind = "project-clone"
+	SessionMove    OperationKind = "session-move"
 )
 
 // OperationState is the state of an operation.
@@ -118,8 +119,7 @@ type Prompt struct {
 type Operation struct {
 	ID string `json:"id"`
 	// agent-add, agent-probe, agent-upgrade, agent-remove, agent-reconnect, image-send, image-fetch, image-pull,
-	// image-commit, image-build, image-remove, file-archive, file-copy, folder-purge or
-	// project-clone
+	// image-commit, image-build, image-remove, file-archive, file-copy, folder-purge, project-clone or session-move
 	Kind OperationKind `json:"kind"`
 	// name or address of the agent, reference of the image, or name of the archive, folder or session
 	Subject   string         `json:"subject"`

@@ -59,10 +59,22 @@ func (s sessionRoutes) mount(m *mounts) {
 	})
 	take(m, route.Move, func(r *http.Request, req api.MoveRequest) (api.Session, error) {
 		if req.Agent == "" {
-			return api.Session{}, session.Refused(session.CodeSessionInvalid,
-				wrongField("agent", "The machine is missing.", "Name the machine to move to."))
+			return api.Session{}, noMachine()
 		}
 		return as(s.hub.View)(s.hub.Move(r.Context(), r.PathValue("id"), req.Agent))
+	})
+	answer(m, route.RelocationPlan, func(r *http.Request) (hub.RelocationPlan, error) {
+		agent := r.URL.Query().Get("agent")
+		if agent == "" {
+			return hub.RelocationPlan{}, noMachine()
+		}
+		return s.hub.PlanRelocation(r.Context(), r.PathValue("id"), agent)
+	})
+	take(m, route.Relocate, func(r *http.Request, req api.MoveRequest) (api.Operation, error) {
+		if req.Agent == "" {
+			return api.Operation{}, noMachine()
+		}
+		return s.hub.Relocate(r.Context(), r.PathValue("id"), req.Agent)
 	})
 	take(m, route.Terminate, func(r *http.Request, req api.TerminateRequest) (api.Session, error) {
 		return as(s.hub.View)(s.hub.Terminate(r.Context(), r.PathValue("id"), req.Forced, req.Undo))
@@ -358,4 +370,9 @@ func copyFlushing(w http.ResponseWriter, reader io.Reader) {
 			return
 		}
 	}
+}
+
+func noMachine() error {
+	return session.Refused(session.CodeSessionInvalid,
+		wrongField("agent", "The machine is missing.", "Name the machine to move to."))
 }

@@ -198,7 +198,7 @@ func All() []Description {
 		ImageRemove, ImageDisk, Commit, Environments, EnvironmentFile, Presets, PresetCreate, PresetUpdate,
 		PresetDelete, Devices, DeviceHistory, Resources, Accounts, AccountsCSV, ServiceAccounts, ServiceAccountsCSV,
 		Queue, Sessions, Launch, LaunchMany, Preview, Session, SessionUpdate, Keep, MoveOffers, Move, IdleSimulation,
-		Loss, Terminate, TerminateUndo, Park, Continue,
+		Loss, Terminate, TerminateUndo, Park, Continue, Relocate, RelocationPlan,
 		History, Logs, Usage, LastSuccess, Terminals, TerminalOpen, TerminalClose, TerminalSearch, TerminalOutput,
 		TerminalAttach, Exec, Apps, AppOpen,
 		AppDoorClose, AppStop, Services, ServiceDefinition, ServiceDeploy, ServiceChange, ServiceRemove, ServiceToken,

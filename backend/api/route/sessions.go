@@ -47,6 +47,11 @@ var (
 		"session that cannot be moved.")
 	Move = at[api.MoveRequest, api.Session]("move", "POST /sessions/{id}/move", "Move a waiting session to another "+
 		"machine. It gets another id there; the old one leads to it.")
+	Relocate = at[api.MoveRequest, api.Operation]("relocate", "POST /sessions/{id}/relocation", "Move a running or a "+
+		"parked session to another machine with its home, its folders and its image, as an operation. It asks at "+
+		"the end whether what is left is deleted. If it fails, the session is continued where it was.")
+	RelocationPlan = at[None, hub.RelocationPlan]("relocation-plan", "GET /sessions/{id}/relocation", "Show what "+
+		"moving a running or a parked session would send.", Param{"agent", "of the other machine"})
 	TerminateUndo = at[None, api.Session]("terminate-undo", "DELETE /sessions/{id}/terminate",
 		"Keep a session that is about to be terminated.")
 	Loss = at[None, hub.Loss]("loss", "GET /sessions/{id}/loss",

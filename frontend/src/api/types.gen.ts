@@ -360,7 +360,8 @@ export type OperationKind =
   | "image-build"
   | "image-remove"
   | "folder-purge"
-  | "project-clone";
+  | "project-clone"
+  | "session-move";
 
 /** Where an operation stands. */
 export type OperationState =
@@ -1680,7 +1681,7 @@ export interface MoveOffer {
   pulls: boolean;
 }
 
-/** MoveRequest moves a waiting session to another machine. */
+/** MoveRequest moves a session to another machine. */
 export interface MoveRequest {
   /** The agent of that machine. */
   agent: string;
@@ -1774,7 +1775,7 @@ export interface Opened {
 /** Operation is work that takes a while. It has steps, may ask a person something, and can be cancelled. Events report it until it has ended. The last 50 are kept. */
 export interface Operation {
   id: string;
-  /** Agent-add, agent-probe, agent-upgrade, agent-remove, agent-reconnect, image-send, image-fetch, image-pull, image-commit, image-build, image-remove, file-archive, file-copy, folder-purge or project-clone. */
+  /** Agent-add, agent-probe, agent-upgrade, agent-remove, agent-reconnect, image-send, image-fetch, image-pull, image-commit, image-build, image-remove, file-archive, file-copy, folder-purge, project-clone or session-move. */
   kind: OperationKind;
   /** Name or address of the agent, reference of the image, or name of the archive, folder or session. */
   subject: string;
@@ -2209,6 +2210,20 @@ export interface Release {
   date: string;
   /** What changed, plain text in Markdown. */
   notes: string;
+}
+
+/** RelocationPlan is what moving a session to another machine would do. */
+export interface RelocationPlan {
+  agent: string;
+  /** Of the home and the mounted folders. */
+  files: number;
+  bytes: Bytes;
+  /** There was no time to count all. */
+  more: boolean;
+  /** Image is the size of the session's image if the other machine does not have it, else 0. What the session has installed comes to it. */
+  image: Bytes;
+  /** For what it would wait there; absent: it would start at once. */
+  wait?: Wait;
 }
 
 /** Replica is one session that serves a service. */
@@ -3326,6 +3341,10 @@ export const routes = {
   "park": { method: "POST", path: "/api/v1/sessions/{id}/park" },
   /** Launch a session again that was parked, by its id, or by the name of the one that was parked last. */
   "continue": { method: "POST", path: "/api/v1/sessions/{id}/continue" },
+  /** Move a running or a parked session to another machine with its home, its folders and its image, as an operation. It asks at the end whether what is left is deleted. If it fails, the session is continued where it was. */
+  "relocate": { method: "POST", path: "/api/v1/sessions/{id}/relocation" },
+  /** Show what moving a running or a parked session would send. */
+  "relocation-plan": { method: "GET", path: "/api/v1/sessions/{id}/relocation", query: ["agent"] },
   /** Show the phases and steps a session went through. All filters must match; each may have several values, separated by commas. */
   "history": { method: "GET", path: "/api/v1/sessions/{id}/history", query: ["id", "phase", "result", "from", "to", "code", "text", "sort"] },
   /** Read a kernel's log. It is kept after the session has ended. */
@@ -3589,6 +3608,8 @@ export interface RouteTypes {
   "terminate-undo": { request: undefined; response: Session };
   "park": { request: undefined; response: Session };
   "continue": { request: undefined; response: Session };
+  "relocate": { request: MoveRequest; response: Operation };
+  "relocation-plan": { request: undefined; response: RelocationPlan };
   "history": { request: undefined; response: Phase[] };
   "logs": { request: undefined; response: undefined };
   "usage": { request: undefined; response: Usage[] };

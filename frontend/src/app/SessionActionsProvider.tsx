@@ -15,6 +15,9 @@ import type { RecipeSource } from '@/lib/recipe'
 import { formatMoment } from '@/lib/time'
 
 const AppsModal = lazy(async () => ({ default: (await lazily(() => import('@/features/apps/AppsModal'))).AppsModal }))
+const MoveDialog = lazy(async () => ({
+  default: (await lazily(() => import('@/features/session/MoveDialog'))).MoveDialog,
+}))
 const CommitDialog = lazy(async () => ({
   default: (await lazily(() => import('@/features/session/CommitDialog'))).CommitDialog,
 }))
@@ -65,6 +68,7 @@ export function SessionActionsProvider({ children }: { children: ReactNode }) {
   const [params, setParams] = useSearchParams()
   const [ending, setEnding] = useState<{ ids: string[]; forced: boolean } | null>(null)
   const [committing, setCommitting] = useState<string | null>(null)
+  const [moving, setMoving] = useState<string | null>(null)
   const [files, setFiles] = useState<string | null>(null)
   const [ssh, setSSH] = useState<string | null>(null)
   const [recipe, setRecipe] = useState<RecipeSource | null>(null)
@@ -100,6 +104,7 @@ export function SessionActionsProvider({ children }: { children: ReactNode }) {
       showRecipe: setRecipe,
       compareRecipes: (first) => setCompared({ first }),
       commit: setCommitting,
+      move: setMoving,
       terminate: (ids, forced = false) => setEnding({ ids, forced }),
       park: (ids) =>
         void changeAll(ids, (id) => call('park', { path: { id } }), t('changes.parked', { count: ids.length })),
@@ -157,6 +162,7 @@ export function SessionActionsProvider({ children }: { children: ReactNode }) {
         {files ? <SessionFiles key={files} id={files} onClose={() => setFiles(null)} /> : null}
         {recipe ? <RecipeModal source={recipe} onClose={() => setRecipe(null)} onCompare={compare} /> : null}
         {compared ? <CompareModal first={compared.first} onClose={() => setCompared(null)} /> : null}
+        {moving ? <MoveDialog key={moving} id={moving} onClose={() => setMoving(null)} /> : null}
         {committing ? <CommitDialog key={committing} id={committing} onClose={() => setCommitting(null)} /> : null}
         {ending ? <TerminateDialog ids={ending.ids} forced={ending.forced} onClose={() => setEnding(null)} /> : null}
       </Suspense>

@@ -27,6 +27,8 @@ export interface SessionActions {
   park: (ids: string[]) => void
   /** Launches a session again that was ended so. */
   resume: (id: string) => void
+  /** Shows what moving a session to another machine does, and moves it. */
+  move: (id: string) => void
   /** Ends sessions at once that are about to end. */
   terminateNow: (ids: string[]) => void
   /** Keeps sessions that are about to end. */
@@ -56,6 +58,7 @@ export const SessionActionsContext = createContext<SessionActions>({
   terminate: nothing,
   park: nothing,
   resume: nothing,
+  move: nothing,
   terminateNow: nothing,
   undoTerminate: nothing,
   keep: nothing,

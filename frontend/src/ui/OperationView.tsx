@@ -91,6 +91,7 @@ const ownSubject = new Set([
   'file-copy',
   'folder-purge',
   'project-clone',
+  'session-move',
 ])
 
 /** What an operation is, in words: "Add lab", "Upgrade lab". */

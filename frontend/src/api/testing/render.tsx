@@ -72,6 +72,7 @@ export function renderView(view: ReactNode, options: { at?: string; path?: strin
     setPriority: vi.fn(),
     park: vi.fn(),
     resume: vi.fn(),
+    move: vi.fn(),
     setTags: vi.fn(),
     showRecipe: vi.fn(),
     compareRecipes: vi.fn(),

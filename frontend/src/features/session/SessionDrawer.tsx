@@ -5,6 +5,7 @@ import {
   FolderOpen,
   KeyRound,
   LayoutGrid,
+  MoveRight,
   PackagePlus,
   Rocket,
   SquareTerminal,
@@ -14,9 +15,10 @@ import { lazy, Suspense, useEffect } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useSearchParams } from 'react-router'
 import { asProblem } from '@/api/client'
-import { useSession } from '@/api/hooks'
+import { useAgents, useSession } from '@/api/hooks'
 import type { Session } from '@/api/types.gen'
 import { useSessionActions } from '@/lib/actions'
+import { isContinuable, isParkable } from '@/lib/parking'
 import { isLive } from '@/lib/status'
 import { ErrorState } from '@/ui/ErrorState'
 import { StatusBadge } from '@/ui/StatusBadge'
@@ -58,12 +60,18 @@ function Buttons({ session, onForce, onAgain }: { session: Session; onForce: () 
   // Its service launches a replica again, when it wants one.
   const single = !system && session.type !== 'inference'
   const noImage = useLacks()(session.agent, 'commit')
+  const alone = (useAgents().data ?? []).length < 2
   if (!isLive(session.status)) {
     return !single ? null : (
       <div className={css.buttons}>
         <Button icon={<Rocket size={14} />} onClick={onAgain}>
           {t('session:action.again')}
         </Button>
+        {isContinuable(session) && !alone ? (
+          <Button icon={<MoveRight size={14} />} onClick={() => actions.move(session.id)}>
+            {t('session:action.move')}
+          </Button>
+        ) : null}
       </div>
     )
   }
@@ -120,6 +128,9 @@ function Buttons({ session, onForce, onAgain }: { session: Session; onForce: () 
         trigger={['click']}
         menu={{
           items: [
+            ...(isParkable(session) && noImage === '' && !alone
+              ? [{ key: 'move', label: t('session:action.move'), onClick: () => actions.move(session.id) }]
+              : []),
             ...(!single
               ? []
               : [{ key: 'again', label: t('session:action.again'), onClick: onAgain }, { type: 'divider' as const }]),
