@@ -54,36 +54,9 @@ func (s sessionRoutes) mount(m *mounts) {
 	take(m, route.SessionUpdate, sendInSession(s.hub, s.updateSession))
 	take(m, route.Keep, sendInSession(s.hub, s.keep))
 	takeDraft(m, route.IdleSimulation, decodeDraft, s.simulateIdle)
-	answer(m, route.MoveOffers, func(r *http.Request) ([]hub.MoveOffer, error) {
-		return s.hub.MoveOffers(r.Context(), r.PathValue("id"))
-	})
-	take(m, route.Move, func(r *http.Request, req api.MoveRequest) (api.Session, error) {
-		if req.Agent == "" {
-			return api.Session{}, noMachine()
-		}
-		return as(s.hub.View)(s.hub.Move(r.Context(), r.PathValue("id"), req.Agent))
-	})
-	answer(m, route.RelocationPlan, func(r *http.Request) (hub.RelocationPlan, error) {
-		agent := r.URL.Query().Get("agent")
-		if agent == "" {
-			return hub.RelocationPlan{}, noMachine()
-		}
-		return s.hub.PlanRelocation(r.Context(), r.PathValue("id"), agent)
-	})
-	take(m, route.Relocate, func(r *http.Request, req api.MoveRequest) (api.Operation, error) {
-		if req.Agent == "" {
-			return api.Operation{}, noMachine()
-		}
-		return s.hub.Relocate(r.Context(), r.PathValue("id"), req.Agent)
-	})
+	s.mountMoves(m)
 	take(m, route.Terminate, func(r *http.Request, req api.TerminateRequest) (api.Session, error) {
 		return as(s.hub.View)(s.hub.Terminate(r.Context(), r.PathValue("id"), req.Forced, req.Undo))
-	})
-	answer(m, route.Park, func(r *http.Request) (api.Session, error) {
-		return as(s.hub.View)(s.hub.Park(r.Context(), r.PathValue("id")))
-	})
-	answer(m, route.Continue, func(r *http.Request) (api.Session, error) {
-		return as(s.hub.View)(s.hub.Continue(r.Context(), r.PathValue("id")))
 	})
 	answer(m, route.TerminateUndo, func(r *http.Request) (api.Session, error) {
 		return as(s.hub.View)(s.hub.UndoTerminate(r.Context(), r.PathValue("id")))
@@ -370,6 +343,38 @@ func copyFlushing(w http.ResponseWriter, reader io.Reader) {
 			return
 		}
 	}
+}
+
+// mountMoves are the routes that take sessions away and back.
+func (s sessionRoutes) mountMoves(m *mounts) {
+	answer(m, route.MoveOffers, func(r *http.Request) ([]hub.MoveOffer, error) {
+		return s.hub.MoveOffers(r.Context(), r.PathValue("id"))
+	})
+	take(m, route.Move, func(r *http.Request, req api.MoveRequest) (api.Session, error) {
+		if req.Agent == "" {
+			return api.Session{}, noMachine()
+		}
+		return as(s.hub.View)(s.hub.Move(r.Context(), r.PathValue("id"), req.Agent))
+	})
+	answer(m, route.RelocationPlan, func(r *http.Request) (hub.RelocationPlan, error) {
+		agent := r.URL.Query().Get("agent")
+		if agent == "" {
+			return hub.RelocationPlan{}, noMachine()
+		}
+		return s.hub.PlanRelocation(r.Context(), r.PathValue("id"), agent)
+	})
+	take(m, route.Relocate, func(r *http.Request, req api.MoveRequest) (api.Operation, error) {
+		if req.Agent == "" {
+			return api.Operation{}, noMachine()
+		}
+		return s.hub.Relocate(r.Context(), r.PathValue("id"), req.Agent)
+	})
+	answer(m, route.Park, func(r *http.Request) (api.Session, error) {
+		return as(s.hub.View)(s.hub.Park(r.Context(), r.PathValue("id")))
+	})
+	answer(m, route.Continue, func(r *http.Request) (api.Session, error) {
+		return as(s.hub.View)(s.hub.Continue(r.Context(), r.PathValue("id")))
+	})
 }
 
 func noMachine() error {

@@ -13,7 +13,7 @@ import type { MouseEvent } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { Session } from '@/api/types.gen'
 import { useSessionActions } from '@/lib/actions'
-import { isContinuable } from '@/lib/parking'
+import { isContinuable } from '@/api/parking'
 import { isLive } from '@/lib/status'
 import css from './SessionsPage.module.css'
 

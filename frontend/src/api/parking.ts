@@ -1,4 +1,4 @@
-import type { Session } from '@/api/types.gen'
+import type { Session } from './types.gen'
 
 /** Whether a session can be ended in such a way that it can be continued: as the agent decides. */
 export function isParkable(s: Pick<Session, 'status' | 'type' | 'spec' | 'lastHeard'>): boolean {
