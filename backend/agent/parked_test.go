@@ -69,7 +69,7 @@ func TestAKilledAgentParksOnce(t *testing.T) {
 			s = w.await(s.ID, "ended", func(s session.Session) bool { return s.Status.Terminal() })
 			synctest.Wait()
 			w.wantNote(s)
-			if got := w.madeImages(); !slices.Equal(got, []string{"work-1"}) || len(fake.States()) != 0 {
+			if got := w.madeImages(); !slices.Equal(got, []string{s.ParkedName()}) || len(fake.States()) != 0 {
 				t.Errorf("killed after %d deeds the images are %v", deeds, got)
 			}
 			w.audit()

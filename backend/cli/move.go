@@ -63,5 +63,9 @@ func moveQuestion(name string, plan hub.RelocationPlan) string {
 	if plan.Image > 0 {
 		text += fmt.Sprintf("; of its image, at most %s that %s does not have", plan.Image, plan.Agent)
 	}
+	if plan.Home != "" {
+		text += fmt.Sprintf(". The folder %s of %s, which was its home before, becomes as the home is now", plan.Home,
+			plan.Agent)
+	}
 	return text + ". Move " + name + " to " + plan.Agent + "?"
 }

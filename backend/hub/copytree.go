@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -205,8 +206,11 @@ func (c *fileCopy) unlock(ctx context.Context, target string, depth int) error {
 
 // file copies one file, unless the one that is there has its size and time.
 func (c *fileCopy) file(ctx context.Context, from, to string, info, there session.FileInfo) error {
-	if there.Kind == session.KindFile && !there.Link && there.Size == info.Size &&
-		sameTime(info.Modified, there.Modified) {
+	same, err := c.sameFile(ctx, from, to, info, there)
+	if err != nil {
+		return err
+	}
+	if same {
 		c.note(func(n *copyCount) { n.files, n.present = n.files+1, n.present+1 })
 		c.advance(info.Size)
 		if !c.replace || there.Mode == info.Mode {
@@ -237,6 +241,25 @@ func (c *fileCopy) file(ctx context.Context, from, to string, info, there sessio
 		c.note(func(n *copyCount) { n.files++ })
 	}
 	return err
+}
+
+// sameFile reports whether the file that is there has the size and the time of the source. Where the source stores only
+// seconds, as a home does that was read out of a container, the contents of both are compared as well.
+func (c *fileCopy) sameFile(ctx context.Context, from, to string, info, there session.FileInfo) (bool, error) {
+	if there.Kind != session.KindFile || there.Link || there.Size != info.Size {
+		return false, nil
+	}
+	if sameTime(info.Modified, there.Modified) || !info.Modified.Equal(there.Modified.Truncate(time.Second)) {
+		return sameTime(info.Modified, there.Modified), nil
+	}
+	sum := func(end copyEnd, name string) (string, error) {
+		return until(ctx, c, func() (string, error) {
+			return end.member.Agent.ChecksumFile(ctx, end.place, session.FilePath(name))
+		})
+	}
+	here, unread := sum(c.from, from)
+	far, err := sum(c.to, to)
+	return here == far, cmp.Or(unread, err)
 }
 
 // unlessLive forgets that a file has changed or vanished meanwhile, where a later copy brings what there is then.

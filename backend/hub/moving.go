@@ -265,6 +265,7 @@ func (m *moving) folderOf(mount session.Mount) session.FolderID {
 func (m *moving) clear(ctx context.Context) error {
 	home := m.at.session.HomeFolder()
 	m.work.Begin("clear", "")
+	m.work.change(func(one *operation) { one.Progress = nil })
 	answer, err := m.work.Ask(ctx, Prompt{Kind: PromptConfirm, Text: fmt.Sprintf("%s runs on %s. Permanently delete "+
 		"what is left on %s, the folder %s and the image %s?", m.record.Name, m.record.To, m.record.From, home.Name,
 		m.at.session.EndImage.Ref)})

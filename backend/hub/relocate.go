@@ -75,8 +75,10 @@ type RelocationPlan struct {
 	More  bool      `json:"more"` // there was no time to count all
 	// Image is the size of the session's image if the other machine does not have it, else 0. What the session has
 	// installed comes to it.
-	Image gpu.Bytes     `json:"image"`
-	Wait  *session.Wait `json:"wait,omitempty"` // for what it would wait there; absent: it would start at once
+	Image gpu.Bytes `json:"image"`
+	// Home is the folder there that was its home before and becomes as the home is now; empty: a new one is made.
+	Home string        `json:"home,omitempty"`
+	Wait *session.Wait `json:"wait,omitempty"` // for what it would wait there; absent: it would start at once
 }
 
 // PlanRelocation says what moving a session would do. It fails like [Hub.Relocate].
@@ -85,7 +87,7 @@ func (r *relocations) PlanRelocation(ctx context.Context, ref, agent string) (Re
 	if err != nil {
 		return RelocationPlan{}, err
 	}
-	plan := RelocationPlan{Agent: at.to.Name(), Wait: at.wait}
+	plan := RelocationPlan{Agent: at.to.Name(), Wait: at.wait, Home: at.before}
 	if base, err := at.from.Agent.ListImages(ctx); err == nil && !at.hasImage {
 		for _, image := range base {
 			if slices.ContainsFunc(image.Refs, func(name string) bool {
@@ -171,6 +173,7 @@ type located struct {
 	record   *relocation
 	wait     *session.Wait
 	hasImage bool
+	before   string // the folder there that was the home before; "": there is none
 }
 
 // locate finds out whether a session can go to a machine, and what goes with it.
@@ -252,9 +255,13 @@ func (r *relocations) chooseFolders(ctx context.Context, at *located) error {
 	if mounted := at.session.HomeFolder(); mounted != nil {
 		home.Folder, home.Name, home.Path = mounted.Folder, mounted.Name, mounted.Path
 	}
-	base := home.Name
-	for n := 2; there(home.Name); n++ {
-		home.Name = session.Numbered(base[:min(len(base), session.FolderNames.Max-4)], "-", n-1, 0)
+	if at.before = earlierHome(r.predecessors(at), lists[0]); at.before != "" {
+		home.Name = at.before
+	} else {
+		base := home.Name
+		for n := 2; there(home.Name); n++ {
+			home.Name = session.Numbered(base[:min(len(base), session.FolderNames.Max-4)], "-", n-1, 0)
+		}
 	}
 	at.record.Folders = []movedFolder{home}
 	for _, m := range at.session.Folders {
@@ -265,6 +272,37 @@ func (r *relocations) chooseFolders(ctx context.Context, at *located) error {
 		}
 	}
 	return nil
+}
+
+// predecessors are the parked sessions of the other machine that the session continues.
+func (r *relocations) predecessors(at *located) (all []session.Session) {
+	l := r.launches
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id := at.session.From; id != "" && len(all) < len(l.sessions); {
+		k := l.sessions[id]
+		if k == nil {
+			break
+		}
+		if k.member == at.to && k.session.Continuable() {
+			all = append(all, k.session)
+		}
+		id = k.session.From
+	}
+	return all
+}
+
+// earlierHome is the name of the folder that a predecessor has left as its home, if no session uses it now.
+func earlierHome(predecessors []session.Session, folders []session.Folder) string {
+	for _, s := range predecessors {
+		for _, f := range folders {
+			if f.ID == s.HomeFolder().Folder && f.State == session.FolderReady && len(f.UsedBy) == 0 && !f.Linked() &&
+				s.HomeFolder().Path == "" {
+				return f.Name
+			}
+		}
+	}
+	return ""
 }
 
 // copyOf is the copy of a folder of the session as it is now.

@@ -225,8 +225,27 @@ func TestASessionMovesAndLeavesNothing(t *testing.T) {
 	if _, err := p.near.StatFile(t.Context(), session.Place{Session: home.ID}, "latest"); err == nil {
 		t.Error("what was deleted came back")
 	}
-	if kept, err := p.lab.Get(t.Context(), next.ID); err != nil || !kept.Continuable() {
-		t.Errorf("what was to be left is %+v, %v", kept, err)
+	kept, err := p.lab.Get(t.Context(), next.ID)
+	if err != nil || !kept.Continuable() {
+		t.Fatalf("what was to be left is %+v, %v", kept, err)
+	}
+
+	// Once more to where its home was left: only what has changed is sent.
+	store(t, p.near, session.Place{Session: home.ID}, "notes", "three\n")
+	if plan, err = w.PlanRelocation(t.Context(), "study", "lab"); err != nil || plan.Home != "study" {
+		t.Errorf("the plan is %+v, %v", plan, err)
+	}
+	o := w.relocates(t, "study", "lab", "no")
+	i := slices.IndexFunc(o.Steps, func(s hub.Step) bool { return s.Name == "rest-0" })
+	if o.State != hub.OperationDone || i < 0 || !strings.Contains(o.Steps[i].Detail, "1 file, 6 B; 1 were there") {
+		t.Fatalf("it went again as %s: %+v, %+v", o.State, o.Error, o.Steps)
+	}
+	last, _, err := w.Get(t.Context(), "study")
+	if err != nil || last.HomeFolder().Folder != kept.HomeFolder().Folder {
+		t.Errorf("its home is %+v, %v", last.Folders, err)
+	}
+	if got := read(t, p.lab, session.Place{Session: last.ID}, "notes"); got != "three\n" {
+		t.Errorf("its notes are %q", got)
 	}
 }
 

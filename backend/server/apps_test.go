@@ -189,6 +189,39 @@ func TestANotebookIsCompletedBeforeAPageReadsIt(t *testing.T) {
 	}
 }
 
+// TestAnAddressLeadsToTheSessionThatContinues: that of an app of a session which was parked, or has moved.
+func TestAnAddressLeadsToTheSessionThatContinues(t *testing.T) {
+	w := start(t)
+	w.upstream(t)
+	cookie := w.enter(t)
+	visit := func() *http.Response {
+		return w.visit(t, "GET", "/lab", nil, "Cookie", cookie, "Origin", "http://"+notebook+":"+w.port)
+	}
+	w.agent.Change("aaaaaaaaaaaa", func(s *session.Session) { s.Status = session.Terminated })
+	next := w.running("bbbbbbbbbbbb")
+	next.From = "aaaaaaaaaaaa"
+	w.agent.Put(next)
+	w.agent.SetApps(next.ID, session.App{ID: "notebook", Title: "Notebook", Kind: "web", Path: "/lab", Port: 9999,
+		State: session.AppReady})
+	dial := w.agent.Dial
+	w.agent.Dial = func(ctx context.Context, id session.ID, port int) (net.Conn, error) {
+		if id != next.ID || port != 9999 {
+			return nil, session.NewError(session.CodeSessionConflict, "It has ended.", "")
+		}
+		return dial(ctx, "aaaaaaaaaaaa", 8888)
+	}
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		response := visit()
+		body := text(t, response)
+		if response.StatusCode == http.StatusOK && strings.HasPrefix(body, "host=localhost:9999") {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("it leads to %d %s", response.StatusCode, body)
+		}
+	}
+}
+
 func TestTicketBecomesACookieAndDisappears(t *testing.T) {
 	w := start(t)
 	w.upstream(t)

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"slices"
+	"strings"
 )
 
 // Moves takes sessions away and back: waiting ones to other agents, running ones to where they can be continued.
@@ -45,6 +46,13 @@ func (s Session) TakesHome() bool {
 	home := s.HomeFolder()
 	return s.Parked && home != nil && !s.Spec.KeepsHome() &&
 		!slices.ContainsFunc(s.Spec.Mounts, func(m Mount) bool { return MountTarget(m) == Home })
+}
+
+// ParkedName names the image of a session that is parked. No other session's image has the name, on any machine. It
+// satisfies [CommitNames].
+func (s Session) ParkedName() string {
+	slug, id := strings.ReplaceAll(s.Name, ".", "-"), string(s.ID)
+	return slug[:min(len(slug), CommitNames.Max-len(id)-1)] + "-" + id
 }
 
 // Continuable reports whether a session was parked and its image was made, so that [Session.Continued] can be launched.

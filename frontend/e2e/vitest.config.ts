@@ -10,6 +10,7 @@ const containers = [
   'ends',
   'jupyter',
   'lab',
+  'move',
   'panes',
   'prompts',
   'restart',

@@ -222,7 +222,7 @@ func (m *Images) DropOlder(ctx context.Context, s session.Session) (said string,
 // commitKept makes an image of the container that an ended session has kept, and then removes the container. If it is
 // parked, its home is kept first.
 func (m *Images) commitKept(ctx context.Context, one *job, s session.Session, origin session.ImageOrigin) error {
-	if origin.Name == s.EndImage.Name {
+	if origin.Name == s.EndImage.Name && !s.Parked {
 		origin.Series = s.Name
 	}
 	var err error

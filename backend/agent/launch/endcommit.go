@@ -39,7 +39,7 @@ func (t *teardown) makeImage(ctx context.Context) error {
 	switch {
 	case err == nil:
 		t.image.State, t.image.Error = session.WorkDone, nil
-		if s.Spec.CommitOnEnd == 0 {
+		if s.Parked {
 			return nil
 		}
 		// A failure is in the history and does not hold up the end.
@@ -70,6 +70,9 @@ func (t *teardown) main() *engine.State {
 // commitMain makes the image, or finds the one that an earlier attempt has made.
 func (t *teardown) commitMain(ctx context.Context) error {
 	r, s := t.runner, t.session
+	if s.Parked {
+		return t.commitParked(ctx)
+	}
 	series, err := r.config.Images.Series(ctx, s)
 	if err != nil {
 		return err
@@ -81,8 +84,7 @@ func (t *teardown) commitMain(ctx context.Context) error {
 		}
 	}
 	if main := t.main(); main == nil || main.Created {
-		return session.NewError(session.CodeNoImage,
-			"The session's container no longer exists, and neither do its changes.", "Launch the session again.")
+		return goneWithChanges()
 	}
 	for number := images.NextNumber(series); ; number++ {
 		origin := session.ImageOrigin{Name: session.SeriesName(s.Name, number), Series: s.Name}
@@ -94,6 +96,11 @@ func (t *teardown) commitMain(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+func goneWithChanges() error {
+	return session.NewError(session.CodeNoImage,
+		"The session's container no longer exists, and neither do its changes.", "Launch the session again.")
 }
 
 func (t *teardown) tellSize(size gpu.Bytes) {

@@ -56,3 +56,19 @@ func (t *teardown) takeHome(ctx context.Context) error {
 	}
 	return t.runner.config.Folders.TakeHome(ctx, t.session, func(size gpu.Bytes) { t.say(size.String()) })
 }
+
+// commitParked makes the image of a parked session, unless an earlier attempt has made it.
+func (t *teardown) commitParked(ctx context.Context) error {
+	r, s := t.runner, t.session
+	t.image.Name = s.ParkedName()
+	t.image.Ref, t.image.State = session.CommitRef(s.Owner, t.image.Name), session.WorkRunning
+	if made, err := r.config.Images.FindImage(ctx, t.image.Ref); err == nil && made.Origin != nil &&
+		made.Origin.Session == s.ID {
+		return nil
+	}
+	if main := t.main(); main == nil || main.Created {
+		return goneWithChanges()
+	}
+	t.storeImage()
+	return r.config.Images.Commit(ctx, s, session.ImageOrigin{Name: t.image.Name}, t.tellSize)
+}

@@ -2222,6 +2222,8 @@ export interface RelocationPlan {
   more: boolean;
   /** Image is the size of the session's image if the other machine does not have it, else 0. What the session has installed comes to it. */
   image: Bytes;
+  /** Home is the folder there that was its home before and becomes as the home is now; empty: a new one is made. */
+  home?: string;
   /** For what it would wait there; absent: it would start at once. */
   wait?: Wait;
 }

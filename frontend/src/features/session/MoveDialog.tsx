@@ -101,6 +101,7 @@ function Plan({ plan }: { plan: RelocationPlan }) {
     />
   ) : (
     <ul className={css.paths}>
+      {plan.home ? <li>{t('move.home', { folder: plan.home, agent: plan.agent })}</li> : null}
       <li>{plan.more ? t('move.moreFiles', sizes) : t('move.files', sizes)}</li>
       <li>{plan.image > 0 ? t('move.image', { bytes: formatBytes(plan.image) }) : t('move.noImage')}</li>
     </ul>
