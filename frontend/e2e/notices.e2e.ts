@@ -67,7 +67,7 @@ describe('an end by idle checks', () => {
     await picture(page, 'parked')
     await drawer.getByRole('button', { name: 'Continue' }).click()
     await eventually('it runs again', async () => (await program.session('worth-keeping')).status === 'RUNNING')
-    expect(await program.cli('show', 'worth-keeping')).toMatch(/Mounts +worth-keeping to \/home\/work/)
+    expect(await program.cli('show', 'worth-keeping')).toMatch(/Mounts +folder worth-keeping → \/home\/work/)
   })
 })
 

@@ -59,7 +59,8 @@ function Notices({ session }: { session: Session }) {
   const unheard = isLive(session.status) ? session.lastHeard : undefined
   const now = useNow(unheard !== undefined)
   const end = announcedEnd(session)
-  const warnings = end ? session.warnings.filter((w) => !w.code.startsWith('session_idle_')) : session.warnings
+  const over = end !== undefined || !isLive(session.status) // it is said elsewhere, or has passed
+  const warnings = over ? session.warnings.filter((w) => !w.code.startsWith('session_idle_')) : session.warnings
   return (
     <>
       {unheard ? (
