@@ -4,6 +4,7 @@ package cli
 
 import (
 	"context"
+	"crypto/rand"
 	"io"
 	"net"
 	"net/http"
@@ -37,8 +38,8 @@ func inspected(t *testing.T, container string) string {
 	return string(data)
 }
 
-// TestSecretsAreNowhereElse stores a secret, starts a session with it on Docker, and looks for its value in everything
-// that is shown and kept.
+// TestSecretsAreNowhereElse stores a secret, starts a session and builds an image with it on Docker, and looks for its
+// value in everything that is shown and kept.
 func TestSecretsAreNowhereElse(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds and runs the whole program")
@@ -63,6 +64,13 @@ func TestSecretsAreNowhereElse(t *testing.T) {
 	has()
 	p.must("shutdown")
 	has() // after a restart of the agent
+	dir := filepath.Join(t.TempDir(), "built")
+	enginetest.WriteFiles(t, dir, "Dockerfile", "FROM "+p.image+"\nRUN --mount=type=secret,id=HF_TOKEN,required=true "+
+		"grep -q hf_ /run/secrets/HF_TOKEN && echo "+rand.Text()+" >/read\n")
+	p.must("up", "--yes", "--mem", "256m", dir, "test", "-e", "/read")
+	built := p.session("show", "built").Spec.Image
+	p.must("stop", "--wait", "-y", "built")
+	p.must("image", "rm", "-y", built)
 	for _, line := range seen() {
 		if !strings.HasPrefix(line, "environ") { // of the person's own processes in the container
 			t.Errorf("a process shows the value: %s", line)

@@ -43,6 +43,9 @@ On this computer, the session sees the directory itself. On another machine it g
 a folder; the same command sends what has changed since. By its name, a remembered project is
 used as its folder has it. An image is built again only if what it is built from has changed.
 
+A Dockerfile with RUN --mount=type=secret,id=NAME reads your secret NAME (slipway secret set NAME)
+while that step runs, after you agree. The value is not in the image, nor in the build's log.
+
 COMMAND and the other flags are those of slipway run.`,
 		Example: "  slipway up\n  slipway up --on lab --gpu 1 ./train\n" +
 			"  slipway up https://example.com/ada/paper.git@v2#notebooks"}
@@ -55,6 +58,7 @@ COMMAND and the other flags are those of slipway run.`,
 	f.BoolVar(&list, "list", false, "list the remembered projects and launch nothing")
 	f.BoolVarP(&opts.detach, "detach", "d", false, "print the ID and return at once")
 	f.BoolVar(&opts.wait, "wait", false, "wait until the session runs, and print its ID")
+	p.yesFlag(cmd)
 	f.SetInterspersed(false)
 	asInDocker(cmd)
 	return runs(cmd, func(cmd *cobra.Command, args []string) error {
@@ -134,8 +138,13 @@ func (u up) run(ctx context.Context, source string, spec session.Spec) error {
 		if opened.Image != "" && opened.Image != found.Image {
 			u.notice("The project has changed since its image was built, so it is built again.")
 		}
+		secrets, err := u.secrets(working, c, found)
+		if err != nil {
+			return err
+		}
 		if _, err := c.operate(working, func() (api.Operation, error) {
-			return begin(working, c, route.ProjectBuild.At(string(folder.ID)).Body(u.choice))
+			return begin(working, c, route.ProjectBuild.At(string(folder.ID)).Body(
+				hub.ProjectBuilding{ProjectRequest: u.choice, Secrets: secrets}))
 		}); err != nil {
 			return err
 		}
@@ -224,6 +233,30 @@ func (u up) tell(found session.Project) {
 	for _, left := range found.Left {
 		u.notice("Not taken over: %s. %s", session.Printable(left.What), left.Why.English())
 	}
+}
+
+// secrets returns those that the build may read, after the person has agreed, and says which are missing.
+func (u up) secrets(ctx context.Context, c *caller, found session.Project) (names []string, err error) {
+	if len(found.Secrets) == 0 {
+		return nil, nil
+	}
+	stored, err := askAgain(ctx, c, route.Secrets)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range found.Secrets {
+		if slices.ContainsFunc(stored, func(one hub.Secret) bool {
+			return one.Kind == hub.SecretVariable && one.Name == name
+		}) {
+			names = append(names, name)
+		} else {
+			u.notice("%s", session.Say("secretMissing", session.Fill("name", name)).English())
+		}
+	}
+	if len(names) > 0 {
+		err = u.confirm(ctx, "May the build read "+strings.Join(names, ", ")+"?")
+	}
+	return names, err
 }
 
 // complete adds to a spec what the project asks for. The flags win.

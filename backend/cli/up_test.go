@@ -83,3 +83,43 @@ func TestUpReopensARememberedProject(t *testing.T) {
 		t.Errorf("listed as %+v", got)
 	}
 }
+
+// planeWithProject is a control plane with one remembered project, which asks for two secrets of which one is stored.
+// The build of its image is refused.
+func planeWithProject(t *testing.T, built func(hub.ProjectBuilding)) *plane {
+	f := newPlane(t)
+	found := session.Project{Kind: session.ProjectDockerfile, Image: "new:1", Dockerfile: "FROM python:3.12",
+		Secrets: []string{"PIP_TOKEN", "HF_TOKEN"}}
+	known := hub.RecentProject{ID: "p", Name: "paper", Agent: "lab", Folder: "abcdefghijkl", OpenedAt: noon}
+	folder := api.Folder{Folder: session.Folder{ID: known.Folder, Name: "paper", Agent: "lab"}}
+	for request, answer := range map[string]any{
+		"GET /api/v1/projects":                           []hub.RecentProject{known},
+		"GET /api/v1/folders/abcdefghijkl":               folder,
+		"POST /api/v1/folders/abcdefghijkl/project":      found,
+		"POST /api/v1/folders/abcdefghijkl/project/open": known,
+		"GET /api/v1/secrets": []hub.Secret{{Kind: hub.SecretVariable, Name: "PIP_TOKEN"},
+			{Kind: hub.SecretRegistry, Name: "HF_TOKEN"}},
+	} {
+		f.handle(request, func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, answer) })
+	}
+	f.handle("POST /api/v1/folders/abcdefghijkl/project/build", func(w http.ResponseWriter, r *http.Request) {
+		var req hub.ProjectBuilding
+		_ = json.NewDecoder(r.Body).Decode(&req)
+		built(req)
+		refuse(w, session.Error{Code: session.CodeEngineUnsupported, Message: "Nothing runs here."})
+	})
+	return f
+}
+
+func TestUpListsTheSecretsOfABuildAndAsks(t *testing.T) {
+	var allowed [][]string
+	f := planeWithProject(t, func(req hub.ProjectBuilding) { allowed = append(allowed, req.Secrets) })
+	got := f.run(t, "up", "--detach", "--yes", "paper")
+	if !strings.Contains(got.stderr, "No secret named HF_TOKEN is stored.") ||
+		strings.Contains(got.stderr, "No secret named PIP_TOKEN") {
+		t.Errorf("said %q", got.stderr)
+	}
+	if len(allowed) != 1 || !slices.Equal(allowed[0], []string{"PIP_TOKEN"}) {
+		t.Errorf("the build may read %q", allowed)
+	}
+}

@@ -164,6 +164,8 @@ type Build struct {
 	Target     string                                        // stage; empty: the last
 	Args       map[string]string
 	Labels     map[string]string
+	Secrets    []session.EnvVar        // that steps mount; no image, record or log has their values
+	Logins     []session.RegistryLogin // with which the build pulls what is not on the machine
 }
 
 // Transfers exports and imports images in parts, without a registry. Layers are named by the digests of their

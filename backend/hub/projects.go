@@ -109,22 +109,26 @@ func (p *projects) ReadProject(ctx context.Context, folder, agent string,
 	return m.Agent.ReadProject(ctx, f.ID, req)
 }
 
+// ProjectBuilding asks for the image of a project.
+type ProjectBuilding struct {
+	session.ProjectRequest
+	// Secrets are those of [session.Project.Secrets] that the build may read. An agent gets the value of no other.
+	Secrets []string `json:"secrets,omitempty"`
+}
+
 // BuildProject starts to build the image of a project in a folder.
-func (p *projects) BuildProject(ctx context.Context, folder, agent string,
-	req session.ProjectRequest) (Operation, error) {
-	m, f, req, err := p.project(ctx, folder, agent, req)
+func (p *projects) BuildProject(ctx context.Context, folder, agent string, req ProjectBuilding) (Operation, error) {
+	m, f, choice, err := p.project(ctx, folder, agent, req.ProjectRequest)
 	if err != nil {
 		return Operation{}, err
 	}
-	found, err := m.Agent.ReadProject(ctx, f.ID, req)
+	found, err := m.Agent.ReadProject(ctx, f.ID, choice)
 	if err != nil {
 		return Operation{}, err
 	}
-	build := session.ProjectBuild{ProjectRequest: req}
-	if len(found.Bases) > 0 {
-		if build.Login, err = p.images.secrets.loginFor(found.Bases[0]); err != nil {
-			return Operation{}, err
-		}
+	build := session.ProjectBuild{ProjectRequest: choice}
+	if build.Secrets, build.Logins, err = p.images.secrets.forBuild(found, req.Secrets); err != nil {
+		return Operation{}, err
 	}
 	return p.operations.start(ImageBuild, subjectAt(f.Name, m), func(ctx context.Context, work *Work) error {
 		work.Concerns(m.Name())

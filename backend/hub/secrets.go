@@ -182,16 +182,52 @@ func (s *secrets) confidential(spec session.Spec) (c session.Confidential, err e
 	if wrong := s.missing(spec); len(wrong) > 0 {
 		return c, session.Invalid(wrong)
 	}
-	for _, name := range spec.Secrets {
-		one, _ := s.find(SecretVariable, name)
-		value, err := s.vault.Get(one.key(), one.Kept)
-		if err != nil {
-			return c, err
-		}
-		c.Secrets = append(c.Secrets, session.EnvVar{Name: name, Value: value})
+	if c.Secrets, err = s.values(spec.Secrets); err != nil {
+		return c, err
 	}
 	c.Login, err = s.loginFor(spec.Image)
 	return c, err
+}
+
+// values returns those of secrets, without those that are not stored.
+func (s *secrets) values(names []string) (values []session.EnvVar, err error) {
+	for _, name := range names {
+		one, found := s.find(SecretVariable, name)
+		if !found {
+			continue
+		}
+		value, err := s.vault.Get(one.key(), one.Kept)
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, session.EnvVar{Name: name, Value: value})
+	}
+	return values, nil
+}
+
+// forBuild returns what travels beside a build: the values of the project's secrets that are stored and allowed, and
+// the logins for the registries of the images that it extends. A secret that is missing is the build's own error.
+func (s *secrets) forBuild(p session.Project, allowed []string) (values []session.EnvVar,
+	logins []session.RegistryLogin, err error) {
+	allowed = slices.DeleteFunc(slices.Clone(allowed), func(name string) bool {
+		return !slices.Contains(p.Secrets, name)
+	})
+	if values, err = s.values(allowed); err != nil {
+		return nil, nil, err
+	}
+	for _, base := range p.Bases {
+		if session.LoginFor(base, logins) != nil {
+			continue
+		}
+		login, err := s.loginFor(base)
+		if err != nil {
+			return nil, nil, err
+		}
+		if login != nil {
+			logins = append(logins, *login)
+		}
+	}
+	return values, logins, nil
 }
 
 // loginFor returns the user's login for the registry of an image, nil if there is none.

@@ -2,7 +2,9 @@ package hub_test
 
 import (
 	"context"
+	"encoding/json"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -18,10 +20,13 @@ type recorder struct {
 	session.Sessions
 	session.Images
 	session.Moves
+	session.Projects
 	launched session.LaunchRequest
 	accepted session.LaunchRequest
 	pulled   session.PullRequest
-	old      bool // it does not know of secrets
+	built    session.ProjectBuild
+	project  session.Project // that is in each of its folders
+	old      bool            // it does not know of secrets
 }
 
 func (r *recorder) Launch(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
@@ -42,6 +47,17 @@ func (r *recorder) PullImage(ctx context.Context, req session.PullRequest) (sess
 	return r.Images.PullImage(ctx, req)
 }
 
+func (r *recorder) ReadProject(context.Context, session.FolderID,
+	session.ProjectRequest) (session.Project, error) {
+	return r.project, nil
+}
+
+func (r *recorder) BuildProject(_ context.Context, _ session.FolderID,
+	req session.ProjectBuild) (session.ImageWork, error) {
+	r.built = req
+	return session.ImageWork{Kind: session.WorkBuild, State: session.WorkDone, Ref: "new:1"}, nil
+}
+
 // openWithVault opens a hub over agents, and records what the last one is asked for.
 func openWithVault(t *testing.T, names ...string) (world, *recorder) {
 	t.Helper()
@@ -55,7 +71,7 @@ func openWithVault(t *testing.T, names ...string) (world, *recorder) {
 	}
 	agent := &members[len(members)-1].Agent
 	r.Sessions, r.Images, r.Moves = agent.Sessions, agent.Images, agent.Moves
-	agent.Sessions, agent.Images, agent.Moves = r, r, r
+	agent.Sessions, agent.Images, agent.Moves, agent.Projects = r, r, r, r
 	var err error
 	w.Hub, err = hub.Open(hub.Config{Members: members, Shelf: w.shelf, Settings: noSettings(t),
 		Vault: vault.New("", filepath.Join(t.TempDir(), "secrets.json")), Owner: "ada"})
@@ -139,6 +155,38 @@ func TestAPullUsesTheLoginForItsRegistry(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestABuildTakesOnlyWhatItsPersonAllowsAndItsProjectNames(t *testing.T) {
+	w, agent := openWithVault(t, "local")
+	w.store(t, hub.SecretVariable, "HF_TOKEN", "", "hush")
+	w.store(t, hub.SecretVariable, "NOT_ALLOWED", "", "hush two")
+	w.store(t, hub.SecretVariable, "NOT_NAMED", "", "hush three")
+	w.store(t, hub.SecretRegistry, "ghcr.io", "ada", "hush four")
+	w.store(t, hub.SecretRegistry, "nvcr.io", "ada", "hush five")
+	f, err := w.CreateFolder(t.Context(), "local", session.FolderRequest{Name: "paper"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent.project = session.Project{Dockerfile: "FROM python", Image: "new:1",
+		Bases:   []string{"python:3.12", "ghcr.io/team/a:1", "ghcr.io/team/b:1"},
+		Secrets: []string{"NOT_STORED", "HF_TOKEN", "NOT_ALLOWED"}}
+	begun, err := w.BuildProject(t.Context(), string(f.ID), "local", hub.ProjectBuilding{
+		Secrets: []string{"HF_TOKEN", "NOT_STORED", "NOT_NAMED"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := w.operation(t, begun.ID, ended)
+	if want := []session.EnvVar{{Name: "HF_TOKEN", Value: "hush"}}; !slices.Equal(agent.built.Secrets, want) {
+		t.Errorf("it takes the secrets %+v along, want %+v", agent.built.Secrets, want)
+	}
+	if want := []session.RegistryLogin{{Server: "ghcr.io", User: "ada", Password: "hush four"}}; !slices.Equal(
+		agent.built.Logins, want) {
+		t.Errorf("it takes the logins %+v along, want %+v", agent.built.Logins, want)
+	}
+	if said, err := json.Marshal(done); err != nil || strings.Contains(string(said), "hush") {
+		t.Errorf("the operation has a value: %s, %v", said, err)
+	}
 }
 
 func TestSecretsAreListedWithoutValuesAndDeleted(t *testing.T) {

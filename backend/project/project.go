@@ -78,6 +78,7 @@ func Read(ctx context.Context, tree fs.FS, owner, name string, req session.Proje
 	case session.ProjectPlain:
 	}
 	if err == nil && p.Dockerfile != "" {
+		p.readSecrets()
 		p.Image, err = p.name(ctx, owner, name)
 	}
 	return p, err

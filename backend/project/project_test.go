@@ -296,3 +296,31 @@ func FuzzDevContainer(f *testing.F) {
 		}
 	})
 }
+
+func TestTheSecretsOfADockerfileAreListed(t *testing.T) {
+	plan := read(t, tree("Dockerfile", `# RUN --mount=type=secret,id=COMMENT true
+FROM a:1
+ARG X=--mount=type=secret,id=ARG
+RUN --mount=type=cache,target=/c --mount=type=secret,id=FIRST,required=true \
+    # between
+    --mount=type=secret,target=/run/SECOND \
+
+    --network=none pip install --mount=type=secret,id=COMMAND
+run --mount=target=/x/THIRD.txt,ID="THIRD",type=secret true
+RUN --mount=type=secret,id=FIRST --mount=type=ssh,id=SSH --mount=type=secret,id=npm.rc true
+RUN --mount=type=secret,id=SLIPWAY_X --mount=type=secret true
+RUN echo \`+"\n"+`# not read: the last line is continued`))
+	if want := []string{"FIRST", "SECOND", "THIRD"}; !slices.Equal(plan.Secrets, want) {
+		t.Errorf("the secrets are %q, want %q", plan.Secrets, want)
+	}
+	var left []string
+	for _, one := range plan.Left {
+		left = append(left, one.What)
+	}
+	if want := []string{"npm.rc", "SLIPWAY_X"}; !slices.Equal(left, want) {
+		t.Errorf("left are %q, want %q", left, want)
+	}
+	if none := read(t, tree("requirements.txt", "a")).Secrets; len(none) > 0 {
+		t.Errorf("a list of packages has the secrets %q", none)
+	}
+}

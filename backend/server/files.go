@@ -75,7 +75,7 @@ func (s fileRoutes) mount(m *mounts) {
 	take(m, route.Project, func(r *http.Request, req session.ProjectRequest) (session.Project, error) {
 		return s.hub.ReadProject(r.Context(), r.PathValue("folder"), r.URL.Query().Get("agent"), req)
 	})
-	take(m, route.ProjectBuild, func(r *http.Request, req session.ProjectRequest) (api.Operation, error) {
+	take(m, route.ProjectBuild, func(r *http.Request, req hub.ProjectBuilding) (api.Operation, error) {
 		return s.hub.BuildProject(r.Context(), r.PathValue("folder"), r.URL.Query().Get("agent"), req)
 	})
 	take(m, route.ProjectOpen, func(r *http.Request, req hub.ProjectOpening) (hub.RecentProject, error) {

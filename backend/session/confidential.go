@@ -40,6 +40,15 @@ func RegistryOf(ref string) string {
 	return hubOr(host)
 }
 
+// LoginFor returns the login for the registry of an image, nil if there is none.
+func LoginFor(ref string, logins []RegistryLogin) *RegistryLogin {
+	i := slices.IndexFunc(logins, func(l RegistryLogin) bool { return l.Server == RegistryOf(ref) })
+	if i < 0 {
+		return nil
+	}
+	return &logins[i]
+}
+
 // hubOr replaces the other names of Docker Hub.
 func hubOr(host string) string {
 	if host == "index.docker.io" || host == "registry-1.docker.io" || host == "hub.docker.com" {

@@ -35,8 +35,10 @@ type ProjectRequest struct {
 // ProjectBuild asks for the image of a project.
 type ProjectBuild struct {
 	ProjectRequest
-	// Login is the person's own for the registry of the image that the build extends; nil: none
-	Login *RegistryLogin `json:"login,omitempty"`
+	// Secrets are values of [Project.Secrets], and Logins the person's own for the registries of [Project.Bases]. They
+	// are in memory until the build ends, and stored nowhere.
+	Secrets []EnvVar        `json:"secrets,omitempty"`
+	Logins  []RegistryLogin `json:"logins,omitempty"`
 }
 
 // ProjectKind is how a project says what it needs.
@@ -61,6 +63,7 @@ type Project struct {
 	Dockerfile string   `json:"dockerfile,omitempty"` // what is built; empty: the image is used as it is
 	Generated  bool     `json:"generated"`            // the Dockerfile is Slipway's, not the project's
 	Bases      []string `json:"bases"`                // images that the build extends
+	Secrets    []string `json:"secrets,omitempty"`    // names of secrets that the Dockerfile mounts
 	// Setup is what a session runs after its start, see [Spec]. It is the project's code.
 	Setup string `json:"setup,omitempty"`
 	// Env, Ports and the rest is what a launch takes over from a devcontainer.json.

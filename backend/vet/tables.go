@@ -261,7 +261,7 @@ var images = Tables{
 		reflect.TypeFor[session.Project](): {
 			"File": Line(mostPath), "Files": List(100, Line(mostPath)), "Image": Maybe(reference),
 			"Dockerfile": Message, "Setup": Bytes(128 << 10), "Bases": List(1000, reference),
-			"Env":   List(session.MaxEnv),
+			"Secrets": List(session.MaxEnv, variable), "Env": List(session.MaxEnv),
 			"Ports": List(session.MaxPorts, port), "Left": List(1000),
 		},
 		reflect.TypeFor[session.ProjectLeft](): {"What": title},

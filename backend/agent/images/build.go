@@ -13,7 +13,6 @@ type Building struct {
 	engine.Build
 	Owner string
 	Bases []string // images that it extends; those that are not on the machine are pulled first
-	Login *session.RegistryLogin
 }
 
 // BuildImage starts a build, or joins one of the same image. An image that is there is not built again.
@@ -51,7 +50,7 @@ func (m *Images) build(ctx context.Context, one *job, b Building) error {
 	for _, base := range b.Bases {
 		present, err := m.Present(ctx, base)
 		if err == nil && !present {
-			err = m.Fetch(ctx, session.PullRequest{Ref: base, Owner: b.Owner, Login: b.Login},
+			err = m.Fetch(ctx, session.PullRequest{Ref: base, Owner: b.Owner, Login: session.LoginFor(base, b.Logins)},
 				func(p session.Pull) { m.jobs.change(one, func(one *job) { one.Pull = p }) })
 		}
 		if err != nil {

@@ -84,8 +84,8 @@ func (p Projects) BuildProject(ctx context.Context, id session.FolderID,
 				"Launch a session with that image.")
 		}
 		work, err = p.Images.BuildImage(ctx, images.Building{Owner: folder.Owner, Bases: plan.Bases,
-			Login: req.Login, Build: engine.Build{Ref: plan.Image, Target: plan.Target, Args: plan.Args,
-				Dockerfile: project.Dockerfile, Labels: labels(folder.Name),
+			Build: engine.Build{Ref: plan.Image, Target: plan.Target, Args: plan.Args,
+				Dockerfile: project.Dockerfile, Labels: labels(folder.Name), Secrets: req.Secrets, Logins: req.Logins,
 				Context: func(ctx context.Context, to io.Writer) error {
 					return p.context(ctx, id, req.ProjectRequest, plan.Image, to)
 				}}})

@@ -104,8 +104,9 @@ var (
 		"Launch the system session that serves a folder by sftp, or return the one that does.", agentQuery...)
 	Project = at[session.ProjectRequest, session.Project]("project", "POST /folders/{folder}/project",
 		"Read what image the project in a folder asks for. Nothing is built.", agentQuery...)
-	ProjectBuild = at[session.ProjectRequest, api.Operation]("project-build", "POST /folders/{folder}/project/build",
-		"Build the image of the project in a folder, as an operation, which continues in the background.",
+	ProjectBuild = at[hub.ProjectBuilding, api.Operation]("project-build", "POST /folders/{folder}/project/build",
+		"Build the image of the project in a folder, as an operation, which continues in the background. The build "+
+			"reads the stored secrets that the request and the project name.",
 		agentQuery...)
 	ProjectOpen = at[hub.ProjectOpening, hub.RecentProject]("project-open", "POST /folders/{folder}/project/open",
 		"Remember a project that is opened to be used, and the image that a session is launched with.", agentQuery...)

@@ -3,15 +3,21 @@
 package docker_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/docker/docker/client"
 
 	"slipway/backend/engine"
 	"slipway/backend/engine/docker"
@@ -30,11 +36,11 @@ func buildOf(file string, lines ...string) engine.Build {
 }
 
 // onEach runs a test on the engines that build: that of Debian and that of today.
-func onEach(t *testing.T, test func(*testing.T, *docker.Engine)) {
-	t.Run("Docker 20.10", func(t *testing.T) { test(t, open(t, docker.Config{Instance: instanceOf(t)})) })
+func onEach(t *testing.T, test func(*testing.T, *docker.Engine, *client.Client)) {
+	t.Run("Docker 20.10", func(t *testing.T) { test(t, open(t, docker.Config{Instance: instanceOf(t)}), api(t)) })
 	t.Run("Docker of today", func(t *testing.T) {
-		e, _ := modern(t, docker.Config{})
-		test(t, e)
+		e, c := modern(t, docker.Config{})
+		test(t, e, c)
 	})
 }
 
@@ -64,7 +70,7 @@ func ran(b session.Build) (names []string) {
 }
 
 func TestABuildRepeatsOnlyWhatFollowsAChange(t *testing.T) {
-	onEach(t, func(t *testing.T, e *docker.Engine) {
+	onEach(t, func(t *testing.T, e *docker.Engine, _ *client.Client) {
 		once := rand.Text() // so that nothing of it was built before
 		lines := []string{"RUN echo first " + once, "COPY file /file",
 			"RUN --mount=type=cache,target=/cache cat /file && echo said"}
@@ -93,7 +99,7 @@ func TestABuildRepeatsOnlyWhatFollowsAChange(t *testing.T) {
 }
 
 func TestABuildThatFailsSaysWhatTheStepSaid(t *testing.T) {
-	onEach(t, func(t *testing.T, e *docker.Engine) {
+	onEach(t, func(t *testing.T, e *docker.Engine, _ *client.Client) {
 		b := buildOf("", "RUN echo looking for nonsense && exit 3")
 		last, _, err := built(t, e, b)
 		if session.CodeOf(err) != session.CodeBuildFailed || !strings.Contains(err.Error(), "3") {
@@ -116,7 +122,7 @@ func TestABuildThatFailsSaysWhatTheStepSaid(t *testing.T) {
 
 // The process of the step ends with a build that is given up.
 func TestABuildThatIsGivenUpEnds(t *testing.T) {
-	onEach(t, func(t *testing.T, e *docker.Engine) {
+	onEach(t, func(t *testing.T, e *docker.Engine, _ *client.Client) {
 		mark := fmt.Sprintf("sleep 3%09d", time.Now().UnixNano()%1e9)
 		b := buildOf("", "RUN echo begun && "+mark)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -143,6 +149,125 @@ func TestABuildThatIsGivenUpEnds(t *testing.T) {
 		if _, err := e.Image(t.Context(), b.Ref); session.CodeOf(err) != session.CodeNoImage {
 			t.Errorf("there is an image of it: %v", err)
 		}
+	})
+}
+
+// The value is readable in the step that mounts it, and found nowhere afterwards.
+func TestABuildReadsASecretThatIsNowhereAfterwards(t *testing.T) {
+	onEach(t, func(t *testing.T, e *docker.Engine, c *client.Client) {
+		hush, began := rand.Text(), time.Now()
+		sum := fmt.Sprintf("%x", sha256.Sum256([]byte(hush)))
+		b := buildOf(rand.Text(), "COPY file /file", // so that no step was run before
+			"RUN --mount=type=secret,id=TOKEN,required=true sha256sum /run/secrets/TOKEN && sleep 1",
+			"RUN test ! -e /run/secrets/TOKEN")
+		_, _, err := built(t, e, b)
+		if session.CodeOf(err) != session.CodeBuildFailed || !strings.Contains(err.Error(), "TOKEN") {
+			t.Errorf("without the secret it ends with %v", err)
+		}
+		b.Secrets = []session.EnvVar{{Name: "OTHER", Value: "other"}, {Name: "TOKEN", Value: hush}}
+		var last session.Build
+		made, err := e.Build(t.Context(), b, func(now session.Build) {
+			if last = now; strings.Contains(now.Log, sum) && commandWith(t, hush) {
+				t.Error("the secret is in the list of processes")
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := e.RemoveImage(context.Background(), b.Ref); err != nil {
+				t.Error(err)
+			}
+		})
+		if !strings.Contains(last.Log, sum) {
+			t.Errorf("the step did not read the secret: %s", last.Log)
+		}
+		history, err := c.ImageHistory(t.Context(), b.Ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inspected, err := c.ImageInspect(t.Context(), b.Ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if said := fmt.Sprintf("%+v %+v %+v %+v", last, made, history, inspected); strings.Contains(said, hush) {
+			t.Errorf("the secret is in %s", said)
+		}
+		err = e.ExportImage(t.Context(), made.ID, func(string) bool { return true },
+			func(part string, content io.Reader) error {
+				data, err := io.ReadAll(content)
+				if bytes.Contains(data, []byte(hush)) {
+					t.Errorf("the secret is in the part %s of the image", part)
+				}
+				return err
+			})
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := c.Info(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range filesWith(t, info.DockerRootDir, hush, began) {
+			t.Errorf("the secret is in %s", file)
+		}
+	})
+}
+
+// What a build extends is pulled with the login for its registry, and with no other.
+func TestABuildPullsWithALogin(t *testing.T) {
+	onEach(t, func(t *testing.T, e *docker.Engine, _ *client.Client) {
+		r := newRegistry(t, 1, 1000)
+		r.set(func(r *registry) { r.login = "ada:hush" })
+		b := buildOf("")
+		b.Context = func(_ context.Context, to io.Writer) error {
+			return enginetest.Archive(to, b.Dockerfile, "FROM "+r.ref+"\nCOPY file /\n", "file", "")
+		}
+		server, _, _ := strings.Cut(r.ref, "/")
+		b.Logins = []session.RegistryLogin{{Server: "other.test", User: "ada", Password: "hush"}}
+		if _, _, err := built(t, e, b); session.CodeOf(err) != session.CodeBuildFailed {
+			t.Errorf("without its login it ends with %v", err)
+		}
+		b.Logins = append(b.Logins, session.RegistryLogin{Server: server, User: "ada", Password: "hush"})
+		if _, _, err := built(t, e, b); err != nil {
+			t.Errorf("with its login it ends with %v", err)
+		}
+	})
+}
+
+// filesWith returns the files below dir that were changed after began and contain a text.
+func filesWith(t *testing.T, dir, text string, began time.Time) (found []string) {
+	t.Helper()
+	looked := 0
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return nil // it has gone since
+		}
+		if info, err := entry.Info(); err != nil || info.ModTime().Before(began) {
+			return nil
+		}
+		looked++
+		if data, err := os.ReadFile(path); err == nil && bytes.Contains(data, []byte(text)) {
+			found = append(found, path)
+		}
+		return nil
+	})
+	if err != nil || looked == 0 {
+		t.Errorf("looked at %d files of %s: %v", looked, dir, err)
+	}
+	return found
+}
+
+// commandWith reports whether the command line of a process of this machine has a text.
+func commandWith(t *testing.T, text string) bool {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(files, func(file string) bool {
+		line, err := os.ReadFile(file)
+		return err == nil && bytes.Contains(line, []byte(text))
 	})
 }
 

@@ -61,11 +61,13 @@ var imageCases = []engineCase{
 	}},
 	{"an image is built, with its steps", func(s *suite) {
 		name := rand.Text()[:8]
+		hush := rand.Text()
 		b := engine.Build{Ref: "slipway-test/build:" + name, Dockerfile: "Dockerfile.slipway",
-			Labels: map[string]string{"slipway.image.project": name},
+			Labels:  map[string]string{"slipway.image.project": name},
+			Secrets: []session.EnvVar{{Name: "TOKEN", Value: hush}},
 			Context: func(_ context.Context, to io.Writer) error {
-				return Archive(to, "Dockerfile.slipway", "FROM "+s.Image+"\nCOPY hello /\nRUN cat /hello\n",
-					"hello", name)
+				return Archive(to, "Dockerfile.slipway", "FROM "+s.Image+"\nCOPY hello /\nRUN cat /hello\n"+
+					"RUN --mount=type=secret,id=TOKEN,required=true test -s /run/secrets/TOKEN\n", "hello", name)
 			}}
 		s.atEnd("the image that the case built",
 			func(ctx context.Context) error { return s.engine.RemoveImage(ctx, b.Ref) })
@@ -78,6 +80,9 @@ var imageCases = []engineCase{
 		if len(last.Steps) < 2 || slices.ContainsFunc(last.Steps,
 			func(step session.BuildStep) bool { return step.State != session.WorkDone }) {
 			s.Errorf("its last progress is %+v", last)
+		}
+		if all := fmt.Sprintf("%+v %+v", made, last); strings.Contains(all, hush) {
+			s.Errorf("the value of a secret is in %s", all)
 		}
 		ctx, cancel := context.WithCancel(s.ctx)
 		cancel()

@@ -3,6 +3,8 @@ package agenttest
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
+	"slices"
 	"strings"
 
 	"slipway/backend/session"
@@ -17,17 +19,24 @@ func caseProject(s *suite) {
 	if p := read(); p.Kind != session.ProjectPlain || p.Image != s.Image || p.Dockerfile != "" {
 		s.Errorf("a project without a file is %+v", p)
 	}
-	build := with2(s.agent.BuildProject, f.ID, session.ProjectBuild{ProjectRequest: req})
+	hush := rand.Text()
+	build := with2(s.agent.BuildProject, f.ID, session.ProjectBuild{ProjectRequest: req,
+		Secrets: []session.EnvVar{{Name: "TOKEN", Value: hush}}})
 	refused(s, "a project with nothing to build", session.CodeImageInvalid, build)
-	s.store(inside, "paper/Dockerfile", "FROM "+s.Image+"\nCOPY said /said\n")
+	s.store(inside, "paper/Dockerfile", "FROM "+s.Image+"\nCOPY said /said\n"+
+		"RUN --mount=type=secret,id=TOKEN,required=true test -s /run/secrets/TOKEN\n")
 	s.store(inside, "paper/said", rand.Text())
 	found := read()
 	if found.Kind != session.ProjectDockerfile || found.File != "Dockerfile" || found.Present ||
-		!strings.HasPrefix(found.Dockerfile, "FROM ") {
+		!strings.HasPrefix(found.Dockerfile, "FROM ") || !slices.Equal(found.Secrets, []string{"TOKEN"}) {
 		s.Errorf("the project is %+v", found)
 	}
-	if w := s.work(must(s, build)); w.State != session.WorkDone || w.Ref != found.Image || w.Kind != session.WorkBuild {
+	w := s.work(must(s, build))
+	if w.State != session.WorkDone || w.Ref != found.Image || w.Kind != session.WorkBuild {
 		s.Errorf("the build ended as %+v, %+v", w, w.Error)
+	}
+	if record, err := json.Marshal(w); err != nil || strings.Contains(string(record), hush) {
+		s.Errorf("the value of a secret is in %s, %v", record, err)
 	}
 	if !read().Present {
 		s.Error("the image is not there")

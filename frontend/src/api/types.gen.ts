@@ -2009,6 +2009,8 @@ export interface Project {
   generated: boolean;
   /** Images that the build extends. */
   bases: string[];
+  /** Names of secrets that the Dockerfile mounts. */
+  secrets?: string[];
   /** Setup is what a session runs after its start, see Spec. It is the project's code. */
   setup?: string;
   /** Env, Ports and the rest is what a launch takes over from a devcontainer.json. */
@@ -2018,6 +2020,18 @@ export interface Project {
   /** It asks for one. */
   gpu?: boolean;
   left?: ProjectLeft[];
+}
+
+/** ProjectBuilding asks for the image of a project. */
+export interface ProjectBuilding {
+  /** Of the project's directory in the folder; empty: the folder itself. */
+  path?: string;
+  /** That decides, relative to the directory; empty: the first of Project.Files. */
+  file?: string;
+  /** Environment is the image that a generated Dockerfile extends, and that a project without a file uses. */
+  environment?: string;
+  /** Secrets are those of session.Project.Secrets that the build may read. An agent gets the value of no other. */
+  secrets?: string[];
 }
 
 /** ProjectCloning asks for a git repository to become a folder: on this computer, a clone that its sessions see; on another machine, a copy of that. */
@@ -3453,7 +3467,7 @@ export const routes = {
   "folder-sftp": { method: "POST", path: "/api/v1/folders/{folder}/sftp", query: ["agent"] },
   /** Read what image the project in a folder asks for. Nothing is built. */
   "project": { method: "POST", path: "/api/v1/folders/{folder}/project", query: ["agent"] },
-  /** Build the image of the project in a folder, as an operation, which continues in the background. */
+  /** Build the image of the project in a folder, as an operation, which continues in the background. The build reads the stored secrets that the request and the project name. */
   "project-build": { method: "POST", path: "/api/v1/folders/{folder}/project/build", query: ["agent"] },
   /** Remember a project that is opened to be used, and the image that a session is launched with. */
   "project-open": { method: "POST", path: "/api/v1/folders/{folder}/project/open", query: ["agent"] },
@@ -3665,7 +3679,7 @@ export interface RouteTypes {
   "folder-delete-stop": { request: undefined; response: Folder };
   "folder-sftp": { request: undefined; response: Session };
   "project": { request: ProjectRequest; response: Project };
-  "project-build": { request: ProjectRequest; response: Operation };
+  "project-build": { request: ProjectBuilding; response: Operation };
   "project-open": { request: ProjectOpening; response: RecentProject };
   "projects": { request: undefined; response: RecentProject[] };
   "project-update": { request: ProjectPin; response: RecentProject };

@@ -20,8 +20,7 @@ import (
 	"slipway/backend/session"
 )
 
-// Build implements [engine.Builder] with the BuildKit that is part of the daemon. Without a session of BuildKit, the
-// images that the build extends must be public or on the machine.
+// Build implements [engine.Builder] with the BuildKit that is part of the daemon.
 func (s *Store) Build(ctx context.Context, b engine.Build, progress func(session.Build)) (session.Image, error) {
 	facts, err := s.daemon.Facts(ctx)
 	if err != nil {
@@ -34,12 +33,16 @@ func (s *Store) Build(ctx context.Context, b engine.Build, progress func(session
 	for name, value := range b.Args {
 		args[name] = &value
 	}
-	id := "slipway-" + string(session.NewID())
+	id, end, err := s.openSession(ctx, b)
+	if err != nil {
+		return session.Image{}, err
+	}
+	defer end()
 	content, to := io.Pipe()
 	go func() { to.CloseWithError(b.Context(ctx, to)) }()
 	defer content.Close()
 	said, err := s.daemon.API.ImageBuild(ctx, content, build.ImageBuildOptions{Version: build.BuilderBuildKit,
-		BuildID: id, Tags: []string{b.Ref}, Dockerfile: b.Dockerfile, Target: b.Target, BuildArgs: args,
+		BuildID: id, SessionID: id, Tags: []string{b.Ref}, Dockerfile: b.Dockerfile, Target: b.Target, BuildArgs: args,
 		Labels: b.Labels, Remove: true, ForceRemove: true})
 	if err != nil {
 		return session.Image{}, daemon.Failure(ctx, err)

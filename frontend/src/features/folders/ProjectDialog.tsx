@@ -5,6 +5,7 @@ import { useTranslation } from 'react-i18next'
 import { asProblem, call } from '@/api/client'
 import { useEnvironments, useOperations } from '@/api/hooks'
 import { keys } from '@/api/keys'
+import { useSecrets } from '@/api/secrets'
 import type { Folder, Project, RecentProject, Spec } from '@/api/types.gen'
 import { useOperationActions, useStartOperation } from '@/api/useOperation'
 import { isRunning } from '@/lib/operation'
@@ -80,7 +81,7 @@ export function ProjectDialog({ opening, onClose, onLaunch }: ProjectDialogProps
       await onLaunch(specOf(folder, project))
       return
     }
-    const begun = await start(() => call('project-build', { path, body }))
+    const begun = await start(() => call('project-build', { path, body: { ...body, secrets: project.secrets ?? [] } }))
     if (begun) setBuilding(begun.id)
   }
   return (
@@ -159,6 +160,7 @@ function ProjectFacts({ project, onFile, onEnvironment }: ProjectFactsProps) {
         <dt>{t('project.state')}</dt>
         <dd>{t(project.present ? 'project.present' : project.dockerfile ? 'project.absent' : 'project.pulled')}</dd>
       </dl>
+      {project.secrets && !project.present ? <BuildSecrets names={project.secrets} /> : null}
       {project.left && project.left.length > 0 ? (
         <div>
           <div className={css.subtitle}>{t('project.left')}</div>
@@ -195,6 +197,26 @@ function ProjectFacts({ project, onFile, onEnvironment }: ProjectFactsProps) {
           ) : null}
         </div>
       ) : null}
+    </div>
+  )
+}
+
+/** The secrets that a build asks for: those that are stored, which it gets, and those that are missing. */
+function BuildSecrets({ names }: { names: string[] }) {
+  const { t } = useTranslation('folders')
+  const stored = useSecrets().data
+  const isStored = (name: string) => stored?.some((one) => one.kind === 'variable' && one.name === name)
+  const missing = (name: string) => whyText({ said: [{ say: 'secretMissing', with: [{ hole: 'name', text: name }] }] })
+  return (
+    <div>
+      <div className={css.subtitle}>{t('project.secrets')}</div>
+      <ul className={css.left}>
+        {names.map((name) => (
+          <li key={name}>
+            <code>{name}</code> {stored ? (isStored(name) ? t('project.secretStored') : missing(name)) : null}
+          </li>
+        ))}
+      </ul>
     </div>
   )
 }

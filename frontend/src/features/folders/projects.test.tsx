@@ -118,6 +118,25 @@ describe('remembered projects', () => {
     expect(screen.queryByText(/has changed/)).toBeNull()
   })
 
+  it('say which secrets a build reads and which are missing, and let it read only these', async () => {
+    const { bodies } = show([known('a')], [folder('f', 'local')], {
+      'POST /api/v1/folders/f/project': { ...found, secrets: ['PIP_TOKEN', 'HF_TOKEN'] },
+      'GET /api/v1/secrets': [
+        { kind: 'variable', name: 'PIP_TOKEN', kept: 'file', updatedAt: '2026-01-01T00:00:00Z' },
+        { kind: 'registry', name: 'HF_TOKEN', kept: 'file', updatedAt: '2026-01-01T00:00:00Z' },
+      ],
+    })
+    await rows()
+    await press('paper')
+    const stored = await screen.findByText(/Stored\. The build can read it\./)
+    expect(stored).toHaveTextContent('PIP_TOKEN')
+    expect(screen.getByText(/No secret named HF_TOKEN is stored\. .*slipway secret set HF_TOKEN/)).toBeVisible()
+    await press('Build the image')
+    await waitFor(() =>
+      expect(bodies('folders/f/project/build')).toMatchObject([{ secrets: ['PIP_TOKEN', 'HF_TOKEN'] }]),
+    )
+  })
+
   it('are remembered with the image that a session is launched with', async () => {
     const { bodies, onLaunch } = show([known('a')], [folder('f', 'local')], {
       'POST /api/v1/folders/f/project': { ...found, present: true },
