@@ -66,6 +66,7 @@ type (
 	Event           = hub.Event
 	FileCopying     = hub.FileCopying
 	FileEnd         = hub.FileEnd
+	FileSyncing     = hub.FileSyncing
 	ImageSending    = hub.ImageSending
 	KeyRotation     = hub.Rotation
 	Machine         = hub.Machine

@@ -265,7 +265,7 @@ conda and Hugging Face download. slipway cp copies to and from folder:NAME/PATH.
 			}, folderName),
 		folderStateCommand(p, "keep", "Keep the home of a session for good", "kept for good",
 			route.FolderUpdate.Body(session.FolderChange{Keep: true})),
-		p.folderSFTPCommand(),
+		p.folderSFTPCommand(), p.folderSyncCommand(),
 		folderStateCommand(p, "rm", "Move a folder to the trash", "trashed", route.FolderTrash),
 		folderStateCommand(p, "restore", "Restore a folder from the trash", "restored", route.FolderRestore),
 		p.folderEmptyCommand(), p.folderPurgeCommand())
@@ -356,6 +356,35 @@ func folderStateCommand[In any](p dataCommands, name, short, done string,
 			return show(ctx, c, at.At(string(f.ID)),
 				func(w io.Writer, f api.Folder) { fmt.Fprintf(w, "%s is %s.\n", f.Name, done) })
 		})}
+}
+
+// folderSyncCommand makes two folders equal.
+func (p dataCommands) folderSyncCommand() *cobra.Command {
+	var req api.FileSyncing
+	cmd := &cobra.Command{Use: "sync FOLDER OTHER", Short: "Sync two folders both ways",
+		Long: `Sync copies what changed in one of two folders since their last sync to the other, and deletes
+there what was deleted, after asking. It asks what to keep of a file that changed in both. With
+both, one of them becomes NAME.conflict-MACHINE.EXT. The first sync of two folders deletes nothing.
+What .gitignore files ignore is skipped, and so is .git: each folder keeps its own.
+
+Write a folder as NAME, NAME@MACHINE or NAME@MACHINE/DIRECTORY. To resume an interrupted sync, run
+the same command again.`,
+		Example: "  slipway folder sync paper@laptop paper@lab\n" +
+			"  slipway folder sync --keep this paper@laptop paper@lab"}
+	cmd.Flags().BoolVar(&req.Ignored, "all", false, "also sync what .gitignore files ignore")
+	cmd.Flags().StringVar((*string)(&req.Keep), "keep", "", "this (FOLDER's), that (OTHER's) or both, without asking")
+	cmd.Flags().BoolVarP(&req.Delete, "yes", "y", false, "delete without asking")
+	return runs(cmd, p.operates(func(ctx context.Context, c *caller, args []string) (api.Operation, error) {
+		req.This, req.That = folderEnd(args[0]), folderEnd(args[1])
+		return begin(ctx, c, route.FileSync.Body(req))
+	}, func(io.Writer, api.Operation) {}))
+}
+
+// folderEnd reads NAME[@MACHINE][/DIRECTORY].
+func folderEnd(text string) api.FileEnd {
+	name, dir, _ := strings.Cut(strings.TrimPrefix(text, "folder:"), "/")
+	folder, agent, _ := strings.Cut(name, "@")
+	return api.FileEnd{Folder: folder, Agent: agent, Path: dir}
 }
 
 // folderSFTPCommand opens a way for large transfers with other programs.

@@ -159,6 +159,7 @@ func (p *program) answerPrompt(ctx context.Context, c *caller, id string, prompt
 		p.notice("%s", session.Printable(prompt.Text))
 		return nil
 	}
+	prompt.Text = question(prompt)
 	answer := "yes"
 	var err error
 	if !p.yes || prompt.Kind != hub.PromptConfirm {
@@ -173,6 +174,21 @@ func (p *program) answerPrompt(ctx context.Context, c *caller, id string, prompt
 		return nil // it was answered elsewhere, or has expired
 	}
 	return err
+}
+
+// question returns the text of a prompt, with the answers that it accepts.
+func question(prompt api.Prompt) string {
+	switch {
+	case prompt.Kind == hub.PromptKeep && len(prompt.Sides) == 2:
+		text := fmt.Sprintf("%s Keep this (%s), that (%s) or both?", prompt.Text, prompt.Sides[0], prompt.Sides[1])
+		if prompt.Remaining > 0 {
+			text += fmt.Sprintf(" Write, for example, \"both all\" for this and %d more.", prompt.Remaining)
+		}
+		return text
+	case prompt.Kind == hub.PromptConfirm && !strings.Contains(prompt.Text, "yes/no"):
+		return prompt.Text + " (yes/no)"
+	}
+	return prompt.Text
 }
 
 // ask reads an answer from standard input or, if that is not a terminal, from the controlling terminal.

@@ -50,8 +50,8 @@ const (
 // CopyFiles starts to copy files, as an operation that waits while an agent is not reached. What is copied stays when
 // it ends early, and the same request continues there: files with the size and time of the source are not sent again.
 func (t *transfers) CopyFiles(ctx context.Context, req FileCopying) (Operation, error) {
-	c := &fileCopy{transfers: t, copyMode: copyMode{replace: req.Replace}, source: req.From.Path, target: req.To.Path,
-		slots: make(chan struct{}, copiesAtOnce)}
+	c := &fileCopy{transfers: t, copyRule: copyRule{replace: req.Replace}, source: req.From.Path,
+		target: req.To.Path, slots: make(chan struct{}, copiesAtOnce)}
 	from, source, err := t.endOf(ctx, req.From)
 	if err != nil {
 		return Operation{}, err
@@ -95,7 +95,7 @@ type copyEnd struct {
 func (t *transfers) endOf(ctx context.Context, end FileEnd) (copyEnd, session.Folder, error) {
 	if end.Session+end.Folder == "" {
 		return copyEnd{}, session.Folder{}, session.NewError(session.CodeFileInvalid,
-			"One side of the copy is neither a session nor a folder.", "Name one of them for each side.")
+			"One side is neither a session nor a folder.", "Name one of them for each side.")
 	}
 	if end.Session != "" {
 		m, id, err := t.find(ctx, end.Session)
@@ -118,7 +118,7 @@ type fileCopy struct {
 	step           string
 	from, to       copyEnd
 	source, target string
-	copyMode
+	copyRule
 	except  []string              // absolute paths of the source that are not looked at
 	creates session.FolderRequest // the folder to create; no name: it exists
 	slots   chan struct{}         // holds a token for each part of the copy that is under way
@@ -129,10 +129,12 @@ type fileCopy struct {
 	copyCount
 }
 
-type copyMode struct {
-	replace bool // files that differ
+// copyRule says what becomes of what is at the destination and differs, and of what changes meanwhile.
+type copyRule struct {
+	replace bool
 	mirror  bool // with replace: what is not at the source is removed, also directories
-	live    bool // what changes or vanishes meanwhile is left for a later copy
+	steady  bool // with replace: a file that has changed since it was listed is kept
+	live    bool // what changes or vanishes at the source is left for a later copy
 }
 
 type copyCount struct {

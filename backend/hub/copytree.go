@@ -46,7 +46,8 @@ func (c *fileCopy) copy(ctx context.Context, root session.FileInfo) error {
 	}
 	root.Link, there.Link = false, false // they are named, so what they lead to is meant
 	if !isDirectory(root) {
-		return c.file(ctx, c.source, c.target, root, there)
+		_, err := c.file(ctx, c.source, c.target, root, there)
+		return err
 	}
 	return c.tree(ctx, branch{source: c.source, target: c.target, info: root, there: there}, new(sync.WaitGroup))
 }
@@ -90,12 +91,16 @@ func (c *fileCopy) tree(ctx context.Context, d branch, outer *sync.WaitGroup) er
 		case !copied(name, info):
 			c.note(func(n *copyCount) { n.skipped++ })
 		case info.Link:
-			links = append(links, func() error { return c.link(ctx, one.target, info, one.there) })
+			links = append(links, func() error {
+				_, err := c.link(ctx, one.target, info, one.there)
+				return err
+			})
 		case isDirectory(info):
 			return c.tree(ctx, one, &inner)
 		default:
 			return c.begin(ctx, &inner, func() error {
-				return c.unlessLive(c.file(ctx, one.source, one.target, info, one.there))
+				_, err := c.file(ctx, one.source, one.target, info, one.there)
+				return c.unlessLive(err)
 			})
 		}
 		return nil
@@ -204,43 +209,53 @@ func (c *fileCopy) unlock(ctx context.Context, target string, depth int) error {
 	})
 }
 
-// file copies one file, unless the one that is there has its size and time.
-func (c *fileCopy) file(ctx context.Context, from, to string, info, there session.FileInfo) error {
+// file copies one file, unless the one that is there has its size and time, and describes what is there then.
+func (c *fileCopy) file(ctx context.Context, from, to string, info, there session.FileInfo) (session.FileInfo, error) {
 	same, err := c.sameFile(ctx, from, to, info, there)
 	if err != nil {
-		return err
+		return there, err
 	}
 	if same {
 		c.note(func(n *copyCount) { n.files, n.present = n.files+1, n.present+1 })
 		c.advance(info.Size)
 		if !c.replace || there.Mode == info.Mode {
-			return nil
+			return there, nil
 		}
-		return c.attributes(ctx, to, info)
+		if err := c.attributes(ctx, to, info); err != nil {
+			return there, err
+		}
+		return c.stat(ctx, c.to, to)
 	}
 	if !c.replace || there.Kind == session.KindDirectory { // also a link to one
 		if err := c.vacate(ctx, to, there); err != nil {
-			return err
+			return there, err
 		}
+		there = session.FileInfo{}
 	}
 	up := session.Upload{Path: session.FilePath(to), Key: copyKey(c.from.place, from, info)}
 	sum, err := until(ctx, c, func() (string, error) {
 		return c.send(ctx, from, up, info)
 	})
+	if err == nil && c.steady {
+		if err = c.still(ctx, c.to, to, there); err != nil {
+			_ = c.to.member.Agent.DropUpload(ctx, c.to.place, up)
+		}
+	}
 	if err != nil {
-		return err
+		return there, err
 	}
 	finish := session.FinishRequest{Upload: up,
 		Finish: session.Finish{Size: info.Size, SHA256: sum, Mode: info.Mode, Modified: info.Modified}}
 	if c.replace {
 		finish.Conflict = session.ConflictReplace
 	}
-	if _, err = until(ctx, c, func() (session.FileInfo, error) {
+	made, err := until(ctx, c, func() (session.FileInfo, error) {
 		return c.to.member.Agent.FinishUpload(ctx, c.to.place, finish)
-	}); err == nil {
+	})
+	if err == nil {
 		c.note(func(n *copyCount) { n.files++ })
 	}
-	return err
+	return made, err
 }
 
 // sameFile reports whether the file that is there has the size and the time of the source. Where the source stores only
@@ -284,19 +299,19 @@ func copyKey(place session.Place, name string, info session.FileInfo) string {
 	return hex.EncodeToString(sum.Sum(nil))[:24]
 }
 
-// link makes a link, unless the one that is there has its target. It removes nothing before the destination has shown
-// that it can make links.
-func (c *fileCopy) link(ctx context.Context, to string, info, there session.FileInfo) error {
+// link makes a link, unless the one that is there has its target, and reports whether it is there then. It removes
+// nothing before the destination has shown that it can make links.
+func (c *fileCopy) link(ctx context.Context, to string, info, there session.FileInfo) (made bool, err error) {
 	if there.Link && there.Target == info.Target {
 		c.note(func(n *copyCount) { n.files, n.present = n.files+1, n.present+1 })
-		return nil
+		return true, nil
 	}
 	makeLink := func() error {
 		return c.change(ctx, func(agent session.Agent, place session.Place) error {
 			return agent.MakeLink(ctx, place, at(to), info.Target)
 		})
 	}
-	err := makeLink()
+	err = makeLink()
 	if session.CodeOf(err) == session.CodeFileExists {
 		if err = c.vacate(ctx, to, there); err == nil {
 			err = makeLink()
@@ -305,11 +320,11 @@ func (c *fileCopy) link(ctx context.Context, to string, info, there session.File
 	switch {
 	case unable(err):
 		c.note(func(n *copyCount) { n.unlinked++ })
-		return nil
+		return false, nil
 	case err == nil:
 		c.note(func(n *copyCount) { n.files++ })
 	}
-	return err
+	return err == nil, err
 }
 
 // attributes gives what was copied the permissions and the time of the source, if the destination can do that.

@@ -117,7 +117,7 @@ func (m *moving) copyAll(ctx context.Context, step string, last bool) error {
 		default:
 			return err
 		}
-		c.copyMode = copyMode{replace: one.Fresh || last, mirror: one.Fresh, live: !last}
+		c.copyRule = copyRule{replace: one.Fresh || last, mirror: one.Fresh, live: !last}
 		if err := c.do(ctx, c.step, func() (string, error) {
 			root, err := c.measure(ctx)
 			if err != nil {

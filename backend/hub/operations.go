@@ -28,6 +28,7 @@ const (
 	ImageFetch     OperationKind = "image-fetch"
 	FileArchive    OperationKind = "file-archive"
 	FileCopy       OperationKind = "file-copy"
+	FileSync       OperationKind = "file-sync"
 	ImagePull      OperationKind = "image-pull"
 	ImageCommit    OperationKind = "image-commit"
 	ImageBuild     OperationKind = "image-build"
@@ -88,8 +89,8 @@ type Progress struct {
 // PromptKind is what a person is asked for.
 type PromptKind string
 
-// The kinds of prompts. A host key or a confirmation is answered with yes or no. A notice is not answered; it is
-// withdrawn when what it asks for has happened.
+// The kinds of prompts. A host key or a confirmation is answered with yes or no, and what to keep of two files
+// with this, that or both. A notice is not answered; it is withdrawn when what it asks for has happened.
 const (
 	PromptUsername   PromptKind = "username"
 	PromptPassword   PromptKind = "password"
@@ -98,20 +99,24 @@ const (
 	PromptHostKey    PromptKind = "host-key"
 	PromptPairCode   PromptKind = "pair-code"
 	PromptConfirm    PromptKind = "confirm"
+	PromptKeep       PromptKind = "keep"
 	PromptNotice     PromptKind = "notice"
 )
 
 // Prompt is a question to a person. The answer to a secret one is neither shown nor stored.
 type Prompt struct {
 	ID string `json:"id"`
-	// username, password, passphrase, mfa, host-key, pair-code, confirm, or notice: something to do elsewhere, without
-	// an answer
+	// username, password, passphrase, mfa, host-key, pair-code, confirm, keep, or notice: something to do elsewhere,
+	// without an answer
 	Kind        PromptKind `json:"kind"`
 	Text        string     `json:"text"`
 	Secret      bool       `json:"secret"`                // do not show the input
 	Again       bool       `json:"again"`                 // the previous answer was not accepted
 	Fingerprint string     `json:"fingerprint,omitempty"` // of a host's key
 	Host        string     `json:"host,omitempty"`        // the host that has that key
+	Sides       []string   `json:"sides,omitempty"`       // of keep: what this and that are
+	// further questions of this kind; an answer followed by " all" is for them, too
+	Remaining int `json:"remaining,omitempty"`
 }
 
 // Operation is work that takes a while. It has steps, may ask a person something, and can be cancelled. Events report
@@ -119,7 +124,8 @@ type Prompt struct {
 type Operation struct {
 	ID string `json:"id"`
 	// agent-add, agent-probe, agent-upgrade, agent-remove, agent-reconnect, image-send, image-fetch, image-pull,
-	// image-commit, image-build, image-remove, file-archive, file-copy, folder-purge, project-clone or session-move
+	// image-commit, image-build, image-remove, file-archive, file-copy, file-sync, folder-purge, project-clone or
+	// session-move
 	Kind OperationKind `json:"kind"`
 	// name or address of the agent, reference of the image, or name of the archive, folder or session
 	Subject   string         `json:"subject"`

@@ -158,7 +158,7 @@ func (p *twoHomes) wantMoved(t *testing.T, from session.Session) session.Session
 	}
 	place := session.Place{Session: list[0].ID}
 	for name, want := range map[session.FilePath]string{"notes": "one\n", "sets/set.csv": "a,b\n"} {
-		if got := read(t, p.lab, place, name); got != want {
+		if got := contentOf(t, p.lab, place, name); got != want {
 			t.Errorf("%s is %q", name, got)
 		}
 	}
@@ -168,7 +168,7 @@ func (p *twoHomes) wantMoved(t *testing.T, from session.Session) session.Session
 	return list[0]
 }
 
-func read(t *testing.T, a session.Agent, place session.Place, name session.FilePath) string {
+func contentOf(t *testing.T, a session.Agent, place session.Place, name session.FilePath) string {
 	t.Helper()
 	content, err := a.ReadFile(t.Context(), place, session.ReadRequest{Path: name})
 	if err != nil {
@@ -219,7 +219,7 @@ func TestASessionMovesAndLeavesNothing(t *testing.T) {
 	if err != nil || home.Agent != "local" {
 		t.Fatalf("it is %+v, %v", home, err)
 	}
-	if got := read(t, p.near, session.Place{Session: home.ID}, "notes"); got != "two\n" {
+	if got := contentOf(t, p.near, session.Place{Session: home.ID}, "notes"); got != "two\n" {
 		t.Errorf("its notes are %q", got)
 	}
 	if _, err := p.near.StatFile(t.Context(), session.Place{Session: home.ID}, "latest"); err == nil {
@@ -244,7 +244,7 @@ func TestASessionMovesAndLeavesNothing(t *testing.T) {
 	if err != nil || last.HomeFolder().Folder != kept.HomeFolder().Folder {
 		t.Errorf("its home is %+v, %v", last.Folders, err)
 	}
-	if got := read(t, p.lab, session.Place{Session: last.ID}, "notes"); got != "three\n" {
+	if got := contentOf(t, p.lab, session.Place{Session: last.ID}, "notes"); got != "three\n" {
 		t.Errorf("its notes are %q", got)
 	}
 }
@@ -315,7 +315,7 @@ func TestAFailedMoveGoesOnWhereItWas(t *testing.T) {
 		t.Fatalf("it is %+v, %v", again, err)
 	}
 	awaitIn(t, p.near, again.ID, session.Running)
-	if got := read(t, p.near, session.Place{Session: again.ID}, "notes"); got != "one\n" {
+	if got := contentOf(t, p.near, session.Place{Session: again.ID}, "notes"); got != "one\n" {
 		t.Errorf("its notes are %q", got)
 	}
 }

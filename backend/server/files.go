@@ -47,6 +47,9 @@ func (s fileRoutes) mount(m *mounts) {
 	take(m, route.FileCopy, func(r *http.Request, req api.FileCopying) (api.Operation, error) {
 		return s.hub.CopyFiles(r.Context(), req)
 	})
+	take(m, route.FileSync, func(r *http.Request, req api.FileSyncing) (api.Operation, error) {
+		return s.hub.SyncFiles(r.Context(), req)
+	})
 	answer(m, route.Folders, func(r *http.Request) ([]api.Folder, error) {
 		return eachAs(folderOut)(s.hub.Folders(r.Context(), r.URL.Query().Get("agent")))
 	})

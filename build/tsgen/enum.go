@@ -37,6 +37,7 @@ var enumFields = map[string]string{
 	"Operation.State":        "OperationState",
 	"OpStep.State":           "StepState",
 	"Prompt.Kind":            "PromptKind",
+	"FileSyncing.Keep":       "Keeping",
 	"Secret.Kept":            "SecretPlace",
 	"Settings.Theme":         "Theme",
 	"Settings.Density":       "Density",
@@ -77,6 +78,7 @@ var constantEnums = []struct {
 	{"StepState", "hub.StepState", "Where a step of an operation stands.", false},
 	{"SecretKind", "hub.SecretKind", "What a secret is for.", false},
 	{"PromptKind", "hub.PromptKind", "What a person is asked for.", false},
+	{"Keeping", "hub.Keeping", "What to keep of a file that changed on both sides.", false},
 }
 
 // plainEnums are listed here because no Go type has their members.

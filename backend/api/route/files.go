@@ -88,6 +88,9 @@ var (
 	FileCopy = at[api.FileCopying, api.Operation]("file-copy", "POST /files/copy",
 		"Copy a file or a directory from one folder or running session to another, "+
 			"also between machines, as an operation. Sent again, it continues.")
+	FileSync = at[api.FileSyncing, api.Operation]("file-sync", "POST /files/sync",
+		"Sync two folders both ways, also between machines, as an operation, which asks before it deletes and what to "+
+			"keep of files that changed on both sides. Sent again, it continues.")
 	Folders = at[None, []api.Folder]("folders", "GET /folders", "List the data folders, also those in the trash.",
 		agentQuery...)
 	FolderCreate = at[api.FolderRequest, api.Folder]("folder-create", "POST /folders",

@@ -205,7 +205,7 @@ func All() []Description {
 		ServiceRevoke, ServiceChat, Service, ServiceRecipe,
 		SSHSetup, SSHUpdate, SSHAccess, SSHTest, SSHStream,
 	}, SessionFiles().all(), []described{
-		FileCopy, Folders, FolderCreate, Folder, FolderUpdate, FolderTrash, FolderRestore, FolderDelete,
+		FileCopy, FileSync, Folders, FolderCreate, Folder, FolderUpdate, FolderTrash, FolderRestore, FolderDelete,
 		FolderDeleteStop, FolderSFTP, Project, ProjectBuild,
 		ProjectOpen, Projects, ProjectUpdate, ProjectForget, ProjectClone,
 	}, FolderFiles().all(), []described{

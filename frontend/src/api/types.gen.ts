@@ -355,6 +355,7 @@ export type OperationKind =
   | "image-fetch"
   | "file-archive"
   | "file-copy"
+  | "file-sync"
   | "image-pull"
   | "image-commit"
   | "image-build"
@@ -394,7 +395,14 @@ export type PromptKind =
   | "host-key"
   | "pair-code"
   | "confirm"
+  | "keep"
   | "notice";
+
+/** What to keep of a file that changed on both sides. */
+export type Keeping =
+  | "this"
+  | "that"
+  | "both";
 
 /** How an app is reached. */
 export type AppKind =
@@ -1154,6 +1162,18 @@ export interface FileListing {
   entries: FileInfo[];
 }
 
+/** FileSyncing asks for two folders, or directories in them, to be made equal: what changed on one side since the last sync of the two is copied to the other, or deleted there. What is named .git is left alone. */
+export interface FileSyncing {
+  this: FileEnd;
+  that: FileEnd;
+  /** Also what files named .gitignore ignore. */
+  ignored?: boolean;
+  /** Delete without asking what was deleted on the other side. */
+  delete?: boolean;
+  /** Of what changed on both sides: this, that or both; empty: ask. */
+  keep?: Keeping;
+}
+
 /** FinishRequest says what an uploaded file must be. */
 export interface FinishRequest {
   size: number;
@@ -1775,7 +1795,7 @@ export interface Opened {
 /** Operation is work that takes a while. It has steps, may ask a person something, and can be cancelled. Events report it until it has ended. The last 50 are kept. */
 export interface Operation {
   id: string;
-  /** Agent-add, agent-probe, agent-upgrade, agent-remove, agent-reconnect, image-send, image-fetch, image-pull, image-commit, image-build, image-remove, file-archive, file-copy, folder-purge, project-clone or session-move. */
+  /** Agent-add, agent-probe, agent-upgrade, agent-remove, agent-reconnect, image-send, image-fetch, image-pull, image-commit, image-build, image-remove, file-archive, file-copy, file-sync, folder-purge, project-clone or session-move. */
   kind: OperationKind;
   /** Name or address of the agent, reference of the image, or name of the archive, folder or session. */
   subject: string;
@@ -2083,7 +2103,7 @@ export interface ProjectRequest {
 /** Prompt is a question to a person. The answer to a secret one is neither shown nor stored. */
 export interface Prompt {
   id: string;
-  /** Username, password, passphrase, mfa, host-key, pair-code, confirm, or notice: something to do elsewhere, without an answer. */
+  /** Username, password, passphrase, mfa, host-key, pair-code, confirm, keep, or notice: something to do elsewhere, without an answer. */
   kind: PromptKind;
   text: string;
   /** Do not show the input. */
@@ -2094,6 +2114,10 @@ export interface Prompt {
   fingerprint?: string;
   /** The host that has that key. */
   host?: string;
+  /** Of keep: what this and that are. */
+  sides?: string[];
+  /** Further questions of this kind; an answer followed by " all" is for them, too. */
+  remaining?: number;
 }
 
 /** PromptAnswer answers the prompt of an operation. A host-key or a confirm is answered with yes or no. */
@@ -3447,6 +3471,8 @@ export const routes = {
   "file-zip": { method: "GET", path: "/api/v1/sessions/{id}/files/zip", query: ["path", "kernel", "name"] },
   /** Copy a file or a directory from one folder or running session to another, also between machines, as an operation. Sent again, it continues. */
   "file-copy": { method: "POST", path: "/api/v1/files/copy" },
+  /** Sync two folders both ways, also between machines, as an operation, which asks before it deletes and what to keep of files that changed on both sides. Sent again, it continues. */
+  "file-sync": { method: "POST", path: "/api/v1/files/sync" },
   /** List the data folders, also those in the trash. */
   "folders": { method: "GET", path: "/api/v1/folders", query: ["agent"] },
   /** Create a folder, or link a directory of the machine as one. */
@@ -3669,6 +3695,7 @@ export interface RouteTypes {
   "upload-drop": { request: undefined; response: undefined };
   "file-zip": { request: undefined; response: undefined };
   "file-copy": { request: FileCopying; response: Operation };
+  "file-sync": { request: FileSyncing; response: Operation };
   "folders": { request: undefined; response: Folder[] };
   "folder-create": { request: FolderRequest; response: Folder };
   "folder": { request: undefined; response: Folder };

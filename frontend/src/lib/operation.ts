@@ -36,6 +36,9 @@ export interface PromptSubject {
   again: boolean
   fingerprint?: string
   host?: string
+  /** What this and that are, of which to keep one or both. */
+  sides?: readonly string[]
+  remaining?: number
 }
 
 /** Whether an operation has not ended yet. */

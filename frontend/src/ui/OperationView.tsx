@@ -89,6 +89,7 @@ const ownSubject = new Set([
   'image-build',
   'image-remove',
   'file-copy',
+  'file-sync',
   'folder-purge',
   'project-clone',
   'session-move',

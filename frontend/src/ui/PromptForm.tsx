@@ -1,4 +1,4 @@
-import { Button, Input } from 'antd'
+import { Button, Checkbox, Input } from 'antd'
 import { ExternalLink, KeyRound } from 'lucide-react'
 import { useState, type FormEvent } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -20,6 +20,7 @@ export function PromptForm({ prompt, onAnswer }: PromptFormProps) {
   const { t } = useTranslation()
   const [text, setText] = useState('')
   const [busy, setBusy] = useState(false)
+  const [all, setAll] = useState(false)
   const label = t(`operation.prompt.${prompt.kind as 'password'}`, { defaultValue: prompt.text })
   const answer = async (reply: string) => {
     setBusy(true)
@@ -58,6 +59,21 @@ export function PromptForm({ prompt, onAnswer }: PromptFormProps) {
       </div>
       {prompt.kind === 'notice' ? (
         <div className={css.detail}>{t('operation.elsewhere')}</div>
+      ) : prompt.kind === 'keep' ? (
+        <>
+          <div className={css.answers}>
+            {(['this', 'that', 'both'] as const).map((side, i) => (
+              <Button key={side} disabled={busy} onClick={() => void answer(all ? `${side} all` : side)}>
+                {t(`operation.keep.${side}`, { side: prompt.sides?.[i] })}
+              </Button>
+            ))}
+          </div>
+          {prompt.remaining ? (
+            <Checkbox checked={all} onChange={(event) => setAll(event.target.checked)}>
+              {t('operation.keep.all', { count: prompt.remaining })}
+            </Checkbox>
+          ) : null}
+        </>
       ) : yesOrNo.has(prompt.kind) ? (
         <div className={css.answers}>
           <Button type="primary" loading={busy} onClick={() => void answer('yes')}>

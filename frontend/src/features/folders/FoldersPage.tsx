@@ -22,6 +22,7 @@ import { type Opening, openingOf } from './opening'
 import { OpenProject } from './OpenProject'
 import { ProjectDialog } from './ProjectDialog'
 import { PurgeDialog } from './PurgeDialog'
+import { SyncDialog } from './SyncDialog'
 
 const none: never[] = []
 
@@ -51,6 +52,7 @@ export function FoldersPage({ project, reopen, onReopened, onOpen, onLaunch }: F
   const [emptying, setEmptying] = useState<Folder | null>(null)
   const [opening, setOpening] = useState(project !== '')
   const [opened, setOpened] = useState<Opening | null>(null)
+  const [syncing, setSyncing] = useState<Folder | null>(null)
   const [purging, setPurging] = useState<Folder | null>(null)
   const [active, thrown] = useMemo(
     () => [folders.filter((f) => f.state === 'ready'), folders.filter((f) => f.state !== 'ready')],
@@ -165,6 +167,7 @@ export function FoldersPage({ project, reopen, onReopened, onOpen, onLaunch }: F
             onEdit={setEditing}
             onProject={(folder) => openedProject({ folder, dir: '' })}
             onServe={(f) => void serve(f)}
+            onSync={setSyncing}
             onKeep={(f) =>
               void change(f, (folder) => call('folder-update', { path: { folder }, body: { keep: true } }), 'keptHome')
             }
@@ -210,6 +213,7 @@ export function FoldersPage({ project, reopen, onReopened, onOpen, onLaunch }: F
           onLaunch={onLaunch}
         />
       ) : null}
+      {syncing ? <SyncDialog folder={syncing} folders={active} onClose={() => setSyncing(null)} /> : null}
       {purging ? <PurgeDialog folder={purging} onClose={() => setPurging(null)} onDone={() => void refresh()} /> : null}
     </ListPage>
   )

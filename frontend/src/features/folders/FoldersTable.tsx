@@ -1,5 +1,16 @@
 import { Button, Tooltip } from 'antd'
-import { Eraser, Folder as FolderIcon, FolderSymlink, FolderUp, Pencil, Pin, Rocket, Trash2, Undo2 } from 'lucide-react'
+import {
+  Eraser,
+  Folder as FolderIcon,
+  FolderSymlink,
+  FolderSync,
+  FolderUp,
+  Pencil,
+  Pin,
+  Rocket,
+  Trash2,
+  Undo2,
+} from 'lucide-react'
 import { useTranslation } from 'react-i18next'
 import { Link } from 'react-router'
 import { CACHE_FOLDER } from '@/api/rules.gen'
@@ -24,6 +35,8 @@ interface FoldersTableProps {
   onProject: (folder: Folder) => void
   /** It is served by sftp, for large transfers with other programs. */
   onServe: (folder: Folder) => void
+  /** It is made equal to another folder. */
+  onSync: (folder: Folder) => void
   /** A kept home becomes an ordinary folder. */
   onKeep: (folder: Folder) => void
   onTrash: (folder: Folder) => void
@@ -42,6 +55,7 @@ export function FoldersTable({
   onEdit,
   onProject,
   onServe,
+  onSync,
   onKeep,
   onTrash,
   onRestore,
@@ -164,7 +178,7 @@ export function FoldersTable({
     {
       key: 'actions',
       title: <span className="unseen">{t('column.actions')}</span>,
-      width: trash ? 250 : rows.some((f) => f.home) ? 210 : 176,
+      width: trash ? 250 : rows.some((f) => f.home) ? 244 : 210,
       align: 'right',
       render: (_, f) =>
         trash ? (
@@ -223,6 +237,15 @@ export function FoldersTable({
               title={t('serve')}
               icon={<FolderUp size={14} />}
               onClick={() => onServe(f)}
+            />
+            <Button
+              type="text"
+              size="small"
+              disabled={f.missing}
+              aria-label={`${t('sync.action')}: ${f.name}`}
+              title={t('sync.action')}
+              icon={<FolderSync size={14} />}
+              onClick={() => onSync(f)}
             />
             <Button
               type="text"
