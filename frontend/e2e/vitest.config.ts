@@ -34,6 +34,7 @@ const thorough = [
   'playground',
   'queue',
   'services',
+  'sync',
 ].map((name) => `${name}.e2e.ts`)
 /** What needs Docker and an image that takes long to make: build/ci/verify.sh. */
 const images = 'jupyterlab.e2e.ts'
