@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -62,6 +63,9 @@ func moveQuestion(name string, plan hub.RelocationPlan) string {
 		plan.Bytes)
 	if plan.Image > 0 {
 		text += fmt.Sprintf("; of its image, at most %s that %s does not have", plan.Image, plan.Agent)
+	}
+	if plan.Seconds != nil {
+		text += ", in about " + span(time.Duration(*plan.Seconds*float64(time.Second)))
 	}
 	if plan.Home != "" {
 		text += fmt.Sprintf(". The folder %s of %s, which was its home before, becomes as the home is now", plan.Home,

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"slipway/backend/session"
 	"slipway/gpu"
@@ -143,6 +144,7 @@ type copyCount struct {
 	unlinked       int   // links that one of the agents cannot copy
 	unset          int   // whose attributes the destination did not let be set
 	done, total    int64 // bytes
+	sent           int64 // bytes that were not there
 }
 
 func (c *fileCopy) run(ctx context.Context) error {
@@ -176,6 +178,7 @@ func (c *fileCopy) carry(ctx context.Context, root session.FileInfo) (detail str
 		return "", err
 	}
 	c.advance(0)
+	began := time.Now()
 	var copying context.Context
 	copying, c.stop = context.WithCancelCause(ctx)
 	defer c.stop(nil)
@@ -186,7 +189,26 @@ func (c *fileCopy) carry(ctx context.Context, root session.FileInfo) (detail str
 	if err = cmp.Or(context.Cause(copying), err); err == nil {
 		err = c.close(ctx)
 	}
+	c.transfers.rates.learn(c.from.member, c.to.member, c.sent, time.Since(began))
 	return c.detail(), err
+}
+
+// rates are the bytes a second of the last large copies, by the names of the two agents.
+type rates struct{ by sync.Map }
+
+func (r *rates) learn(from, to *member, sent int64, took time.Duration) {
+	if sent >= 1<<20 {
+		r.by.Store([2]string{from.Name(), to.Name()}, float64(sent)/took.Seconds())
+	}
+}
+
+// seconds estimates how long a copy takes; nil if nothing large was copied that way yet.
+func (r *rates) seconds(from, to *member, size int64) *float64 {
+	rate, known := r.by.Load([2]string{from.Name(), to.Name()})
+	if !known {
+		return nil
+	}
+	return new(float64(size) / rate.(float64)) //nolint:forcetypeassert // as it was stored
 }
 
 // do runs a step. One that a person cancels has not failed.
@@ -420,6 +442,7 @@ func (r *copyReader) Read(p []byte) (int, error) {
 	n, err := r.from.Read(p)
 	r.sum.Write(p[:n])
 	r.read += int64(n)
+	r.copy.note(func(c *copyCount) { c.sent += int64(n) })
 	r.copy.advance(int64(n))
 	if err != nil && !errors.Is(err, io.EOF) {
 		r.err = err

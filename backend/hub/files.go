@@ -26,6 +26,7 @@ type transfers struct {
 	*finder
 	folders *folders
 	uploads chan struct{} // one token for each upload in progress
+	rates   rates
 }
 
 // Files accesses the files of one place. A transfer resumes after its connection to the agent was cut.

@@ -84,11 +84,11 @@ func (l *launches) findParked(ctx context.Context, ref string) (*member, session
 	return m, id, err
 }
 
-// parkedLast is called with mu held.
+// parkedLast returns the newest session of a name that was parked. The caller holds mu.
 func (l *launches) parkedLast(name string) (last *reported) {
 	for _, k := range l.sessions {
 		if s := k.session; s.Name == name && s.Continuable() && !l.hidden(s) &&
-			(last == nil || last.session.TerminatedAt.Before(*s.TerminatedAt)) {
+			(last == nil || last.session.CreatedAt.Before(s.CreatedAt)) {
 			last = k
 		}
 	}

@@ -90,6 +90,11 @@ func (m *moving) refresh(ctx context.Context, step string) (err error) {
 	m.at.session, err = answered(ctx, &retries{work: m.work, step: step}, func() (session.Session, error) {
 		return m.at.from.Agent.Get(ctx, m.record.Session)
 	})
+	kept := m.record.Stage >= stageRest && m.record.Stage != stageBack
+	if err == nil && kept && !m.at.session.Continuable() {
+		err = session.NewError(session.CodeSessionConflict, m.record.Name+" is not kept on "+m.record.From+" any more.",
+			"Look at its history.")
+	}
 	return err
 }
 
@@ -243,7 +248,7 @@ func (m *moving) launchNext(ctx context.Context) (session.Session, error) {
 			}
 		}
 	}
-	req := LaunchRequest{Key: "move/" + string(m.record.Session), Spec: spec}
+	req := LaunchRequest{Key: m.record.Key, Spec: spec}
 	s, err := m.launches.launch(ctx, req, kin{before: m.record.Session})
 	if err == nil && m.record.Next == "" {
 		m.launches.addRecent(ctx, req, 1, s)

@@ -53,6 +53,7 @@ type relocation struct {
 	Stage   stage         `json:"stage"`
 	Folders []movedFolder `json:"folders"`          // the first is the home
 	Image   string        `json:"image,omitempty"`  // as the other machine knows it
+	Key     string        `json:"key"`              // of the launch there
 	Next    session.ID    `json:"next,omitempty"`   // what was launched there
 	Parked  bool          `json:"parked,omitempty"` // it was parked already, and stays so if it is not moved
 	// Why it failed, if Stage is stageBack.
@@ -73,6 +74,8 @@ type RelocationPlan struct {
 	Files int       `json:"files"` // of the home and the mounted folders
 	Bytes gpu.Bytes `json:"bytes"`
 	More  bool      `json:"more"` // there was no time to count all
+	// Seconds is how long that would take at the rate of the last large copy between the two; absent: there was none.
+	Seconds *float64 `json:"seconds,omitempty"`
 	// Image is the size of the session's image if the other machine does not have it, else 0. What the session has
 	// installed comes to it.
 	Image gpu.Bytes `json:"image"`
@@ -107,6 +110,7 @@ func (r *relocations) PlanRelocation(ctx context.Context, ref, agent string) (Re
 			return RelocationPlan{}, err
 		}
 	}
+	plan.Seconds = r.transfers.rates.seconds(at.from, at.to, int64(plan.Bytes+plan.Image))
 	return plan, nil
 }
 
@@ -210,7 +214,7 @@ func (r *relocations) locate(ctx context.Context, ref, agent string) (*located, 
 		}
 	}
 	at := &located{session: s, from: from, to: to,
-		record: &relocation{Session: id, Name: s.Name, From: from.Name(), To: to.Name()}}
+		record: &relocation{Session: id, Name: s.Name, From: from.Name(), To: to.Name(), Key: "move/" + newID()}}
 	if s.Continuable() {
 		at.record.Stage, at.record.Parked = stageRest, true
 	}
@@ -279,7 +283,8 @@ func (r *relocations) predecessors(at *located) (all []session.Session) {
 	l := r.launches
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for id := at.session.From; id != "" && len(all) < len(l.sessions); {
+	id := at.session.From
+	for range len(l.sessions) { // an untrusted agent could report a circle
 		k := l.sessions[id]
 		if k == nil {
 			break

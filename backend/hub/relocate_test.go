@@ -396,3 +396,16 @@ func surviveTheHub(t *testing.T, crashed *atomic.Int32) {
 		})
 	}
 }
+
+// TestACircleOfSessionsHasAnEnd: an agent says of each of two sessions that it continues the other.
+func TestACircleOfSessionsHasAnEnd(t *testing.T) {
+	w := open(t, "local")
+	for id, from := range map[session.ID]session.ID{"aaaaaaaaaaaa": "bbbbbbbbbbbb", "bbbbbbbbbbbb": "aaaaaaaaaaaa"} {
+		w.agents[0].Put(session.Session{ID: id, Name: "circle", Status: session.Terminated, CreatedAt: time.Now(),
+			Spec: session.Spec{Image: "a:1", Type: session.Interactive}, Move: session.Move{From: from}})
+	}
+	w.run(t)
+	if heir := w.Heir("aaaaaaaaaaaa"); heir != "aaaaaaaaaaaa" && heir != "bbbbbbbbbbbb" {
+		t.Errorf("the heir is %s", heir)
+	}
+}

@@ -92,19 +92,20 @@ func (f *finder) successor(id session.ID) session.ID {
 func (f *finder) Heir(id session.ID) session.ID {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for {
+	for range len(f.sessions) { // an untrusted agent could report a circle
 		if k := f.sessions[id]; k != nil && k.session.Status.Live() {
-			return id
+			break
 		}
 		next := f.successors(id)
 		if len(next) == 0 {
-			return id
+			break
 		}
 		newest := slices.MaxFunc(next, func(a, b *reported) int {
 			return a.session.CreatedAt.Compare(b.session.CreatedAt)
 		})
 		id = newest.session.ID
 	}
+	return id
 }
 
 // Get returns a session by id or live name, and when it was last heard of if its agent is not reached.

@@ -147,6 +147,18 @@ func (m *Images) noteCommit(s session.Session, name string, began time.Time, fai
 	}
 }
 
+// Made reports whether this agent has made the image of a session that has the name, also before a crash.
+func (m *Images) Made(ctx context.Context, ref string, of session.ID) (bool, error) {
+	if err := m.book.settle(ctx); err != nil {
+		return false, err
+	}
+	image, err := m.FindImage(ctx, ref)
+	if session.CodeOf(err) == session.CodeNoImage {
+		return false, nil
+	}
+	return err == nil && image.Origin != nil && image.Origin.Session == of, err
+}
+
 // Series are the images that this agent made at the end of sessions of the same name and owner, newest first.
 func (m *Images) Series(ctx context.Context, s session.Session) ([]session.Image, error) {
 	if err := m.book.settle(ctx); err != nil {

@@ -62,9 +62,8 @@ func (t *teardown) commitParked(ctx context.Context) error {
 	r, s := t.runner, t.session
 	t.image.Name = s.ParkedName()
 	t.image.Ref, t.image.State = session.CommitRef(s.Owner, t.image.Name), session.WorkRunning
-	if made, err := r.config.Images.FindImage(ctx, t.image.Ref); err == nil && made.Origin != nil &&
-		made.Origin.Session == s.ID {
-		return nil
+	if made, err := r.config.Images.Made(ctx, t.image.Ref, s.ID); made || err != nil {
+		return err
 	}
 	if main := t.main(); main == nil || main.Created {
 		return goneWithChanges()

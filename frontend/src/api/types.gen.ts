@@ -2258,6 +2258,8 @@ export interface RelocationPlan {
   bytes: Bytes;
   /** There was no time to count all. */
   more: boolean;
+  /** Seconds is how long that would take at the rate of the last large copy between the two; absent: there was none. */
+  seconds?: number;
   /** Image is the size of the session's image if the other machine does not have it, else 0. What the session has installed comes to it. */
   image: Bytes;
   /** Home is the folder there that was its home before and becomes as the home is now; empty: a new one is made. */

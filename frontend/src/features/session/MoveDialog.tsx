@@ -10,6 +10,7 @@ import type { Operation, RelocationPlan, Session } from '@/api/types.gen'
 import { useOperationActions } from '@/api/useOperation'
 import { formatBytes } from '@/lib/bytes'
 import { isRunning } from '@/lib/operation'
+import { formatElapsed } from '@/lib/time'
 import { Dialog } from '@/ui/Dialog'
 import { ErrorState } from '@/ui/ErrorState'
 import { OperationView } from '@/ui/OperationView'
@@ -103,6 +104,9 @@ function Plan({ plan }: { plan: RelocationPlan }) {
     <ul className={css.paths}>
       {plan.home ? <li>{t('move.home', { folder: plan.home, agent: plan.agent })}</li> : null}
       <li>{plan.more ? t('move.moreFiles', sizes) : t('move.files', sizes)}</li>
+      {plan.seconds === undefined ? null : (
+        <li>{t('move.time', { time: formatElapsed(Math.max(plan.seconds, 1) * 1000) })}</li>
+      )}
       <li>{plan.image > 0 ? t('move.image', { bytes: formatBytes(plan.image) }) : t('move.noImage')}</li>
     </ul>
   )
