@@ -221,14 +221,20 @@ func (m *moving) launch(ctx context.Context) error {
 			}
 			m.work.Tell(Step{Name: "launch", State: StepRunning, Detail: detail})
 			if next.Status.Terminal() {
-				why := cmp.Or(next.Error, &session.Cause{Code: session.CodeSessionConflict,
-					Message: fmt.Sprintf("It ended on %s as %s.", m.record.To, next.Reason)})
-				return "", session.NewError(why.Code, why.Message, why.Hint)
+				return "", endedThere(next, m.record.To)
 			}
 		}
 		m.launches.learn(m.at.to, next)
 		return "", nil
 	})
+}
+
+func endedThere(s session.Session, agent string) error {
+	if s.Error != nil {
+		return session.NewError(s.Error.Code, s.Error.Message, s.Error.Hint)
+	}
+	return session.NewError(session.CodeSessionConflict, fmt.Sprintf("It ended on %s as %s.", agent, s.Reason),
+		"Look at its history.")
 }
 
 // launchNext launches the next session. Its key makes that happen once.
