@@ -4,6 +4,8 @@ package networks
 import (
 	"context"
 	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -98,6 +100,9 @@ func (ns *Networks) makeNetwork(ctx context.Context, n engine.Network) error {
 // network returns a network by name, nil if there is none.
 func (ns *Networks) network(ctx context.Context, name string) (*network.Inspect, error) {
 	there, err := ns.daemon.API.NetworkInspect(ctx, name, network.InspectOptions{})
+	if err != nil && strings.Contains(daemon.Text(err), "ambiguous") {
+		return ns.single(ctx, name)
+	}
 	switch {
 	case errdefs.IsNotFound(err), err == nil && there.Name != name: // Docker also finds networks by their ids
 		return nil, nil
@@ -105,6 +110,25 @@ func (ns *Networks) network(ctx context.Context, name string) (*network.Inspect,
 		return nil, daemon.Failure(ctx, err)
 	}
 	return &there, nil
+}
+
+// single returns the oldest of several networks of ours that have the same name, and removes the others. Docker makes a
+// second one if a call that was given up is repeated before it has ended, and then finds none of them by their name.
+func (ns *Networks) single(ctx context.Context, name string) (*network.Inspect, error) {
+	all, err := ns.daemon.API.NetworkList(ctx, network.ListOptions{Filters: filters.NewArgs(filters.Arg("name", name),
+		filters.Arg("label", engine.LabelInstance+"="+ns.instance))})
+	all = slices.DeleteFunc(all, func(n network.Summary) bool { return n.Name != name })
+	if err != nil || len(all) == 0 {
+		return nil, daemon.Failure(ctx, err)
+	}
+	slices.SortFunc(all, func(a, b network.Summary) int { return a.Created.Compare(b.Created) })
+	for _, n := range all[1:] {
+		if err := ns.daemon.API.NetworkRemove(ctx, n.ID); err != nil && !errdefs.IsNotFound(err) {
+			return nil, daemon.Failure(ctx, err)
+		}
+	}
+	there, err := ns.daemon.API.NetworkInspect(ctx, all[0].ID, network.InspectOptions{})
+	return &there, daemon.Failure(ctx, err)
 }
 
 // RemoveNetwork removes a network of ours. One in use is engine_call_conflict.
