@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -267,14 +266,22 @@ func (c *fileCopy) sameFile(ctx context.Context, from, to string, info, there se
 	if sameTime(info.Modified, there.Modified) || !info.Modified.Equal(there.Modified.Truncate(time.Second)) {
 		return sameTime(info.Modified, there.Modified), nil
 	}
+	return c.sameContent(ctx, from, to)
+}
+
+// sameContent compares a file of the source with one of the destination by their checksums.
+func (c *fileCopy) sameContent(ctx context.Context, from, to string) (bool, error) {
 	sum := func(end copyEnd, name string) (string, error) {
 		return until(ctx, c, func() (string, error) {
-			return end.member.Agent.ChecksumFile(ctx, end.place, session.FilePath(name))
+			return end.member.Agent.ChecksumFile(ctx, end.place, at(name))
 		})
 	}
-	here, unread := sum(c.from, from)
-	far, err := sum(c.to, to)
-	return here == far, cmp.Or(unread, err)
+	source, err := sum(c.from, from)
+	if err != nil {
+		return false, err
+	}
+	there, err := sum(c.to, to)
+	return source == there, err
 }
 
 // unlessLive forgets that a file has changed or vanished meanwhile, where a later copy brings what there is then.

@@ -280,16 +280,12 @@ func (m *moving) clear(ctx context.Context) error {
 	answer, err := m.work.Ask(ctx, Prompt{Kind: PromptConfirm, Text: fmt.Sprintf("%s runs on %s. Permanently delete "+
 		"what is left on %s, the folder %s and the image %s?", m.record.Name, m.record.To, m.record.From, home.Name,
 		m.at.session.EndImage.Ref)})
-	switch {
-	case session.CodeOf(err) == session.CodeOperationTimeout, err == nil && answer != "yes":
+	if err != nil && session.CodeOf(err) != session.CodeOperationTimeout && !m.work.cancelled() {
+		return err // the next hub asks again
+	}
+	if err != nil || answer != "yes" { // the session has moved, whatever becomes of the question
 		m.work.Tell(Step{Name: "clear", State: StepSkipped, Detail: "It stays."})
 		return nil
-	case err != nil:
-		if m.work.cancelled() { // it has moved; only the question is cancelled
-			m.work.Tell(Step{Name: "clear", State: StepSkipped, Detail: "It stays."})
-			return nil
-		}
-		return err
 	}
 	if err := m.delete(ctx, home.Folder); err != nil {
 		e := session.AsError(err, session.CodeOperationFailed)

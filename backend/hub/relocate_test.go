@@ -267,7 +267,7 @@ func TestWhatCannotMoveIsSaidBefore(t *testing.T) {
 	awaitIn(t, p.near, mounts.ID, session.Running)
 	awaitIn(t, p.near, batch.ID, session.Running)
 	for ref, part := range map[string]string{"mounts": "directory /scratch", "batch": "cannot be moved",
-		"nobody": "no session"} {
+		"absent": "no session"} {
 		_, err := w.Relocate(t.Context(), ref, "lab")
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%s: %v", ref, err)
