@@ -126,17 +126,58 @@ func (l *launches) ServeFolder(ctx context.Context, ref, agent string) (session.
 	return s, err
 }
 
-// launch launches one session.
+// launch launches one session, or returns the one that was launched with its key, wherever it was moved since.
 func (l *launches) launch(ctx context.Context, req LaunchRequest, kin kin) (session.Session, error) {
-	if id := locked(l.shared, func() session.ID { return l.keys.movedTo(req.Key) }); id != "" {
-		s, _, err := l.Get(ctx, string(id))
-		return s, err
-	}
 	req.Spec = l.withSettings(req.Spec)
 	m, err := l.agentFor(ctx, req)
 	if err != nil {
 		return session.Session{}, err
 	}
+	s, err := l.launchAt(ctx, m, req, kin)
+	if code := session.CodeOf(err); code == session.CodeSessionConflict || code == session.CodeNameTaken {
+		if to, moved := l.launchedWith(ctx, req); to != nil {
+			m, s, err = to, moved, nil
+		}
+	}
+	if err != nil {
+		return session.Session{}, err
+	}
+	if !l.settle(s.ID, m) {
+		return session.Session{}, strange(m, "session")
+	}
+	l.learn(m, s)
+	return s, nil
+}
+
+// launchedWith asks all machines for the session that was launched with the key of a request. It returns nil if none
+// that answers has it.
+func (l *launches) launchedWith(ctx context.Context, req LaunchRequest) (*member, session.Session) {
+	if req.Key == "" {
+		return nil, session.Session{}
+	}
+	members := l.list()
+	found, _ := askAll(ctx, members, func(ctx context.Context, m *member) (session.Session, error) {
+		owner, err := l.ownerAt(ctx, m, req.Owner)
+		if err != nil {
+			return session.Session{}, err
+		}
+		owner = cmp.Or(owner, locked(l.shared, func() string { return m.machine.Owner }))
+		list, err := m.Agent.List(ctx, session.Filter{Owner: owner, Key: req.Key, Limit: 1})
+		if err != nil || len(list) == 0 || list[0].Key != req.Key { // which an older agent does not know
+			return session.Session{}, err
+		}
+		return list[0], nil
+	})
+	for _, held := range []bool{false, true} { // one that is held takes the place of another
+		if i := slices.IndexFunc(found, func(s session.Session) bool { return s.Key != "" && s.Held == held }); i >= 0 {
+			return members[i], found[i]
+		}
+	}
+	return nil, session.Session{}
+}
+
+// launchAt launches one session at an agent.
+func (l *launches) launchAt(ctx context.Context, m *member, req LaunchRequest, kin kin) (session.Session, error) {
 	owner, err := l.ownerAt(ctx, m, req.Owner)
 	if err != nil {
 		return session.Session{}, err
@@ -163,15 +204,7 @@ func (l *launches) launch(ctx context.Context, req LaunchRequest, kin kin) (sess
 			"The agent of "+m.Name()+" is too old to start sessions with secrets.",
 			"Upgrade it: slipway agent upgrade "+m.Name()), ended)
 	}
-	if err != nil {
-		return session.Session{}, err
-	}
-	locked(l.shared, func() bool { return l.keys.launched(req.Key, s.ID) })
-	if !l.settle(s.ID, m) {
-		return session.Session{}, strange(m, "session")
-	}
-	l.learn(m, s)
-	return s, nil
+	return s, err
 }
 
 // withSettings fills in what the person's settings choose.

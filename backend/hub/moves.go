@@ -156,13 +156,13 @@ func (mv *moves) move(ctx context.Context, w reported, to *member) (session.Sess
 	if err != nil {
 		return session.Session{}, err
 	}
-	held, err := to.Agent.Accept(ctx, session.LaunchRequest{From: s.ID, Key: "move/" + newID(),
+	held, err := to.Agent.Accept(ctx, session.LaunchRequest{From: s.ID, Key: cmp.Or(s.Key, "move/"+newID()),
 		Owner: locked(mv.shared, func() string { return mv.ownName(to) }), Spec: elsewhere(s), Floats: s.Floats,
 		Tags: s.Tags, Launch: s.Launch, ByAdmin: true, Confidential: confidential})
 	if err != nil {
 		return session.Session{}, err
 	}
-	if !mv.settle(held.ID, to) {
+	if !mv.settle(held.ID, to) || held.From != s.ID {
 		return session.Session{}, strange(to, "session")
 	}
 	mv.learn(to, held)
@@ -206,7 +206,6 @@ func (mv *moves) finish(ctx context.Context, from *member, held session.Session,
 	if err != nil {
 		return session.Session{}, err
 	}
-	locked(mv.shared, func() bool { return mv.keys.moved(held.From, s.ID) })
 	mv.learn(to, s)
 	mv.log.Info("a waiting session was moved", "session", held.From, "to", to.Name(), "as", s.ID)
 	mv.follow(held.From, s.ID)

@@ -113,3 +113,41 @@ func TestAPersonMovesWhatNamedItsMachine(t *testing.T) {
 		}
 	})
 }
+
+// TestALaunchThatMovedIsNotRepeated loses the answer of a launch, moves its session and asks again with its key.
+func TestALaunchThatMovedIsNotRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := yards(t)
+		asks := session.Spec{Name: "anywhere", Image: "python:3.12"}
+		lost, err := w.agents[0].Launch(t.Context(), session.LaunchRequest{Key: "k", Owner: "ada", Spec: asks,
+			Floats: &session.Floats{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.agents[0].Change(lost.ID, func(s *session.Session) {
+			s.Wait = &session.Wait{Code: session.CodeWaitResources, Message: "Needs 1 of 8 CPUs."}
+		})
+		time.Sleep(5 * time.Second)
+		now, _, err := w.Get(t.Context(), "anywhere")
+		if err != nil || now.Agent != "lab" || now.From != lost.ID || now.Key != "k" {
+			t.Fatalf("it is %+v, %v", now, err)
+		}
+		for _, ended := range []bool{false, true} {
+			if ended { // and its name is free
+				w.agents[1].Change(now.ID, func(s *session.Session) { s.Status = session.Terminated })
+				synctest.Wait()
+			}
+			for _, agent := range []string{"", "local"} {
+				asks.Agent = agent
+				if again, err := w.Launch(t.Context(), hub.LaunchRequest{Key: "k", Spec: asks}); err != nil ||
+					again.ID != now.ID {
+					t.Errorf("asked again on %q when it had ended is %t: %+v, %v", agent, ended, again, err)
+				}
+			}
+		}
+		if other, err := w.Launch(t.Context(), hub.LaunchRequest{Key: "l", Spec: asks}); err != nil ||
+			other.ID == now.ID || other.Agent != "local" {
+			t.Errorf("with another key: %+v, %v", other, err)
+		}
+	})
+}

@@ -237,14 +237,14 @@ func firstError(errs []error) error {
 // agentFor returns the agent for a launch. All requests with one key get the same agent, even if they arrive at once.
 func (l *launches) agentFor(ctx context.Context, req LaunchRequest) (*member, error) {
 	if req.Key == "" {
-		return l.pick(ctx, req.Owner, req.Spec)
+		return l.pick(ctx, req)
 	}
 	for {
 		l.mu.Lock()
 		turn, first := l.keys.claim(req.Key)
 		l.mu.Unlock()
 		if first {
-			m, err := l.pick(ctx, req.Owner, req.Spec)
+			m, err := l.pick(ctx, req)
 			l.mu.Lock()
 			l.keys.settle(turn, m)
 			l.mu.Unlock()
@@ -261,7 +261,9 @@ func (l *launches) agentFor(ctx context.Context, req LaunchRequest) (*member, er
 	}
 }
 
-func (l *launches) pick(ctx context.Context, owner string, spec session.Spec) (*member, error) {
+// pick chooses a machine for a launch: one that knows its key, if the hub has forgotten it.
+func (l *launches) pick(ctx context.Context, req LaunchRequest) (*member, error) {
+	owner, spec := req.Owner, req.Spec
 	m, candidates, wrong := l.named(spec)
 	if len(wrong) > 0 {
 		if p, err := l.Preview(ctx, owner, spec, 1); err == nil {
@@ -270,6 +272,9 @@ func (l *launches) pick(ctx context.Context, owner string, spec session.Spec) (*
 		return nil, session.Invalid(wrong)
 	}
 	if m != nil {
+		return m, nil
+	}
+	if m, _ = l.launchedWith(ctx, req); m != nil {
 		return m, nil
 	}
 	offers, err := l.offers(ctx, owner, spec, 1, candidates)
@@ -312,8 +317,6 @@ type turn struct {
 	key     string
 	decided chan struct{}
 	member  *member
-	session session.ID // that was launched; empty: none yet
-	moved   bool       // it has another id since it was moved to another agent
 }
 
 const keysKept = 512
@@ -335,30 +338,6 @@ func (k *keyring) settle(t *turn, m *member) {
 	if m == nil {
 		k.forget(nil)
 	}
-}
-
-// launched records the session of a key.
-func (k *keyring) launched(key string, id session.ID) bool {
-	return k.change(func(t *turn) bool { return t.key == key }, func(t *turn) { t.session = id })
-}
-
-// moved gives the key of a session to the one that took its place at another agent.
-func (k *keyring) moved(from, to session.ID) bool {
-	return k.change(func(t *turn) bool { return t.session == from }, func(t *turn) { t.session, t.moved = to, true })
-}
-
-func (k *keyring) change(which func(*turn) bool, change func(*turn)) bool {
-	i := slices.IndexFunc(*k, which)
-	if i >= 0 {
-		change((*k)[i])
-	}
-	return i >= 0
-}
-
-// movedTo returns the session of a key if it was moved to another agent, which does not know the key.
-func (k *keyring) movedTo(key string) (id session.ID) {
-	k.change(func(t *turn) bool { return t.key == key && t.moved }, func(t *turn) { id = t.session })
-	return id
 }
 
 // forget drops the decided turns of an agent.

@@ -205,8 +205,14 @@ func (l lineSessions) Preview(ctx context.Context, owner string, spec session.Sp
 	count int) (session.Preview, error) {
 	return over(l.line, func(a session.Agent) (session.Preview, error) { return a.Preview(ctx, owner, spec, count) })
 }
+
+// Launch loses every eighth answer.
 func (l lineSessions) Launch(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
-	return over(l.line, func(a session.Agent) (session.Session, error) { return a.Launch(ctx, req) })
+	s, err := over(l.line, func(a session.Agent) (session.Session, error) { return a.Launch(ctx, req) })
+	if err == nil && l.yard.slow.IntN(8) == 0 {
+		err = session.NewError(session.CodeAgentUnavailable, "The answer is lost.", "")
+	}
+	return s, err
 }
 func (l lineSessions) Get(ctx context.Context, id session.ID) (session.Session, error) {
 	return over(l.line, func(a session.Agent) (session.Session, error) { return a.Sessions.Get(ctx, id) })
@@ -418,8 +424,8 @@ func float(t *testing.T, seed uint64) {
 			if s.From != "" {
 				moved++
 			}
-			if s.Status.Live() || s.StartedAt != nil && s.Result != session.ResultSuccess {
-				t.Errorf("%s on %s is %s, %s (%s)", s.Name, y.name, s.Status, s.Result, s.Reason)
+			if s.Status.Live() || s.Result != session.ResultSuccess {
+				t.Errorf("%s on %s is %s, %s (%s, %v)", s.Name, y.name, s.Status, s.Result, s.Reason, s.Error)
 			}
 		}
 	}

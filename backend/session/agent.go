@@ -69,7 +69,8 @@ type Sessions interface {
 	//rpc:method name=preview effect=read args=owner?,+,count? who=custom
 	Preview(ctx context.Context, owner string, spec Spec, count int) (Preview, error)
 	// Launch stores a PENDING session and returns it. A second call with the same Key returns the session of the first
-	// and creates nothing. It fails with session_create_invalid and Fields, or session_create_already-exists.
+	// and creates nothing. It fails with session_create_invalid and Fields, session_create_already-exists, or
+	// session_update_conflict if the session of the Key was moved to another agent, which knows the Key.
 	//
 	//rpc:method name=launch effect=again who=custom
 	Launch(ctx context.Context, req LaunchRequest) (Session, error)
@@ -137,6 +138,7 @@ type Filter struct {
 	Live     bool   `json:"live,omitempty"`     // only live ones
 	Finished bool   `json:"finished,omitempty"` // only finished ones
 	Owner    string `json:"owner,omitempty"`    // only of one person
+	Key      string `json:"key,omitempty"`      // only the one, live or finished, that Owner launched with this key
 	Limit    int    `json:"limit,omitempty"`    // 0: no limit
 	Offset   int    `json:"offset,omitempty"`
 }

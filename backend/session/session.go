@@ -45,6 +45,7 @@ type Resolved struct {
 	Pinned    string `json:"pinned,omitempty"`  // its image by digest, as found in preparation
 	ByAdmin   bool   `json:"byAdmin,omitempty"` // an admin launched it: it may use every image and registry login
 	Launch    ID     `json:"launch,omitempty"`  // of sessions that were launched together; empty: it was alone
+	Key       string `json:"key,omitempty"`     // of its launch, as in [LaunchRequest]
 }
 
 // Progress describes a session while it waits, starts and runs.

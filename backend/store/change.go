@@ -55,10 +55,10 @@ func (t *Tx) Get(id session.ID) (session.Session, error) {
 	return r.Session, err
 }
 
-// ByKey returns the session that an owner created under an idempotency key.
+// ByKey returns the session that an owner created under an idempotency key, unless it was moved away.
 func (t *Tx) ByKey(owner, key string) (session.Session, bool, error) {
 	id := t.tx.Bucket(bucketKeys).Get(pair(owner, key))
-	if id == nil {
+	if id == nil || t.tx.Bucket(bucketMoved).Get(id) != nil {
 		return session.Session{}, false, nil
 	}
 	s, err := t.Get(session.ID(id))
@@ -66,19 +66,14 @@ func (t *Tx) ByKey(owner, key string) (session.Session, bool, error) {
 }
 
 // Create stores a new session under an idempotency key, which may be empty, and sets its revision to 1. It fails with
-// session_create_already-exists if a live session of the owner has the name, and with store_write_conflict if the id or
-// the key is in use.
+// session_create_already-exists if a live session of the owner has the name, with store_write_conflict if the id or the
+// key is in use, and with session_update_conflict if the session of the key was moved away.
 func (t *Tx) Create(s *session.Session, key string) error {
 	if t.tx.Bucket(bucketSessions).Get([]byte(s.ID)) != nil {
 		return conflict("The session %s already exists.", s.ID)
 	}
-	if key != "" {
-		if t.tx.Bucket(bucketKeys).Get(pair(s.Owner, key)) != nil {
-			return conflict("The key of this launch is in use.")
-		}
-		if err := t.tx.Bucket(bucketKeys).Put(pair(s.Owner, key), []byte(s.ID)); err != nil {
-			return err
-		}
+	if err := t.claimKey(*s, key); err != nil {
+		return err
 	}
 	if s.Status.Live() {
 		if err := t.claimName(s.Owner, s.Name, s.ID); err != nil {
@@ -89,7 +84,7 @@ func (t *Tx) Create(s *session.Session, key string) error {
 	if err != nil {
 		return err
 	}
-	s.Revision = 1
+	s.Key, s.Revision = key, 1
 	index, finished := bucketLive, 0
 	if !s.Status.Live() {
 		index, finished = bucketFinished, 1

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,10 +15,13 @@ import (
 // bucketMoved remembers the sessions that other agents have taken over: id → moved.
 var bucketMoved = []byte("moved")
 
-// moved is what is left of a session that another agent has taken over.
+// moved is what is left of a session that another agent has taken over. The key of its launch still leads to it, so
+// that the launch is not repeated here.
 type moved struct {
-	To session.ID `json:"to"`
-	At time.Time  `json:"at"`
+	To    session.ID `json:"to"`
+	At    time.Time  `json:"at"`
+	Owner string     `json:"owner,omitempty"`
+	Key   string     `json:"key,omitempty"`
 }
 
 // movesKept is how long a move is remembered. Until then it can be asked for again.
@@ -49,8 +53,28 @@ func (t *Tx) Move(id, to session.ID, at time.Time) (session.Session, error) {
 	if waited {
 		return session.Session{}, cannotMove("is waited for by others on this machine")
 	}
-	return s, errors.Join(t.forgetMoves(at.Add(-movesKept)), t.finish(r, s), t.drop(r), t.count(-1), t.turnPage(),
-		put(t.tx.Bucket(bucketMoved), []byte(id), moved{to, at}))
+	err = errors.Join(t.forgetMoves(at.Add(-movesKept)), t.finish(r, s), t.drop(r), t.count(-1), t.turnPage(),
+		put(t.tx.Bucket(bucketMoved), []byte(id), moved{to, at, s.Owner, r.Key}))
+	if err == nil && r.Key != "" {
+		err = t.tx.Bucket(bucketKeys).Put(pair(s.Owner, r.Key), []byte(id))
+	}
+	return s, err
+}
+
+// claimKey makes the key of a launch lead to a session. It fails with store_write_conflict if it leads to another one,
+// and with session_update_conflict if that one was moved away, unless the session comes back from there.
+func (t *Tx) claimKey(s session.Session, key string) error {
+	keys := t.tx.Bucket(bucketKeys)
+	switch before := keys.Get(pair(s.Owner, key)); {
+	case key == "":
+		return nil
+	case before == nil, s.From != "" && t.tx.Bucket(bucketMoved).Get(before) != nil:
+		return keys.Put(pair(s.Owner, key), []byte(s.ID))
+	case t.tx.Bucket(bucketMoved).Get(before) != nil:
+		return session.NewError(session.CodeSessionConflict, "The session of this launch was moved to another machine.",
+			"Look for it there.")
+	}
+	return conflict("The key of this launch is in use.")
 }
 
 func cannotMove(why string) error {
@@ -70,14 +94,21 @@ func (t *Tx) isWaitedFor(id session.ID) (bool, error) {
 
 // forgetMoves drops what is remembered of moves before a time.
 func (t *Tx) forgetMoves(before time.Time) error {
+	keys := t.tx.Bucket(bucketKeys)
 	var old [][]byte
 	for id, data := range entries(t.tx.Bucket(bucketMoved), nil) {
 		m, err := decoded[moved]("move of", id, data)
 		if err != nil {
 			return err
 		}
-		if m.At.Before(before) {
-			old = append(old, slices.Clone(id))
+		if !m.At.Before(before) {
+			continue
+		}
+		old = append(old, slices.Clone(id))
+		if key := pair(m.Owner, m.Key); m.Key != "" && bytes.Equal(keys.Get(key), id) {
+			if err := keys.Delete(key); err != nil {
+				return err
+			}
 		}
 	}
 	for _, id := range old {

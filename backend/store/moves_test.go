@@ -37,13 +37,30 @@ func TestASessionIsMovedOnceAndRemembered(t *testing.T) {
 	sound(t, s)
 	again := pending("eeeeeeeeeeee")
 	again.Name = "name-aaaaaaaaaaaa" // whose name is free
-	create(t, s, again, "key")
+	if err := s.Update(func(tx *Tx) error {
+		repeated := again
+		return tx.Create(&repeated, "key")
+	}); session.CodeOf(err) != session.CodeSessionConflict {
+		t.Errorf("launched again with the key of the one that was moved: %v", err)
+	}
+	again.From = "cccccccccccc"
+	create(t, s, again, "key") // it comes back
+	if one, found, err := s.ByKey(again.Owner, "key"); err != nil || !found || one.ID != again.ID {
+		t.Errorf("the key leads to %+v, %v, %v", one, found, err)
+	}
+	sound(t, s)
 	if _, err := move("eeeeeeeeeeee", "cccccccccccc", now.Add(movesKept+time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := move("aaaaaaaaaaaa", "cccccccccccc", now); session.CodeOf(err) != session.CodeSessionNotFound {
 		t.Errorf("an old move is remembered: %v", err)
 	}
+	sound(t, s)
+	if _, err := move("bbbbbbbbbbbb", "cccccccccccc", now.Add(3*movesKept)); err != nil {
+		t.Fatal(err)
+	}
+	create(t, s, pending("ffffffffffff"), "key") // of which nothing is known any more
+	sound(t, s)
 }
 
 func TestWhatCannotBeMovedStays(t *testing.T) {

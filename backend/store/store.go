@@ -181,6 +181,13 @@ func (s *Store) LiveSessions() ([]session.Session, error) {
 // List returns sessions, newest first. Without an owner it decodes only those that it returns.
 func (s *Store) List(filter session.Filter) ([]session.Session, error) {
 	list := []session.Session{}
+	if filter.Key != "" {
+		one, found, err := s.ByKey(filter.Owner, filter.Key)
+		if found {
+			list = append(list, one)
+		}
+		return list, err
+	}
 	err := s.db.View(func(tx *bolt.Tx) error {
 		rest := filter
 		var ids [][]byte

@@ -23,7 +23,7 @@ var sessions = Tables{Fields: map[reflect.Type]Fields{
 	},
 	reflect.TypeFor[session.Resolved](): {
 		"Priority": Whole(-mostCount, mostCount), "DependsOn": List(64), "Pinned": Maybe(reference),
-		"Launch": Maybe(id),
+		"Launch": Maybe(id), "Key": Line(128),
 	},
 	reflect.TypeFor[session.Progress](): {"Attempt": count, "Warnings": List(mostWarnings), "Idle": List(16)},
 	reflect.TypeFor[session.Move]():     {"From": Maybe(id)},

@@ -231,7 +231,11 @@ func (f *Folders) CreateFolder(ctx context.Context, req session.FolderRequest) (
 		return tx.PutFolder(one)
 	})
 	if err != nil {
-		return session.Folder{}, errors.Join(err, f.disk.Unmake(one))
+		// a change that failed may be stored all the same, and then its directory is needed
+		if _, gone := f.config.Records.Folder(one.ID); session.CodeOf(gone) == session.CodeFolderNotFound {
+			err = errors.Join(err, f.disk.Unmake(one))
+		}
+		return session.Folder{}, err
 	}
 	return f.GetFolder(ctx, one.ID)
 }

@@ -104,7 +104,13 @@ func (a *sessions) accept(ctx context.Context, req session.LaunchRequest) (sessi
 		return session.Session{}, session.Refused(session.CodeInvalid, p.Errors...)
 	}
 	if id, ok := a.keys[req.Key]; ok && req.Key != "" {
-		return a.all[a.index(id)], nil
+		i := a.index(id)
+		if i >= 0 {
+			return a.all[i], nil
+		}
+		if a.moved[id] != "" && req.From == "" {
+			return session.Session{}, session.NewError(session.CodeSessionConflict, "The session was moved.", "")
+		}
 	}
 	if err := a.refused[req.Spec.Name]; err != nil {
 		return session.Session{}, err
@@ -114,7 +120,7 @@ func (a *sessions) accept(ctx context.Context, req session.LaunchRequest) (sessi
 	}
 	s := session.Session{ID: session.NewID(), Name: cmp.Or(req.Spec.Name, session.RandomName()), Owner: req.Owner,
 		Spec: p.Spec, Status: session.Pending, End: session.End{Result: session.ResultUndefined}, CreatedAt: time.Now(),
-		Resolved: session.Resolved{Priority: session.DefaultPriority, Launch: req.Launch},
+		Resolved: session.Resolved{Priority: session.DefaultPriority, Launch: req.Launch, Key: req.Key},
 		Move:     session.Move{Floats: req.Floats, From: req.From, Held: req.From != ""}, Tags: req.Tags}
 	if req.Spec.Priority != nil {
 		s.Priority = *req.Spec.Priority
@@ -163,7 +169,8 @@ func (a *sessions) get(_ context.Context, id session.ID) (session.Session, error
 
 func (a *sessions) list(_ context.Context, filter session.Filter) ([]session.Session, error) {
 	found := slices.DeleteFunc(slices.Clone(a.all), func(s session.Session) bool {
-		return filter.Live && !s.Status.Live() || filter.Finished && s.Status.Live()
+		return filter.Live && !s.Status.Live() || filter.Finished && s.Status.Live() ||
+			filter.Key != "" && s.Key != filter.Key
 	})
 	slices.SortStableFunc(found, func(x, y session.Session) int { return y.CreatedAt.Compare(x.CreatedAt) })
 	found = found[min(filter.Offset, len(found)):]

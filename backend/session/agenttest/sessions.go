@@ -330,16 +330,27 @@ func casePriority(s *suite) {
 func caseHandover(s *suite) {
 	later := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
 	waits := session.Spec{Type: session.Batch, Command: "true", Schedule: session.Schedule{NotBefore: &later}}
-	mine := must(s, with(s.agent.Launch, session.LaunchRequest{Key: rand.Text(), Spec: s.spec(waits)}))
+	launch := session.LaunchRequest{Key: rand.Text(), Spec: s.spec(waits)}
+	mine := must(s, with(s.agent.Launch, launch))
+	known := func() []session.Session {
+		return must(s, with(s.agent.List, session.Filter{Owner: mine.Owner, Key: launch.Key}))
+	}
+	if list := known(); len(list) != 1 || list[0].ID != mine.ID || list[0].Key != launch.Key {
+		s.Errorf("the sessions of its key are %+v", list)
+	}
 	theirs, others := session.NewID(), session.NewID() // of another agent
 	must(s, func(ctx context.Context) (int, error) { return 0, s.agent.Yield(ctx, mine.ID, theirs) })
 	must(s, func(ctx context.Context) (int, error) { return 0, s.agent.Yield(ctx, mine.ID, theirs) })
 	refused(s, "yielding to two", session.CodeSessionConflict,
 		func(ctx context.Context) (int, error) { return 0, s.agent.Yield(ctx, mine.ID, others) })
 	refused(s, "what was handed over", session.CodeSessionNotFound, with(s.agent.Get, mine.ID))
+	refused(s, "the launch of what was handed over", session.CodeSessionConflict, with(s.agent.Launch, launch))
+	if list := known(); len(list) != 0 {
+		s.Errorf("after it was handed over the sessions of its key are %+v", list)
+	}
 
 	waits.NotBefore = nil
-	held := must(s, with(s.agent.Accept, session.LaunchRequest{From: theirs, Key: rand.Text(), Spec: s.spec(waits),
+	held := must(s, with(s.agent.Accept, session.LaunchRequest{From: theirs, Key: launch.Key, Spec: s.spec(waits),
 		Floats: &session.Floats{Group: "lab"}, Tags: []string{"a"}}))
 	s.note(held.ID)
 	if !held.Held || held.From != theirs || held.Status != session.Pending || held.Floats == nil ||

@@ -2703,6 +2703,8 @@ export interface Session {
   byAdmin?: boolean;
   /** Of sessions that were launched together; empty: it was alone. */
   launch?: string;
+  /** Of its launch, as in LaunchRequest. */
+  key?: string;
   status: Status;
   /** Counts placements; container names carry it. */
   attempt: number;
