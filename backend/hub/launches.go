@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"slipway/backend/session"
@@ -25,6 +26,8 @@ type launches struct {
 	images  *images
 	folders *folders
 	claimed []*nameClaim // guarded by mu
+	// choosing is held while a choice of a machine is stored.
+	choosing sync.Mutex
 }
 
 // LaunchRequest launches one session. With a key it can be sent again safely.

@@ -137,12 +137,10 @@ func TestALaunchThatMovedIsNotRepeated(t *testing.T) {
 				w.agents[1].Change(now.ID, func(s *session.Session) { s.Status = session.Terminated })
 				synctest.Wait()
 			}
-			for _, agent := range []string{"", "local"} {
-				asks.Agent = agent
-				if again, err := w.Launch(t.Context(), hub.LaunchRequest{Key: "k", Spec: asks}); err != nil ||
-					again.ID != now.ID {
-					t.Errorf("asked again on %q when it had ended is %t: %+v, %v", agent, ended, again, err)
-				}
+			asks.Agent = "local"
+			if again, err := w.Launch(t.Context(), hub.LaunchRequest{Key: "k", Spec: asks}); err != nil ||
+				again.ID != now.ID {
+				t.Errorf("asked again when it had ended is %t: %+v, %v", ended, again, err)
 			}
 		}
 		if other, err := w.Launch(t.Context(), hub.LaunchRequest{Key: "l", Spec: asks}); err != nil ||
@@ -150,4 +148,31 @@ func TestALaunchThatMovedIsNotRepeated(t *testing.T) {
 			t.Errorf("with another key: %+v, %v", other, err)
 		}
 	})
+}
+
+// TestALaunchIsRepeatedWhereItWasSent asks a hub that was started again, while the machine of the launch is away.
+func TestALaunchIsRepeatedWhereItWasSent(t *testing.T) {
+	w := open(t, "local", "lab")
+	for _, a := range w.agents {
+		a.SetImages(session.Image{Refs: []string{"python:3.12"}})
+	}
+	req := hub.LaunchRequest{Key: "k", Spec: spec("python:3.12")}
+	first, err := w.Launch(t.Context(), req)
+	if err != nil || first.Agent != "local" {
+		t.Fatal(first, err)
+	}
+	again := openOn(t, w.shelf, []hub.Member{{Name: "local", Local: true, Agent: w.agents[0].Agent()},
+		{Name: "lab", Agent: w.agents[1].Agent()}})
+	w.agents[0].SetDown(true)
+	if s, err := again.Launch(t.Context(), req); err == nil {
+		t.Errorf("it was launched again on %s", s.Agent)
+	}
+	if s, err := again.Launch(t.Context(), hub.LaunchRequest{Key: "l", Spec: req.Spec}); err != nil ||
+		s.Agent != "lab" {
+		t.Errorf("another launch: %+v, %v", s, err)
+	}
+	w.agents[0].SetDown(false)
+	if s, err := again.Launch(t.Context(), req); err != nil || s.ID != first.ID {
+		t.Errorf("when it is back: %+v, %v", s, err)
+	}
 }

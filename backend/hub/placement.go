@@ -261,7 +261,7 @@ func (l *launches) agentFor(ctx context.Context, req LaunchRequest) (*member, er
 	}
 }
 
-// pick chooses a machine for a launch: one that knows its key, if the hub has forgotten it.
+// pick chooses a machine for a launch.
 func (l *launches) pick(ctx context.Context, req LaunchRequest) (*member, error) {
 	owner, spec := req.Owner, req.Spec
 	m, candidates, wrong := l.named(spec)
@@ -274,15 +274,41 @@ func (l *launches) pick(ctx context.Context, req LaunchRequest) (*member, error)
 	if m != nil {
 		return m, nil
 	}
-	if m, _ = l.launchedWith(ctx, req); m != nil {
-		return m, nil
+	for _, c := range l.choices() {
+		if m, err := l.member(c.Agent); err == nil && c.Key == req.Key {
+			return m, nil
+		}
 	}
 	offers, err := l.offers(ctx, owner, spec, 1, candidates)
 	if err != nil {
 		return nil, err
 	}
-	return best(offers).member, nil
+	m = best(offers).member
+	if req.Key != "" {
+		l.choosing.Lock()
+		defer l.choosing.Unlock()
+		choices := l.choices()
+		choices = append(choices[max(0, len(choices)-choicesKept+1):], choice{req.Key, m.Name()})
+		err = l.shelf.Save(choicesKey, choices)
+	}
+	return m, err
 }
+
+func (l *launches) choices() []choice {
+	return read[[]choice](l.shared, choicesKey, "the machines of the last launches cannot be read")
+}
+
+// choice is the machine that was chosen for a launch with a key. It is on the shelf before the launch is sent, so that a
+// hub that is started again repeats it there, though the machine may not be reached.
+type choice struct {
+	Key   string `json:"key"`
+	Agent string `json:"agent"`
+}
+
+const (
+	choicesKey  = "hub.choices"
+	choicesKept = 128
+)
 
 // ownerAt returns the owner of a launch at an agent; empty: the user. Only admins launch for others, who must be people
 // of the machine.
