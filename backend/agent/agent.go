@@ -307,7 +307,7 @@ func (a *Agent) measured(live, running []session.Session, stats map[string]engin
 func (a *Agent) openLaunch(h host.Host) (err error) {
 	c := &a.config
 	a.images, err = images.Open(images.Config{Host: h, Dir: filepath.Join(c.Dir, "transfers"), Free: diskFree,
-		Quota: c.Sessions.Arriving, People: a.People, TakeHome: a.folders.TakeHome})
+		Quota: c.Sessions.Arriving, People: a.People, TakeHome: a.folders.TakeHome, WriteKept: a.apps.WriteKept})
 	if err != nil {
 		return err
 	}

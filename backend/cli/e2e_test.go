@@ -74,15 +74,24 @@ type installed struct {
 // sessions it ends, when the test ends.
 func install(t *testing.T, engine string) *installed {
 	t.Helper()
+	if engine == "docker" {
+		return installOn(t, engine, enginetest.RequireDocker(t))
+	}
+	return installOn(t, engine, "")
+}
+
+// installOn is install with the Docker daemon at an address.
+func installOn(t *testing.T, engine, host string) *installed {
+	t.Helper()
 	path, err := buildProgram()
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := &installed{t: t, path: path, home: place.Home{Dir: t.TempDir()}, image: "python:3.12"}
 	p.env = append(os.Environ(), "SLIPWAY_HOME="+p.home.Dir, "SLIPWAY_ENGINE="+engine, "TERM=xterm-256color")
-	if engine == "docker" {
+	if host != "" {
 		p.image = enginetest.ImageMinimal
-		p.env = append(p.env, "DOCKER_HOST="+enginetest.RequireDocker(t))
+		p.env = append(p.env, "DOCKER_HOST="+host)
 	}
 	t.Cleanup(func() {
 		if t.Failed() {

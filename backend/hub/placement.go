@@ -298,8 +298,8 @@ func (l *launches) choices() []choice {
 	return read[[]choice](l.shared, choicesKey, "the machines of the last launches cannot be read")
 }
 
-// choice is the machine that was chosen for a launch with a key. It is on the shelf before the launch is sent, so that a
-// hub that is started again repeats it there, though the machine may not be reached.
+// choice is the machine that was chosen for a launch with a key. It is on the shelf before the launch is sent, so that
+// a hub that is started again repeats it there, though the machine may not be reached.
 type choice struct {
 	Key   string `json:"key"`
 	Agent string `json:"agent"`

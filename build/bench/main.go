@@ -88,8 +88,8 @@ func (b *bench) run(ctx context.Context) (err error) {
 		name string
 		do   func()
 	}{
-		{"idle", b.measureIdle}, {"start", b.measureStart}, {"click", b.measureClick}, {"echo", b.measureEcho},
-		{"output", b.measureOutput},
+		{"idle", b.measureIdle}, {"start", b.measureStart}, {"click", b.measureClick}, {"project", b.measureProject},
+		{"echo", b.measureEcho}, {"output", b.measureOutput},
 		{"stall", b.measureStall}, {"list", b.measureList}, {"files", b.measureFiles}, {"browser", b.measureBrowser},
 		{"waiting", b.measureWaiting}, {"window", b.measureWindow}, {"inference", b.measureInference},
 		{"plan", b.measurePlan},

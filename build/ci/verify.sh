@@ -39,6 +39,8 @@ race)
     stories=(slipway/backend/{idle,scheduler,serving,slurm})
     export SLIPWAY_TEST_SEEDS=4
     build/ci/test-go.sh -race -short "${stories[@]}"
+    # The program itself is never built with the race detector.
+    go test -count 1 -vet off ./backend/cli -run 'TestTwentyProjectsBecomeSessions/Docker_of_today'
     packages=$(go list . ./app/... ./backend/... ./gpu/... ./tunnel/... ./build/bench/... |
         grep -vxF "$(printf '%s\n' "${stories[@]}")")
     mapfile -t packages <<<"$packages"

@@ -324,7 +324,7 @@ func keeperOf(id string) string { return id + "-keeper" }
 // startKeeper starts what keeps the output of a program's notebooks, unless it runs. Without it the program works.
 func (a *Apps) startKeeper(ctx context.Context, g Guest, p program) {
 	port, own := strconv.Itoa(p.port), session.KeeperPort(p.port)
-	_, err := g.StartService(ctx, link.ServiceRequest{ID: keeperOf(p.id), Port: own, Last: "/write?ending=1",
+	_, err := g.StartService(ctx, link.ServiceRequest{ID: keeperOf(p.id), Port: own, Last: link.WritePath + "?ending=1",
 		Argv:    []string{link.Program, "keep", port, strconv.Itoa(own)},
 		Private: []string{link.Program, "keep", port, link.Socket}, Timeout: a.config.Limit})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"slipway/backend/guest/link"
 	"slipway/backend/session"
 	"slipway/backend/terminal"
 )
@@ -20,7 +21,10 @@ type container struct {
 	command *command
 	asked   session.ExecRequest
 	keeper  string // what its keeper of output answers; empty: it has none
+	runs    []link.Service
 }
+
+func (c *container) Services(context.Context) ([]link.Service, error) { return c.runs, nil }
 
 func (c *container) Which(context.Context, []string) (map[string]string, error) { return c.found, nil }
 

@@ -16,6 +16,7 @@ import (
 
 const (
 	unkeptLimit = time.Second
+	writeLimit  = 20 * time.Second
 	maxUnkept   = 64 << 10 // bytes of the answer
 	maxNamed    = 3        // notebooks in one sentence
 )
@@ -64,26 +65,65 @@ func withKept(ctx context.Context, g Guest, app session.App, services []link.Ser
 func unkept(ctx context.Context, g Guest, port int) ([]link.Unkept, error) {
 	ctx, cancel := context.WithTimeout(ctx, unkeptLimit)
 	defer cancel()
-	conn, err := g.Dial(ctx, port)
-	if err != nil {
-		return nil, err
+	status, body, err := askKeeper(ctx, g, port, link.UnkeptPath)
+	if err == nil && status != http.StatusOK {
+		err = errors.New("the keeper is too old") // it answers, but with nothing
 	}
-	defer conn.Close() //nolint:errcheck // it was only read
-	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.0\r\n\r\n", link.UnkeptPath); err != nil {
-		return nil, err
-	}
-	answer, err := http.ReadResponse(bufio.NewReader(io.LimitReader(conn, maxUnkept)), nil)
-	if err != nil {
-		return nil, err
-	}
-	defer answer.Body.Close() //nolint:errcheck // as above
-	if answer.StatusCode != http.StatusOK {
-		return nil, errors.New("the keeper is too old") // it answers, but with nothing
-	}
-	body, err := io.ReadAll(answer.Body)
 	if err != nil {
 		return nil, err
 	}
 	return link.DecodeUnkept(body)
+}
+
+// askKeeper has the keeper on a port answer a request.
+func askKeeper(ctx context.Context, g Guest, port int, path string) (status int, body []byte, err error) {
+	conn, err := g.Dial(ctx, port)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer conn.Close() //nolint:errcheck // it was only read
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.0\r\n\r\n", path); err != nil {
+		return 0, nil, err
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(io.LimitReader(conn, maxUnkept)), nil)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer answer.Body.Close() //nolint:errcheck // as above
+	body, err = io.ReadAll(answer.Body)
+	return answer.StatusCode, body, err
+}
+
+// WriteKept has the keepers of a session write what its notebooks without pages lack, before it is made an image. What
+// they do not write in time is not lost: they write it later.
+func (a *Apps) WriteKept(ctx context.Context, id session.ID) error {
+	ctx, cancel := context.WithTimeout(ctx, writeLimit)
+	defer cancel()
+	g, _, err := a.session(ctx, id)
+	if err != nil {
+		return err
+	}
+	return writeKept(ctx, g)
+}
+
+func writeKept(ctx context.Context, g Guest) error {
+	services, err := g.Services(ctx)
+	if err != nil {
+		return err
+	}
+	var failures []error
+	for _, p := range programs {
+		for _, s := range services {
+			if s.ID != keeperOf(p.id) || s.State != link.ServiceReady {
+				continue
+			}
+			status, _, err := askKeeper(ctx, g, session.KeeperPort(p.port), link.WritePath)
+			if err == nil && status != http.StatusNoContent {
+				err = fmt.Errorf("the keeper of %s answered with status %d", p.id, status)
+			}
+			failures = append(failures, err)
+		}
+	}
+	return errors.Join(failures...)
 }

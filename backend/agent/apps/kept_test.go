@@ -22,7 +22,8 @@ func (c *container) Dial(_ context.Context, port int) (net.Conn, error) {
 		defer far.Close() //nolint:errcheck // only for the test
 		buffer := make([]byte, 1024)
 		n, _ := far.Read(buffer)
-		if asked := fmt.Sprint(port, " ", string(buffer[:n])); asked == "7420 GET /unkept HTTP/1.0\r\n\r\n" {
+		switch asked := fmt.Sprint(port, " ", string(buffer[:n])); asked {
+		case "7420 GET /unkept HTTP/1.0\r\n\r\n", "7420 GET /write HTTP/1.0\r\n\r\n":
 			io.WriteString(far, c.keeper) //nolint:errcheck // its reader may have had enough
 		}
 	}()
@@ -66,5 +67,24 @@ func TestWhetherOutputIsKeptIsAsked(t *testing.T) {
 	stopped := session.App{ID: "jupyterlab", Port: 7430, State: session.AppStopped}
 	if withKept(t.Context(), &container{keeper: ok + "[]"}, stopped, ready).Kept {
 		t.Error("the keeper of a server that does not run is asked")
+	}
+}
+
+func TestKeptOutputIsWrittenWhenAsked(t *testing.T) {
+	for name, c := range map[string]struct {
+		state  link.ServiceState
+		answer string
+		wrong  bool
+	}{
+		"and it is":                {link.ServiceReady, "HTTP/1.0 204 No Content\r\n\r\n", false},
+		"but the keeper cannot":    {link.ServiceReady, "HTTP/1.0 500 Internal Server Error\r\n\r\n", true},
+		"but nothing answers":      {link.ServiceReady, "", true},
+		"and nothing keeps output": {link.ServiceExited, "", false},
+	} {
+		kept := &container{keeper: c.answer, runs: []link.Service{{ID: "jupyterlab-keeper", State: c.state}}}
+		err := writeKept(t.Context(), kept)
+		if (err != nil) != c.wrong {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -80,6 +80,9 @@ func nameTaken(name string) error {
 // commitAndRecord makes an image of a session and adds that to the session's history.
 func (m *Images) commitAndRecord(ctx context.Context, one *job, s session.Session, origin session.ImageOrigin) error {
 	began := m.config.Clock.Now().UTC()
+	if err := m.config.WriteKept(ctx, s.ID); err != nil {
+		m.config.Log.Warn("an image lacks what notebooks have printed", "session", s.ID, "error", err)
+	}
 	err := m.config.Health.Heed(m.Commit(ctx, s, origin, func(size gpu.Bytes) {
 		m.jobs.change(one, func(one *job) { one.Size = size })
 	}))

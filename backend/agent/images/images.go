@@ -31,6 +31,8 @@ type Config struct {
 	Free   func(dir string) (gpu.Bytes, error)
 	Quota  layers.Quota
 	People People
+	// WriteKept writes to a session's files what is kept for them elsewhere in it.
+	WriteKept func(ctx context.Context, id session.ID) error
 	// TakeHome copies the home of a parked session out of the container that it has kept.
 	TakeHome func(ctx context.Context, s session.Session, tell func(gpu.Bytes)) error
 }

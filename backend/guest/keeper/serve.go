@@ -24,7 +24,7 @@ const (
 	answerFailed = "HTTP/1.0 500 Internal Server Error\r\n\r\n"
 )
 
-// Serve answers GET /write?path=NOTEBOOK, which returns when the notebook has what it lacked, and GET /write?ending=1,
+// Serve answers GET [link.WritePath]?path=NOTEBOOK, which returns when the notebook has what it lacked, and ?ending=1,
 // which is asked before the server ends. GET [link.UnkeptPath] returns the notebooks whose output is not kept.
 // Everything else is only answered.
 func (k *Keeper) Serve(ctx context.Context, listener net.Listener) {
@@ -76,7 +76,7 @@ func (k *Keeper) do(ctx context.Context, target string) (answer string, err erro
 	}
 	query := asked.Query()
 	switch asked.Path {
-	case "/write":
+	case link.WritePath:
 		return answerDone, k.Write(ctx, query.Get("path"), query.Has("ending"))
 	case link.UnkeptPath:
 		list, err := k.unkept(ctx)

@@ -132,6 +132,10 @@ type Service struct {
 	Error    *session.Cause `json:"error,omitempty"`
 }
 
+// WritePath is where the service that keeps the output of notebooks writes what they lack: the one of its query's path,
+// else all. Those with pages are left alone, unless the query has ending.
+const WritePath = "/write"
+
 // UnkeptPath is where the service that keeps the output of notebooks answers with a list of [Unkept].
 const UnkeptPath = "/unkept"
 
