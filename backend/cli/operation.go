@@ -277,6 +277,9 @@ type operationView struct {
 // marks are the symbols of ended steps.
 var marks = map[hub.StepState]string{"ok": "✓", "warning": "!", "failed": "✗", "skipped": "-"}
 
+// logTail is how many lines are printed of what a failed operation has logged.
+const logTail = 20
+
 func (v *operationView) show(o api.Operation) {
 	running := ""
 	for _, step := range o.Steps {
@@ -295,6 +298,13 @@ func (v *operationView) show(o api.Operation) {
 			if step.Remedy != "" {
 				fmt.Fprintf(v.w, "           → %s\n", session.Printable(step.Remedy))
 			}
+		}
+	}
+	if o.State == hub.OperationFailed && o.Log != "" { // which is printed once, since it has ended
+		v.clear()
+		lines := strings.Split(strings.TrimRight(o.Log, "\n"), "\n")
+		for _, line := range lines[max(0, len(lines)-logTail):] {
+			fmt.Fprintf(v.w, "           | %s\n", session.Printable(line))
 		}
 	}
 	if running == "" || o.Prompt != nil {
