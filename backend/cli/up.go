@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -45,6 +46,7 @@ used as its folder has it. An image is built again only if what it is built from
 
 A Dockerfile with RUN --mount=type=secret,id=NAME reads your secret NAME (slipway secret set NAME)
 while that step runs, after you agree. The value is not in the image, nor in the build's log.
+A project that asks for another folder of yours gets it only if you agree.
 
 COMMAND and the other flags are those of slipway run.`,
 		Example: "  slipway up\n  slipway up --on lab --gpu 1 ./train\n" +
@@ -133,6 +135,9 @@ func (u up) run(ctx context.Context, source string, spec session.Spec) error {
 	u.complete(&spec, folder, found)
 	if s, err := route.Session.At(spec.Name).Ask(working, c); err == nil && !ended(s) {
 		return u.again(ctx, c, s, found)
+	}
+	if err := u.mayMount(working, folder, found); err != nil {
+		return err
 	}
 	if found.Dockerfile != "" && !found.Present {
 		if opened.Image != "" && opened.Image != found.Image {
@@ -230,9 +235,31 @@ func (u up) tell(found session.Project) {
 	if found.Setup != "" {
 		u.notice("Its commands run in the session after the start; slipway logs shows what they print.")
 	}
+	for _, m := range found.Mounts {
+		readOnly := ""
+		if m.ReadOnly {
+			readOnly = " (read-only)"
+		}
+		u.notice("The session has the folder %s as %s%s.", session.Printable(path.Join(m.Name, m.Path)),
+			session.Printable(m.Target), readOnly)
+	}
 	for _, left := range found.Left {
 		u.notice("Not taken over: %s. %s", session.Printable(left.What), left.Why.English())
 	}
+}
+
+// mayMount asks before the project's code can use folders other than its own.
+func (u up) mayMount(ctx context.Context, folder api.Folder, found session.Project) error {
+	var names []string
+	for _, m := range found.Mounts {
+		if m.Folder != folder.ID && !slices.Contains(names, m.Name) {
+			names = append(names, m.Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return u.confirm(ctx, "May the project use other folders of yours: "+strings.Join(names, ", ")+"?")
 }
 
 // secrets returns those that the build may read, after the person has agreed, and says which are missing.
@@ -262,7 +289,7 @@ func (u up) secrets(ctx context.Context, c *caller, found session.Project) (name
 // complete adds to a spec what the project asks for. The flags win.
 func (u up) complete(spec *session.Spec, folder api.Folder, found session.Project) {
 	spec.Image = found.Image
-	spec.Mounts = append([]session.Mount{{Folder: string(folder.ID)}}, spec.Mounts...)
+	spec.Mounts = append(mountsOf(folder, found, spec.Mounts), spec.Mounts...)
 	spec.Agent = cmp.Or(spec.Agent, folder.Agent)
 	if spec.Name == "" {
 		spec.Name = folder.Name
@@ -287,6 +314,23 @@ func (u up) complete(spec *session.Spec, folder api.Folder, found session.Projec
 	if found.GPU && spec.Accelerator.IsZero() {
 		spec.Accelerator = gpu.Request{Devices: 1}
 	}
+}
+
+// mountsOf returns the mounts of a project, without those whose place one of the flags has.
+func mountsOf(folder api.Folder, found session.Project, flags []session.Mount) []session.Mount {
+	if len(found.Mounts) == 0 {
+		return []session.Mount{{Folder: string(folder.ID)}}
+	}
+	var mounts []session.Mount
+	for i, m := range found.Mounts {
+		if i == 0 || !slices.ContainsFunc(flags, func(flag session.Mount) bool {
+			return session.MountTarget(flag) == m.Target
+		}) {
+			mounts = append(mounts, session.Mount{Folder: string(m.Folder), Path: m.Path, Target: m.Target,
+				ReadOnly: m.ReadOnly})
+		}
+	}
+	return mounts
 }
 
 // share makes a directory of this computer a folder of the agent: itself where its sessions see it, else a copy, for

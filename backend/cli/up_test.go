@@ -87,9 +87,12 @@ func TestUpReopensARememberedProject(t *testing.T) {
 // planeWithProject is a control plane with one remembered project, which asks for two secrets of which one is stored.
 // The build of its image is refused.
 func planeWithProject(t *testing.T, built func(hub.ProjectBuilding)) *plane {
+	return planeWith(t, session.Project{Kind: session.ProjectDockerfile, Image: "new:1",
+		Dockerfile: "FROM python:3.12", Secrets: []string{"PIP_TOKEN", "HF_TOKEN"}}, built)
+}
+
+func planeWith(t *testing.T, found session.Project, built func(hub.ProjectBuilding)) *plane {
 	f := newPlane(t)
-	found := session.Project{Kind: session.ProjectDockerfile, Image: "new:1", Dockerfile: "FROM python:3.12",
-		Secrets: []string{"PIP_TOKEN", "HF_TOKEN"}}
 	known := hub.RecentProject{ID: "p", Name: "paper", Agent: "lab", Folder: "abcdefghijkl", OpenedAt: noon}
 	folder := api.Folder{Folder: session.Folder{ID: known.Folder, Name: "paper", Agent: "lab"}}
 	for request, answer := range map[string]any{
@@ -121,5 +124,34 @@ func TestUpListsTheSecretsOfABuildAndAsks(t *testing.T) {
 	}
 	if len(allowed) != 1 || !slices.Equal(allowed[0], []string{"PIP_TOKEN"}) {
 		t.Errorf("the build may read %q", allowed)
+	}
+}
+
+func TestUpMountsWhatTheProjectAsksForAndAsksForOtherFolders(t *testing.T) {
+	f := planeWith(t, session.Project{Kind: session.ProjectDevContainer, File: ".devcontainer.json", Image: "new:1",
+		Present: true, ProjectNeeds: session.ProjectNeeds{Mounts: []session.FolderMount{
+			{Folder: "abcdefghijkl", Name: "paper", Target: "/src"},
+			{Folder: "abcdefghijkl", Name: "paper", Path: "data", Target: "/data"},
+			{Folder: "modelsmodels", Name: "models", Target: "/models", ReadOnly: true}}}}, nil)
+	var launched []session.Spec
+	f.handle("POST /api/v1/sessions", func(w http.ResponseWriter, r *http.Request) {
+		var req hub.LaunchRequest
+		_ = json.NewDecoder(r.Body).Decode(&req)
+		launched = append(launched, req.Spec)
+		refuse(w, session.Error{Code: session.CodeEngineUnsupported, Message: "Nothing runs here."})
+	})
+	if got := f.run(t, "up", "--detach", "paper"); len(launched) > 0 || got.code == ExitOK {
+		t.Errorf("without an answer: %+v, launched %+v", got, launched)
+	}
+	got := f.run(t, "up", "--detach", "--yes", "--volume", "other:/data", "paper")
+	for _, said := range []string{"the folder paper as /src.", "the folder models as /models (read-only)."} {
+		if !strings.Contains(got.stderr, said) {
+			t.Errorf("it is not said %q: %s", said, got.stderr)
+		}
+	}
+	want := []session.Mount{{Folder: "abcdefghijkl", Target: "/src"},
+		{Folder: "modelsmodels", Target: "/models", ReadOnly: true}, {Folder: "other", Target: "/data"}}
+	if len(launched) != 1 || !slices.Equal(launched[0].Mounts, want) {
+		t.Errorf("launched with %+v: %s", launched, got.stderr)
 	}
 }

@@ -39,11 +39,16 @@ type devContainer struct {
 	RunArgs  []string       `json:"runArgs"`
 	Features map[string]any `json:"features"`
 	First    []string       `json:"overrideFeatureInstallOrder"`
+
+	WorkspaceFolder string `json:"workspaceFolder"`
+	WorkspaceMount  string `json:"workspaceMount"`
+	Mounts          []any  `json:"mounts"`
 }
 
 // taken are the keys that are taken over, or that say nothing about a session.
 var taken = []string{"image", "build", "dockerFile", "context", "containerEnv", "remoteEnv", "forwardPorts",
-	"hostRequirements", "runArgs", "features", "overrideFeatureInstallOrder", "name", "$schema", "customizations",
+	"hostRequirements", "runArgs", "features", "overrideFeatureInstallOrder", "workspaceFolder", "workspaceMount",
+	"mounts", "name", "$schema", "customizations",
 	"extensions", "settings", "portsAttributes", "otherPortsAttributes", "waitFor", "overrideCommand", "shutdownAction",
 	"updateRemoteUserUID", "secrets"}
 
@@ -54,7 +59,6 @@ var lifecycle = []string{"onCreateCommand", "updateContentCommand", "postCreateC
 var refused = map[string]string{
 	"initializeCommand": "projectInitialize", "dockerComposeFile": "projectCompose", "service": "projectCompose",
 	"runServices": "projectCompose", "entrypoint": "projectStart", "mounts": "projectMounts",
-	"workspaceMount": "projectMounts", "workspaceFolder": "projectWorkspace",
 	"remoteUser": "projectUser", "containerUser": "projectUser", "privileged": "projectPrivilege",
 	"capAdd": "projectPrivilege", "securityOpt": "projectPrivilege", "init": "projectInit", "appPort": "projectAppPort",
 	"userEnvProbe": "projectProbe", "postAttachCommand": "projectCommand",
@@ -67,6 +71,7 @@ func (p *Plan) readDevContainer(environment string) error {
 		return err
 	}
 	p.leaveOthers("", keys, taken)
+	p.readMounts(d)
 	p.env(d)
 	p.ports(d.ForwardPorts)
 	if err := p.needs(d); err != nil {
@@ -165,7 +170,7 @@ func (p *Plan) setUp(features []*feature, keys map[string]any) {
 		script.WriteString(p.commands(key, keys[key]))
 	}
 	if script.Len() > 0 {
-		p.Setup = "set -e\ncd " + session.ShellWord(path.Join(session.Home, p.folder)) + "\n" + script.String()
+		p.Setup = "set -e\ncd " + session.ShellWord(p.workspace) + "\n" + script.String()
 	}
 }
 
@@ -212,26 +217,44 @@ func (p *Plan) command(key string, value any) string {
 }
 
 var (
-	envName  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	variable = regexp.MustCompile(`\$\{([^}:]+)(?::([^}:]*))?(?::([^}:]*))?[^}]*\}`)
+	envName   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	variables = regexp.MustCompile(`\$\{([^}:]+)(?::([^}:]*))?(?::([^}:]*))?[^}]*\}`)
 )
 
 // value fills in the variables of a value. Those of the person's computer have their default: they are not known here.
 func (p *Plan) value(key, text string) string {
-	return variable.ReplaceAllStringFunc(text, func(found string) string {
-		part := variable.FindStringSubmatch(found)
-		switch part[1] {
-		case "localWorkspaceFolderBasename", "containerWorkspaceFolderBasename":
-			return path.Base(p.folder)
-		case "containerWorkspaceFolder":
-			return path.Join(session.Home, p.folder)
-		case "localEnv", "containerEnv":
-			p.leave(key, "projectVariable", session.Fill("variable", part[0]))
-			return part[3]
+	return variables.ReplaceAllStringFunc(text, func(found string) string {
+		value, known := p.variable(variables.FindStringSubmatch(found))
+		if !known {
+			p.leave(key, "projectVariable", session.Fill("variable", found))
 		}
-		p.leave(key, "projectVariable", session.Fill("variable", part[0]))
-		return ""
+		return value
 	})
+}
+
+// filled fills in the variables of a text. It is not known if one of them is not.
+func (p *Plan) filled(text string) (_ string, known bool) {
+	known = true
+	return variables.ReplaceAllStringFunc(text, func(found string) string {
+		value, ok := p.variable(variables.FindStringSubmatch(found))
+		known = known && ok
+		return value
+	}), known
+}
+
+// variable returns the value of a variable, or its default if it is not known. It gets the parts of its expression.
+func (p *Plan) variable(part []string) (value string, known bool) {
+	switch part[1] {
+	case "localWorkspaceFolderBasename":
+		return path.Base(p.place.name()), true
+	case "containerWorkspaceFolderBasename":
+		return path.Base(p.workspace), true
+	case "containerWorkspaceFolder":
+		return p.workspace, true
+	case "localEnv", "containerEnv":
+		return part[3], false
+	}
+	return "", false
 }
 
 func (p *Plan) ports(all []any) {

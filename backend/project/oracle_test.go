@@ -4,12 +4,14 @@ package project
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -34,6 +36,10 @@ type reading struct {
 			Features []installed `json:"features"`
 		} `json:"featureSets"`
 	} `json:"featuresConfiguration"`
+	Workspace struct {
+		Folder string `json:"workspaceFolder"`
+		Mount  string `json:"workspaceMount"`
+	} `json:"workspace"`
 	Merged map[string]json.RawMessage `json:"mergedConfiguration"`
 }
 
@@ -54,8 +60,8 @@ func ask(t *testing.T, project []txtar.File) (said reading) {
 	root, docker := filepath.Join(dir, "vision"), filepath.Join(dir, "docker")
 	err := os.WriteFile(docker, []byte(engine), 0o700)
 	for _, f := range project {
-		path := filepath.Join(root, f.Name)
-		err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, f.Data, 0o644))
+		file := filepath.Join(root, f.Name)
+		err = errors.Join(err, os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, f.Data, 0o644))
 	}
 	program, err2 := filepath.Abs("../../frontend/node_modules/@devcontainers/cli/devcontainer.js")
 	if err = errors.Join(err, err2); err != nil {
@@ -70,8 +76,11 @@ func ask(t *testing.T, project []txtar.File) (said reading) {
 	if err != nil {
 		t.Fatalf("%v\n%s\nnpm --prefix frontend ci installs it", err, wrong.Bytes())
 	}
-	// Sessions have the project elsewhere than the program does.
-	out = bytes.ReplaceAll(out, []byte("/workspaces/vision"), []byte(session.Home+"/vision"))
+	// Sessions have the project elsewhere than the program does, unless it asks for a place.
+	if !bytes.Contains(project[0].Data, []byte("workspaceFolder")) {
+		out = bytes.ReplaceAll(out, []byte("/workspaces/vision"), []byte(session.Home+"/vision"))
+	}
+	out = bytes.ReplaceAll(out, []byte(root), []byte(localFolder))
 	if err := json.Unmarshal(out, &said); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -102,6 +111,7 @@ func TestDevContainersAreReadAsTheSpecificationsOwnProgramDoes(t *testing.T) {
 			c.settings()
 			c.features()
 			c.commands()
+			c.mounts()
 		})
 	}
 }
@@ -228,11 +238,45 @@ func (c comparison) commands() {
 		}
 	}
 	var got []string
-	_, script, _ := strings.Cut(c.plan.Setup, "vision\n")
+	_, script, _ := strings.Cut(c.plan.Setup, "\ncd "+c.said.Workspace.Folder+"\n")
 	for line := range strings.Lines(script) {
 		if !strings.HasPrefix(line, "echo ") || strings.HasPrefix(line, "echo 'two") {
 			got = append(got, line)
 		}
 	}
 	c.same("setup", got, want)
+}
+
+func (c comparison) mounts() {
+	config, workspace := c.said.Configuration, c.said.Workspace
+	c.same("place", c.plan.workspace, workspace.Folder)
+	if len(c.plan.Mounts) == 0 {
+		c.same("mounts", 0, len(config.Mounts))
+		return
+	}
+	all := append([]any{workspace.Mount}, config.Mounts...)
+	c.same("mounts", len(c.plan.Mounts), len(all))
+	long := map[string]string{"src": "source", "dst": "target", "destination": "target"}
+	for i, got := range c.plan.Mounts {
+		text, ok := all[i].(string)
+		if !ok {
+			text = fieldsOf(all[i])
+		}
+		said := map[string]string{}
+		for field := range strings.SplitSeq(text, ",") {
+			name, value, _ := strings.Cut(field, "=")
+			said[cmp.Or(long[name], name)] = value
+		}
+		if i == 0 && config.WorkspaceMount == "" && !session.Overlap(said["target"], workspace.Folder) {
+			said["target"] = workspace.Folder // the program mounts the project elsewhere than it works
+		}
+		source := path.Join(localFolder, got.Path)
+		if got.Name != "vision" {
+			source = got.Name
+		}
+		_, readOnly := said["readonly"]
+		c.same("source", source, path.Clean(said["source"]))
+		c.same("target", got.Target, said["target"])
+		c.same("read-only", got.ReadOnly, readOnly)
+	}
 }

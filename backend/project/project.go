@@ -24,9 +24,10 @@ type Plan struct {
 	Target string            // stage of the Dockerfile; empty: the last
 	Args   map[string]string // of the build
 
-	tree   fs.FS
-	folder string   // below the home, where sessions have the project
-	files  []string // of the context, sorted
+	tree      fs.FS
+	place     Place
+	workspace string   // where sessions have the project
+	files     []string // of the context, sorted
 }
 
 const (
@@ -44,14 +45,15 @@ type way struct {
 	file string
 }
 
-// Read finds out what the project in tree asks for. Name is the folder in the home where sessions have it.
-func Read(ctx context.Context, tree fs.FS, owner, name string, req session.ProjectRequest) (*Plan, error) {
+// Read finds out what the project in tree asks for, which is the directory at that place.
+func Read(ctx context.Context, tree fs.FS, at Place, req session.ProjectRequest) (*Plan, error) {
 	ways, err := find(tree)
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{tree: tree, folder: name, Project: session.Project{Kind: session.ProjectPlain, Image: req.Environment,
-		Files: []string{}, Bases: []string{}}}
+	p := &Plan{tree: tree, place: at, workspace: path.Join(session.Home, at.name()),
+		Project: session.Project{Kind: session.ProjectPlain, Image: req.Environment, Files: []string{},
+			Bases: []string{}}}
 	for _, way := range ways {
 		p.Files = append(p.Files, way.file)
 	}
@@ -79,7 +81,7 @@ func Read(ctx context.Context, tree fs.FS, owner, name string, req session.Proje
 	}
 	if err == nil && p.Dockerfile != "" {
 		p.readSecrets()
-		p.Image, err = p.name(ctx, owner, name)
+		p.Image, err = p.name(ctx, at.Folder.Owner, at.name())
 	}
 	return p, err
 }
@@ -136,8 +138,12 @@ func invalid(file, message, hint string) error {
 
 // leave notes something that the project asks for and does not get.
 func (p *Plan) leave(what, why string, holes ...session.Phrase) {
+	p.note(what, session.Say(why, holes...))
+}
+
+func (p *Plan) note(what string, why session.Phrase) {
 	if len(p.Left) < mostLeft {
-		p.Left = append(p.Left, session.ProjectLeft{What: session.Clip(what), Why: session.Say(why, holes...)})
+		p.Left = append(p.Left, session.ProjectLeft{What: session.Clip(what), Why: why})
 	}
 }
 

@@ -16,6 +16,10 @@ import (
 
 const environment = "lab/jupyter:1"
 
+var vision = Place{Folder: session.Folder{ID: "visionvision", Name: "vision", Owner: "ada"}, Others: []session.Folder{
+	{ID: "modelsmodels", Name: "models", State: session.FolderReady},
+	{ID: "goodbyegoodb", Name: "goodbye", State: session.FolderTrashed}}}
+
 // tree makes the files of a project: pairs of a path and a content.
 func tree(files ...string) fstest.MapFS {
 	made := fstest.MapFS{}
@@ -27,7 +31,7 @@ func tree(files ...string) fstest.MapFS {
 
 func read(t *testing.T, files fstest.MapFS) *Plan {
 	t.Helper()
-	plan, err := Read(t.Context(), files, "ada", "vision", session.ProjectRequest{Environment: environment})
+	plan, err := Read(t.Context(), files, vision, session.ProjectRequest{Environment: environment})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +138,7 @@ func TestTheFirstFileDecides(t *testing.T) {
 
 func TestAnotherFileCanBeChosen(t *testing.T) {
 	files := tree("Dockerfile", "FROM a:1", "requirements.txt", "b")
-	plan, err := Read(t.Context(), files, "ada", "vision",
+	plan, err := Read(t.Context(), files, vision,
 		session.ProjectRequest{Environment: environment, File: "requirements.txt"})
 	if err != nil || plan.Kind != session.ProjectPackages {
 		t.Errorf("it is %+v, %v", plan, err)
@@ -142,7 +146,7 @@ func TestAnotherFileCanBeChosen(t *testing.T) {
 	if want := []string{"Dockerfile", "requirements.txt"}; !slices.Equal(plan.Files, want) {
 		t.Errorf("its files are %q, want %q", plan.Files, want)
 	}
-	_, err = Read(t.Context(), files, "ada", "vision", session.ProjectRequest{File: "../other"})
+	_, err = Read(t.Context(), files, vision, session.ProjectRequest{File: "../other"})
 	if session.CodeOf(err) != session.CodeFileNotFound {
 		t.Errorf("a file that is not there: %v", err)
 	}
@@ -260,7 +264,7 @@ func TestWhatCannotBeUnderstoodIsSaid(t *testing.T) {
 			"f/devcontainer-feature.json", `{"installsAfter": ["./g"]}`, "f/install.sh", "",
 			"g/devcontainer-feature.json", `{"dependsOn": {"./f": {}}}`, "g/install.sh", ""), "wait for each other"},
 	} {
-		_, err := Read(t.Context(), c.files, "ada", "vision", session.ProjectRequest{Environment: environment})
+		_, err := Read(t.Context(), c.files, vision, session.ProjectRequest{Environment: environment})
 		e := session.AsError(err, "")
 		said := e.Message
 		for _, field := range e.Fields {
@@ -278,10 +282,12 @@ func FuzzDevContainer(f *testing.F) {
 	f.Add(`{"build": {"dockerfile": "Dockerfile", "context": "..", "args": {"a": "b"}}}`)
 	f.Add(`{"runArgs": ["--shm-size", "1g", "--gpus=all"], "hostRequirements": {"cpus": -1, "memory": "1tb"}}`)
 	f.Add(`{"image": "a:1", "features": {"./f": {"a": "'", "b-1": 2}}, "overrideFeatureInstallOrder": ["./f"]}`)
+	f.Add(`{"image": "a:1", "workspaceFolder": "/a/../b",
+		"mounts": ["type=bind,source=${localWorkspaceFolder}/../f,target=/c", {"source": "models", "dst": "/d"}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		files := tree(".devcontainer.json", text, "Dockerfile", "FROM a", "f/install.sh", "",
 			"f/devcontainer-feature.json", `{"dependsOn": {"./f": {}}, "options": {"c": {"default": true}}}`)
-		plan, err := Read(t.Context(), files, "ada", "vision", session.ProjectRequest{Environment: environment})
+		plan, err := Read(t.Context(), files, vision, session.ProjectRequest{Environment: environment})
 		if err != nil {
 			if session.CodeOf(err) == "" {
 				t.Errorf("%q fails without a code: %v", text, err)
@@ -290,6 +296,12 @@ func FuzzDevContainer(f *testing.F) {
 		}
 		if !session.ValidImage(plan.Image) || len(plan.Ports) > session.MaxPorts || len(plan.Left) > mostLeft {
 			t.Errorf("%q becomes %+v", text, plan.Project)
+		}
+		for _, m := range plan.Mounts {
+			if m.Folder != "visionvision" && m.Folder != "modelsmodels" || session.CheckSubPath(m.Path) != "" ||
+				session.CheckMounts([]session.Mount{{Folder: m.Name, Target: m.Target}}) != nil {
+				t.Errorf("%q mounts %+v", text, m)
+			}
 		}
 		if runs := strings.Count(plan.Dockerfile, "\nRUN "); runs != strings.Count(plan.Dockerfile, "./install.sh\n") {
 			t.Errorf("%q runs %d commands:\n%s", text, runs, plan.Dockerfile)

@@ -70,6 +70,13 @@ var (
 
 const maxPath = 4096
 
+// CheckMounts returns everything that is wrong with the mounts of a session.
+func CheckMounts(mounts []Mount) []FieldError {
+	var f findings
+	Spec{Mounts: mounts}.validateMounts(&f)
+	return f
+}
+
 func (s Spec) validateMounts(f *findings) {
 	if len(s.Mounts) > MaxMounts {
 		f.add("mounts", KindInvalid, fmt.Sprintf("There are %d mounts; the maximum is %d.", len(s.Mounts),

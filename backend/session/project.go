@@ -64,14 +64,21 @@ type Project struct {
 	Generated  bool     `json:"generated"`            // the Dockerfile is Slipway's, not the project's
 	Bases      []string `json:"bases"`                // images that the build extends
 	Secrets    []string `json:"secrets,omitempty"`    // names of secrets that the Dockerfile mounts
+	ProjectNeeds
+	Left []ProjectLeft `json:"left,omitempty"`
+}
+
+// ProjectNeeds is what a launch takes over from a devcontainer.json.
+type ProjectNeeds struct {
 	// Setup is what a session runs after its start, see [Spec]. It is the project's code.
-	Setup string `json:"setup,omitempty"`
-	// Env, Ports and the rest is what a launch takes over from a devcontainer.json.
-	Env     []EnvVar      `json:"env,omitempty"`
-	Ports   []int         `json:"ports,omitempty"`
-	Minimum Resources     `json:"minimum,omitzero"`
-	GPU     bool          `json:"gpu,omitempty"` // it asks for one
-	Left    []ProjectLeft `json:"left,omitempty"`
+	Setup   string    `json:"setup,omitempty"`
+	Env     []EnvVar  `json:"env,omitempty"`
+	Ports   []int     `json:"ports,omitempty"`
+	Minimum Resources `json:"minimum,omitzero"`
+	GPU     bool      `json:"gpu,omitempty"` // it asks for one
+	// Mounts has the project's directory first; empty: the folder is mounted at its usual place. Other folders of the
+	// owner's may be among them, which the project's code then sees.
+	Mounts []FolderMount `json:"mounts,omitempty"`
 }
 
 // ProjectLeft is something that a project asks for and does not get.

@@ -260,9 +260,12 @@ var images = Tables{
 		reflect.TypeFor[session.BuildStep](): {"Name": Line(1000)},
 		reflect.TypeFor[session.Project](): {
 			"File": Line(mostPath), "Files": List(100, Line(mostPath)), "Image": Maybe(reference),
-			"Dockerfile": Message, "Setup": Bytes(128 << 10), "Bases": List(1000, reference),
-			"Secrets": List(session.MaxEnv, variable), "Env": List(session.MaxEnv),
-			"Ports": List(session.MaxPorts, port), "Left": List(1000),
+			"Dockerfile": Message, "Bases": List(1000, reference), "Secrets": List(session.MaxEnv, variable),
+			"Left": List(1000),
+		},
+		reflect.TypeFor[session.ProjectNeeds](): {
+			"Setup": Bytes(128 << 10), "Env": List(session.MaxEnv), "Ports": List(session.MaxPorts, port),
+			"Mounts": List(session.MaxMounts),
 		},
 		reflect.TypeFor[session.ProjectLeft](): {"What": title},
 		reflect.TypeFor[session.ImageDisk]():   {"Images": List(MostSessions)},

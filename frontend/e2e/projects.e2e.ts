@@ -85,6 +85,25 @@ describe('a project', () => {
     await picture(page, 'session-setup')
   })
 
+  it('of a devcontainer.json is where that says, with the mounts that it asks for', async () => {
+    const mounts = ['type=bind,source=${localWorkspaceFolder},target=/srv/placed,readonly', 'type=tmpfs,target=/fast']
+    const { page, dialog } = await opened('placed', {
+      '.devcontainer.json': JSON.stringify({ image: 'python:3.12', workspaceFolder: '/workspaces/placed', mounts }),
+    })
+    await dialog.getByText('/srv/placed', { exact: true }).waitFor()
+    await dialog.getByText('your folders in place of volumes').waitFor()
+    await picture(page, 'project-mounts')
+    await dialog.getByRole('button', { name: 'Launch a session' }).click()
+    await page.getByRole('button', { name: 'Launch', exact: true }).click()
+    await page.waitForURL(/\/sessions/)
+    const launched = (await program.sessions()).find((s) => s.folders?.some((f) => f.name === 'placed'))
+    const placed = launched?.folders?.filter((f) => f.name === 'placed').map((f) => [f.target, f.readOnly ?? false])
+    expect(placed).toEqual([
+      ['/workspaces/placed', false],
+      ['/srv/placed', true],
+    ])
+  })
+
   it('is not built while it cannot be understood, and says why', async () => {
     const { page, dialog } = await opened('broken', { '.devcontainer.json': '{"image": ' })
     await dialog.getByText('.devcontainer.json cannot be understood').waitFor()

@@ -17,6 +17,7 @@ import (
 type Folders interface {
 	// Content opens a folder for reading. The caller closes it.
 	Content(id session.FolderID) (session.Folder, fs.FS, io.Closer, error)
+	ListFolders(ctx context.Context, filter session.FolderFilter) ([]session.Folder, error)
 }
 
 // Images builds images.
@@ -55,7 +56,11 @@ func (p Projects) read(ctx context.Context, id session.FolderID, req session.Pro
 			return session.WrapError(err, session.CodeFileInvalid, "The project's directory cannot be opened.", "")
 		}
 	}
-	plan, err := project.Read(ctx, tree, folder.Owner, path.Join(folder.Name, dir), req)
+	others, err := p.Folders.ListFolders(ctx, session.FolderFilter{Owner: folder.Owner})
+	if err != nil {
+		return err
+	}
+	plan, err := project.Read(ctx, tree, project.Place{Folder: folder, Path: dir, Others: others}, req)
 	if err != nil {
 		return err
 	}

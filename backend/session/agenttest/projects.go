@@ -44,6 +44,7 @@ func caseProject(s *suite) {
 	if w := s.work(must(s, build)); w.State != session.WorkDone || w.Build != nil {
 		s.Errorf("what was built already was built as %+v", w)
 	}
+	mountProject(s, f, inside)
 	refused(s, "a directory that is not there", session.CodeFileNotFound,
 		with2(s.agent.ReadProject, f.ID, session.ProjectRequest{Path: "absent"}))
 	refused(s, "a folder that is not there", session.CodeFolderNotFound,
@@ -52,4 +53,35 @@ func caseProject(s *suite) {
 	if err != nil && (!s.Mortal || session.CodeOf(err) != session.CodeNoImage) {
 		s.Error(err)
 	}
+}
+
+// mountProject launches a session with the mounts of a project that asks for a place, a directory and a volume.
+func mountProject(s *suite, f session.Folder, inside session.Place) {
+	s.Helper()
+	volume := s.folder(session.FolderRequest{Name: "volume-1"})
+	s.do(func(ctx context.Context) error { return s.agent.MakeDirectory(ctx, inside, "box/data", true) })
+	s.store(inside, "box/data/said", "deep")
+	s.store(inside, "box/.devcontainer.json", `{"image": "`+s.Image+`", "workspaceFolder": "/workspaces/box",
+		"mounts": ["type=bind,source=${localWorkspaceFolder}/data,target=/srv/data,readonly",
+			"source=`+volume.Name+`,target=/srv/volume"]}`)
+	found := must(s, with2(s.agent.ReadProject, f.ID, session.ProjectRequest{Path: "box"}))
+	want := []session.FolderMount{
+		{Folder: f.ID, Name: f.Name, Path: "box", Target: "/workspaces/box"},
+		{Folder: f.ID, Name: f.Name, Path: "box/data", Target: "/srv/data", ReadOnly: true},
+		{Folder: volume.ID, Name: volume.Name, Target: "/srv/volume"},
+	}
+	if !slices.Equal(found.Mounts, want) || len(found.Left) > 0 {
+		s.Fatalf("mounted are %+v, left %+v", found.Mounts, found.Left)
+	}
+	var mounts []session.Mount
+	for _, m := range found.Mounts {
+		mounts = append(mounts, session.Mount{Folder: string(m.Folder), Path: m.Path, Target: m.Target,
+			ReadOnly: m.ReadOnly})
+	}
+	launched := s.launch(session.Spec{Mounts: mounts})
+	if len(launched.Folders) < len(want) || !slices.Equal(launched.Folders[:len(want)], want) {
+		s.Errorf("the session has %+v", launched.Folders)
+	}
+	s.terminate(launched.ID, true)
+	s.awaitEnd(launched.ID)
 }

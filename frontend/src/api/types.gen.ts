@@ -2033,12 +2033,13 @@ export interface Project {
   secrets?: string[];
   /** Setup is what a session runs after its start, see Spec. It is the project's code. */
   setup?: string;
-  /** Env, Ports and the rest is what a launch takes over from a devcontainer.json. */
   env?: EnvVar[];
   ports?: number[];
   minimum?: Resources;
   /** It asks for one. */
   gpu?: boolean;
+  /** Mounts has the project's directory first; empty: the folder is mounted at its usual place. Other folders of the owner's may be among them, which the project's code then sees. */
+  mounts?: FolderMount[];
   left?: ProjectLeft[];
 }
 

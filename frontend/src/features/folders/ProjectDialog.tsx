@@ -6,7 +6,7 @@ import { asProblem, call } from '@/api/client'
 import { useEnvironments, useOperations } from '@/api/hooks'
 import { keys } from '@/api/keys'
 import { useSecrets } from '@/api/secrets'
-import type { Folder, Project, RecentProject, Spec } from '@/api/types.gen'
+import type { Folder, FolderMount, Mount, Project, RecentProject, Spec } from '@/api/types.gen'
 import { useOperationActions, useStartOperation } from '@/api/useOperation'
 import { isRunning } from '@/lib/operation'
 import { whyText } from '@/lib/phrases'
@@ -23,13 +23,20 @@ interface ProjectDialogProps {
   onLaunch: (spec: Spec) => Promise<void>
 }
 
+const mountOf = ({ folder, path, target, readOnly = false }: FolderMount): Mount => ({
+  folder,
+  ...(path ? { path } : {}),
+  target,
+  readOnly,
+})
+
 /** What a session of a project is launched with. */
 function specOf(folder: Folder, project: Project): Spec {
   return {
     image: project.image,
     agent: folder.agent,
     resources: project.minimum ?? {},
-    mounts: [{ folder: folder.id }],
+    mounts: project.mounts?.map(mountOf) ?? [{ folder: folder.id }],
     env: project.env ?? [],
     ports: project.ports ?? [],
     ...(project.setup ? { setup: project.setup } : {}),
@@ -160,13 +167,14 @@ function ProjectFacts({ project, onFile, onEnvironment }: ProjectFactsProps) {
         <dt>{t('project.state')}</dt>
         <dd>{t(project.present ? 'project.present' : project.dockerfile ? 'project.absent' : 'project.pulled')}</dd>
       </dl>
+      {project.mounts ? <ProjectMounts mounts={project.mounts} /> : null}
       {project.secrets && !project.present ? <BuildSecrets names={project.secrets} /> : null}
       {project.left && project.left.length > 0 ? (
         <div>
           <div className={css.subtitle}>{t('project.left')}</div>
           <ul className={css.left}>
             {project.left.map(({ what, why }) => (
-              <li key={what}>
+              <li key={`${what} ${why.say}`}>
                 <code>{what}</code> {whyText({ said: [why] })}
               </li>
             ))}
@@ -197,6 +205,26 @@ function ProjectFacts({ project, onFile, onEnvironment }: ProjectFactsProps) {
           ) : null}
         </div>
       ) : null}
+    </div>
+  )
+}
+
+/** The folders that a session of the project gets: its own first, then others that its code can read and change. */
+function ProjectMounts({ mounts }: { mounts: FolderMount[] }) {
+  const { t } = useTranslation('folders')
+  const own = mounts[0]?.folder
+  return (
+    <div>
+      <div className={css.subtitle}>{t('project.mounts')}</div>
+      {mounts.some(({ folder }) => folder !== own) ? <span className={css.hint}>{t('project.mountsHint')}</span> : null}
+      <ul className={css.left}>
+        {mounts.map(({ name, path, target, readOnly }) => (
+          <li key={target}>
+            <code>{[name, path].filter(Boolean).join('/')}</code> → <code>{target}</code>{' '}
+            {readOnly ? `(${t('permission.ro')})` : null}
+          </li>
+        ))}
+      </ul>
     </div>
   )
 }

@@ -137,6 +137,34 @@ describe('remembered projects', () => {
     )
   })
 
+  it('show the folders that they ask for, and are launched with these', async () => {
+    const { onLaunch } = show([known('a')], [folder('f', 'local')], {
+      'POST /api/v1/folders/f/project': {
+        ...found,
+        present: true,
+        mounts: [
+          { folder: 'f', name: 'paper', path: 'code', target: '/src' },
+          { folder: 'm', name: 'models', target: '/models', readOnly: true },
+        ],
+      },
+    })
+    await rows()
+    await press('paper')
+    await screen.findByText('The project asks for folders of yours besides its own. Its code can use them.')
+    const shown = screen.getAllByRole('listitem').map((one) => one.textContent)
+    expect(shown).toEqual(expect.arrayContaining(['paper/code → /src ', 'models → /models (Read-only)']))
+    await press('Launch a session')
+    await waitFor(() => expect(onLaunch).toHaveBeenCalled())
+    expect(onLaunch).toHaveBeenCalledWith(
+      expect.objectContaining({
+        mounts: [
+          { folder: 'f', path: 'code', target: '/src', readOnly: false },
+          { folder: 'm', target: '/models', readOnly: true },
+        ],
+      }),
+    )
+  })
+
   it('are remembered with the image that a session is launched with', async () => {
     const { bodies, onLaunch } = show([known('a')], [folder('f', 'local')], {
       'POST /api/v1/folders/f/project': { ...found, present: true },
