@@ -68,6 +68,7 @@ type (
 	FileEnd         = hub.FileEnd
 	FileSyncing     = hub.FileSyncing
 	ImageSending    = hub.ImageSending
+	Relocating      = hub.Relocating
 	KeyRotation     = hub.Rotation
 	Machine         = hub.Machine
 	Operation       = hub.Operation

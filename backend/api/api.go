@@ -97,7 +97,7 @@ type KeepRequest struct {
 	For string `json:"for"` // a whole number with s, m, h, d or w, such as 4h; from 1m to 30d, or 0 to take it back
 }
 
-// MoveRequest moves a session to another machine.
+// MoveRequest moves a waiting session to another machine.
 type MoveRequest struct {
 	Agent string `json:"agent"` // the agent of that machine
 }

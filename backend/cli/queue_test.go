@@ -512,7 +512,7 @@ func TestPriorityKeepAndPresetsAreAskedFor(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{{"priority", "waiting-one"}, {"priority", "waiting-one", "high"},
-		{"move", "waiting-one"},
+		{"move", "waiting-one"}, {"move", "--name", "twin", "waiting-one", "lab"},
 		{"resize", "waiting-one"}, {"resize", "waiting-one", "much"},
 		{"keep", "train-a"}, {"preset", "save"}, {"preset", "frame"}, {"queue", "x"}, {"gpu", "x"},
 		{"gpu", "history"}} {

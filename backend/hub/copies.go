@@ -59,7 +59,7 @@ func (t *transfers) CopyFiles(ctx context.Context, req FileCopying) (Operation, 
 	}
 	to, _, err := t.endOf(ctx, req.To)
 	if session.CodeOf(err) == session.CodeFolderNotFound && req.To.Agent != "" && req.To.Path == "" {
-		c.creates = session.FolderRequest{Name: req.To.Folder}
+		c.creates.Name = req.To.Folder
 		if req.From.Path == "" {
 			c.creates.Permission, c.creates.Mode = source.Permission, source.Mode
 		}
@@ -120,14 +120,20 @@ type fileCopy struct {
 	from, to       copyEnd
 	source, target string
 	copyRule
-	except  []string              // absolute paths of the source that are not looked at
-	creates session.FolderRequest // the folder to create; no name: it exists
-	slots   chan struct{}         // holds a token for each part of the copy that is under way
+	except  []string // absolute paths of the source that are not looked at
+	creates folderCreation
+	slots   chan struct{} // holds a token for each part of the copy that is under way
 	parts   sync.WaitGroup
 	stop    context.CancelCauseFunc // ends all parts
 
 	mu sync.Mutex // guards what follows
 	copyCount
+}
+
+// folderCreation is the folder that a copy creates; no name: it exists.
+type folderCreation struct {
+	session.FolderRequest
+	made func(session.FolderID) error // is called when it was created; nil: it is not
 }
 
 // copyRule says what becomes of what is at the destination and differs, and of what changes meanwhile.
@@ -143,6 +149,7 @@ type copyCount struct {
 	skipped        int   // because they are neither files, directories nor links
 	unlinked       int   // links that one of the agents cannot copy
 	unset          int   // whose attributes the destination did not let be set
+	changed        int   // that changed or vanished meanwhile, in a live copy
 	done, total    int64 // bytes
 	sent           int64 // bytes that were not there
 }
@@ -249,6 +256,9 @@ func (c *fileCopy) detail() string {
 	if c.unset > 0 {
 		text += fmt.Sprintf("; %d with other permissions or times than at the source", c.unset)
 	}
+	if c.changed > 0 {
+		text += fmt.Sprintf("; %d skipped, which changed meanwhile", c.changed)
+	}
 	return text
 }
 
@@ -350,7 +360,11 @@ func (c *fileCopy) open(ctx context.Context) error {
 		}); i >= 0 {
 			return lists[0][i], nil
 		}
-		return c.transfers.folders.CreateFolder(ctx, agent, session.FolderRequest{Name: name})
+		one, err := c.transfers.folders.CreateFolder(ctx, agent, session.FolderRequest{Name: name})
+		if err == nil && c.creates.made != nil {
+			err = c.creates.made(one.ID)
+		}
+		return one, err
 	})
 	c.to.place = session.Place{Folder: f.ID}
 	return err
@@ -368,6 +382,9 @@ func (c *fileCopy) close(ctx context.Context) error {
 	_, err := until(ctx, c, func() (session.Folder, error) {
 		return c.to.member.Agent.UpdateFolder(ctx, c.to.place.Folder, change)
 	})
+	if err == nil {
+		c.creates = folderCreation{}
+	}
 	return err
 }
 

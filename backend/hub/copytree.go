@@ -288,6 +288,7 @@ func (c *fileCopy) sameContent(ctx context.Context, from, to string) (bool, erro
 func (c *fileCopy) unlessLive(err error) error {
 	code := session.CodeOf(err)
 	if c.live && (gone(err) || code == session.CodeFileChanged || code == session.CodeFileConflict) {
+		c.note(func(n *copyCount) { n.changed++ })
 		return nil
 	}
 	return err

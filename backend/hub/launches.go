@@ -160,16 +160,7 @@ func (l *launches) launchedWith(ctx context.Context, req LaunchRequest) (*member
 	}
 	members := l.list()
 	found, _ := askAll(ctx, members, func(ctx context.Context, m *member) (session.Session, error) {
-		owner, err := l.ownerAt(ctx, m, req.Owner)
-		if err != nil {
-			return session.Session{}, err
-		}
-		owner = cmp.Or(owner, locked(l.shared, func() string { return m.machine.Owner }))
-		list, err := m.Agent.List(ctx, session.Filter{Owner: owner, Key: req.Key, Limit: 1})
-		if err != nil || len(list) == 0 || list[0].Key != req.Key { // which an older agent does not know
-			return session.Session{}, err
-		}
-		return list[0], nil
+		return l.launchedAt(ctx, m, req)
 	})
 	for _, held := range []bool{false, true} { // one that is held takes the place of another
 		if i := slices.IndexFunc(found, func(s session.Session) bool { return s.Key != "" && s.Held == held }); i >= 0 {
@@ -177,6 +168,21 @@ func (l *launches) launchedWith(ctx context.Context, req LaunchRequest) (*member
 		}
 	}
 	return nil, session.Session{}
+}
+
+// launchedAt asks one machine for the session that was launched with the key of a request, which has no id if
+// there is none.
+func (l *launches) launchedAt(ctx context.Context, m *member, req LaunchRequest) (session.Session, error) {
+	owner, err := l.ownerAt(ctx, m, req.Owner)
+	if err != nil {
+		return session.Session{}, err
+	}
+	owner = cmp.Or(owner, locked(l.shared, func() string { return m.machine.Owner }))
+	list, err := m.Agent.List(ctx, session.Filter{Owner: owner, Key: req.Key, Limit: 1})
+	if err != nil || len(list) == 0 || list[0].Key != req.Key { // which an older agent does not know
+		return session.Session{}, err
+	}
+	return list[0], nil
 }
 
 // launchAt launches one session at an agent.

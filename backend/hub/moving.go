@@ -36,17 +36,32 @@ func (m *moving) run(ctx context.Context) error {
 
 func (m *moving) plan() {
 	steps := []Step{{Name: "look", Title: "Look at both machines"}}
-	for i, f := range m.record.Folders {
-		steps = append(steps, Step{Name: fmt.Sprint("sync-", i), Title: "Copy " + f.Name + " while the session runs"})
+	each := func(step, title string) {
+		for i, f := range m.record.Folders {
+			steps = append(steps, Step{Name: fmt.Sprint(step, i), Title: fmt.Sprintf(title, f.Name)})
+		}
 	}
-	steps = append(steps, Step{Name: "park", Title: "Stop it, and keep it"})
-	for i, f := range m.record.Folders {
-		steps = append(steps, Step{Name: fmt.Sprint("rest-", i), Title: "Copy what has changed in " + f.Name})
+	copies := m.record.Copy != ""
+	while := " while the session runs"
+	if m.record.Parked {
+		while = ""
 	}
-	steps = append(steps, Step{Name: "describe", Title: "Look at its image"},
-		Step{Name: "send", Title: "Send what is missing of it"}, Step{Name: "install", Title: "Put it together"},
-		Step{Name: "launch", Title: "Launch it on " + m.record.To},
-		Step{Name: "clear", Title: "Delete what is left on " + m.record.From})
+	each("sync-", "Copy %s"+while)
+	switch {
+	case !copies:
+		steps = append(steps, Step{Name: "park", Title: "Stop it, and keep it"})
+		each("rest-", "Copy what has changed in %s")
+	case m.record.Commit != "":
+		steps = append(steps, Step{Name: "park", Title: "Make an image of it while it runs"})
+	}
+	if m.record.From != m.record.To {
+		steps = append(steps, Step{Name: "describe", Title: "Look at its image"},
+			Step{Name: "send", Title: "Send what is missing of it"}, Step{Name: "install", Title: "Put it together"})
+	}
+	steps = append(steps, Step{Name: "launch", Title: "Launch it on " + m.record.To})
+	if !copies {
+		steps = append(steps, Step{Name: "clear", Title: "Delete what is left on " + m.record.From})
+	}
 	m.work.Plan(steps...)
 }
 
@@ -58,8 +73,12 @@ func (m *moving) forward(ctx context.Context) error {
 	if err := m.look(ctx); err != nil {
 		return err
 	}
-	for _, one := range []func(context.Context) error{stageSync: m.sync, stagePark: m.park, stageRest: m.rest,
-		stageImage: m.sendImage, stageLaunch: m.launch, stageClear: m.clear}[m.record.Stage:] {
+	stages := []func(context.Context) error{stageSync: m.sync, stagePark: m.park, stageRest: m.rest,
+		stageImage: m.sendImage, stageLaunch: m.launch, stageClear: m.clear}
+	if m.record.Copy != "" {
+		stages[stagePark], stages[stageRest], stages[stageClear] = m.commit, m.nothing, m.clearCopy
+	}
+	for _, one := range stages[m.record.Stage:] {
 		if err := one(ctx); err != nil {
 			return err
 		}
@@ -90,7 +109,7 @@ func (m *moving) refresh(ctx context.Context, step string) (err error) {
 	m.at.session, err = answered(ctx, &retries{work: m.work, step: step}, func() (session.Session, error) {
 		return m.at.from.Agent.Get(ctx, m.record.Session)
 	})
-	kept := m.record.Stage >= stageRest && m.record.Stage != stageBack
+	kept := m.record.Stage >= stageRest && m.record.Stage != stageBack && m.record.Copy == ""
 	if err == nil && kept && !m.at.session.Continuable() {
 		err = session.NewError(session.CodeSessionConflict, m.record.Name+" is not kept on "+m.record.From+" any more.",
 			"Look at its history.")
@@ -118,18 +137,16 @@ func (m *moving) copyAll(ctx context.Context, step string, last bool) error {
 		case err == nil:
 			c.to.place = session.Place{Folder: found.ID}
 		case session.CodeOf(err) == session.CodeFolderNotFound:
-			c.creates = session.FolderRequest{Name: one.Name}
+			c.creates.Name = one.Name
 		default:
 			return err
 		}
 		c.copyRule = copyRule{replace: one.Fresh || last, mirror: one.Fresh, live: !last}
-		if err := c.do(ctx, c.step, func() (string, error) {
-			root, err := c.measure(ctx)
-			if err != nil {
-				return "", err
-			}
-			return c.carry(ctx, root)
-		}); err != nil {
+		c.creates.made = func(id session.FolderID) error {
+			m.record.Folders[i].Made = id
+			return m.save(*m.record, true)
+		}
+		if err := c.do(ctx, c.step, func() (string, error) { return m.carry(ctx, c) }); err != nil {
 			return err
 		}
 	}
@@ -185,8 +202,12 @@ func (m *moving) notKept(s session.Session) error {
 }
 
 func (m *moving) sendImage(ctx context.Context) error {
-	s := &sending{retries: retries{work: m.work, step: "send"}, image: m.at.session.EndImage.Ref, from: m.at.from,
-		to: m.at.to}
+	image := m.imageRef()
+	if m.at.from == m.at.to {
+		m.record.Image = image
+		return nil
+	}
+	s := &sending{retries: retries{work: m.work, step: "send"}, image: image, from: m.at.from, to: m.at.to}
 	if err := s.run(ctx); err != nil {
 		return err
 	}
@@ -197,8 +218,13 @@ func (m *moving) sendImage(ctx context.Context) error {
 // launch launches the next session, and waits until it runs.
 func (m *moving) launch(ctx context.Context) error {
 	return m.work.Do("launch", "", func() (string, error) {
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
 		r := &retries{work: m.work, step: "launch"}
-		next, err := answered(ctx, r, func() (session.Session, error) { return m.launchNext(ctx) })
+		next, err := answered(ctx, r, func() (session.Session, error) {
+			return m.launchNext(m.operations.life()) // so that what was launched is known
+		})
 		if err != nil {
 			return "", err
 		}
@@ -239,12 +265,15 @@ func endedThere(s session.Session, agent string) error {
 
 // launchNext launches the next session. Its key makes that happen once.
 func (m *moving) launchNext(ctx context.Context) (session.Session, error) {
-	spec := m.at.session.Continued()
-	spec.Image, spec.Agent = m.record.Image, m.record.To
+	spec := m.at.session.With(m.record.Image, session.Mount{Folder: m.record.Folders[0].Name})
+	spec.Name, spec.Agent = cmp.Or(m.record.Copy, spec.Name), m.record.To
+	related := kin{before: m.record.Session}
+	if m.record.Copy != "" {
+		related = kin{}
+	}
 	for i := range spec.Mounts {
 		mount := &spec.Mounts[i]
 		if session.MountTarget(*mount) == session.Home {
-			mount.Folder, mount.Path = m.record.Folders[0].Name, ""
 			continue
 		}
 		of := m.folderOf(*mount)
@@ -255,7 +284,7 @@ func (m *moving) launchNext(ctx context.Context) (session.Session, error) {
 		}
 	}
 	req := LaunchRequest{Key: m.record.Key, Spec: spec}
-	s, err := m.launches.launch(ctx, req, kin{before: m.record.Session})
+	s, err := m.launches.launch(ctx, req, related)
 	if err == nil && m.record.Next == "" {
 		m.launches.addRecent(ctx, req, 1, s)
 	}
@@ -313,6 +342,7 @@ func (m *moving) delete(ctx context.Context, home session.FolderID) error {
 // back continues the session where it was, if it does not run there any more, and returns why.
 func (m *moving) back(ctx context.Context, why error) error {
 	m.record.Stage, m.record.Why = stageBack, session.AsError(why, session.CodeOperationFailed)
+	m.record.Drop = m.record.Drop || m.record.Copy != "" || m.work.cancelled()
 	if err := m.save(*m.record, true); err != nil {
 		return errors.Join(why, err) // the next hub continues with what the shelf has
 	}
@@ -322,6 +352,9 @@ func (m *moving) back(ctx context.Context, why error) error {
 	}
 	if err == nil {
 		err = m.work.Do("back", "Go on where it was", func() (string, error) { return m.goBack(ctx) })
+	}
+	if err == nil && m.record.Drop {
+		m.drop(ctx)
 	}
 	if ctx.Err() != nil {
 		return ctx.Err() // the next hub continues
@@ -334,12 +367,8 @@ func (m *moving) back(ctx context.Context, why error) error {
 
 func (m *moving) goBack(ctx context.Context) (detail string, err error) {
 	r := &retries{work: m.work, step: "back"}
-	if m.record.Next != "" {
-		if _, err := answered(ctx, r, func() (session.Session, error) {
-			return m.at.to.Agent.Terminate(ctx, m.record.Next, true)
-		}); err != nil && !gone(err) {
-			return "", err
-		}
+	if err := m.endNext(ctx, r); err != nil || m.record.Copy != "" {
+		return m.record.Name + " stays as it is on " + m.record.From, err
 	}
 	if err := m.refresh(ctx, "back"); err != nil {
 		return "", err

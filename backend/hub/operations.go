@@ -36,6 +36,7 @@ const (
 	FolderPurge    OperationKind = "folder-purge"
 	ProjectClone   OperationKind = "project-clone"
 	SessionMove    OperationKind = "session-move"
+	SessionCopy    OperationKind = "session-copy"
 )
 
 // OperationState is the state of an operation.
@@ -124,8 +125,8 @@ type Prompt struct {
 type Operation struct {
 	ID string `json:"id"`
 	// agent-add, agent-probe, agent-upgrade, agent-remove, agent-reconnect, image-send, image-fetch, image-pull,
-	// image-commit, image-build, image-remove, file-archive, file-copy, file-sync, folder-purge, project-clone or
-	// session-move
+	// image-commit, image-build, image-remove, file-archive, file-copy, file-sync, folder-purge, project-clone,
+	// session-move or session-copy
 	Kind OperationKind `json:"kind"`
 	// name or address of the agent, reference of the image, or name of the archive, folder or session
 	Subject   string         `json:"subject"`

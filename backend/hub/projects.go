@@ -94,7 +94,7 @@ func (p *projects) clone(ctx context.Context, work *Work, repository project.Rep
 	}
 	c := &fileCopy{transfers: p.transfers, work: work, slots: make(chan struct{}, copiesAtOnce),
 		from: copyEnd{near, session.Place{Folder: folder.ID}}, to: copyEnd{member: far},
-		creates: session.FolderRequest{Name: name}}
+		creates: folderCreation{FolderRequest: session.FolderRequest{Name: name}}}
 	return c.run(ctx)
 }
 

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -15,7 +16,8 @@ import (
 // relocations move running and parked sessions to other machines, with their homes, folders and images. Each is an
 // operation with a record on the shelf, which is stored before anything is done, so that any later hub goes on. The
 // session that is moved is parked before the other machine is asked to launch the next one, so two never run. Until
-// that one runs, the first machine has everything that continues the session, and a failure or a person's wish does.
+// that one runs, the first machine has everything that continues the session, and a failure or a person's wish does. A
+// copy goes the same way, but parks nothing: the session keeps running, and another one of its own name is launched.
 type relocations struct {
 	launches   *launches
 	endings    *endings
@@ -35,16 +37,16 @@ type stage int
 
 const (
 	stageSync   stage = iota // the files are copied while the session runs
-	stagePark                // the session is parked
-	stageRest                // what has changed since is copied
+	stagePark                // the session is parked; a copy makes an image of it instead
+	stageRest                // what has changed since is copied; not for a copy
 	stageImage               // the image is sent
 	stageLaunch              // the next session is launched, and starts
-	stageClear               // it has moved: a person is asked whether what is left is deleted
+	stageClear               // it has moved: a person is asked whether what is left is deleted; a copy does not ask
 	stageDone
-	stageBack // it failed: the session is continued where it was
+	stageBack // it failed: the session is continued where it was, or the copy is undone
 )
 
-// relocation is the record of a move.
+// relocation is the record of a move or a copy.
 type relocation struct {
 	Session session.ID    `json:"session"` // as it is on the first machine
 	Name    string        `json:"name"`
@@ -57,7 +59,9 @@ type relocation struct {
 	Next    session.ID    `json:"next,omitempty"`   // what was launched there
 	Parked  bool          `json:"parked,omitempty"` // it was parked already, and stays so if it is not moved
 	// Why it failed, if Stage is stageBack.
-	Why *session.Error `json:"why,omitempty"`
+	Why  *session.Error `json:"why,omitempty"`
+	Drop bool           `json:"drop,omitempty"` // with stageBack: what it has made on the other machine is deleted
+	relocatedCopy
 }
 
 // movedFolder is a folder that goes with a session.
@@ -66,12 +70,21 @@ type movedFolder struct {
 	Name   string           `json:"name"`             // at the other machine
 	Path   string           `json:"path,omitempty"`   // of the home in its folder
 	Fresh  bool             `json:"fresh"`            // the move makes it there
+	Made   session.FolderID `json:"made,omitempty"`   // what the move has made there
 }
 
-// RelocationPlan is what moving a session to another machine would do.
+// Relocating asks for a session to be moved to another machine, or to be copied there or on its own machine.
+type Relocating struct {
+	Agent string `json:"agent"`          // the agent of that machine
+	Copy  bool   `json:"copy,omitempty"` // the session keeps running, and a copy of it is launched
+	Name  string `json:"name,omitempty"` // of the copy; empty: that of the session with -copy
+}
+
+// RelocationPlan is what moving or copying a session would do.
 type RelocationPlan struct {
 	Agent string    `json:"agent"`
-	Files int       `json:"files"` // of the home and the mounted folders
+	Name  string    `json:"name,omitempty"` // of the copy
+	Files int       `json:"files"`          // of the home and the mounted folders
 	Bytes gpu.Bytes `json:"bytes"`
 	More  bool      `json:"more"` // there was no time to count all
 	// Seconds is how long that would take at the rate of the last large copy between the two; absent: there was none.
@@ -84,14 +97,14 @@ type RelocationPlan struct {
 	Wait *session.Wait `json:"wait,omitempty"` // for what it would wait there; absent: it would start at once
 }
 
-// PlanRelocation says what moving a session would do. It fails like [Hub.Relocate].
-func (r *relocations) PlanRelocation(ctx context.Context, ref, agent string) (RelocationPlan, error) {
-	at, err := r.locate(ctx, ref, agent)
+// PlanRelocation says what moving or copying a session would do. It fails like [Hub.Relocate].
+func (r *relocations) PlanRelocation(ctx context.Context, ref string, req Relocating) (RelocationPlan, error) {
+	at, err := r.locate(ctx, ref, req)
 	if err != nil {
 		return RelocationPlan{}, err
 	}
-	plan := RelocationPlan{Agent: at.to.Name(), Wait: at.wait, Home: at.before}
-	if base, err := at.from.Agent.ListImages(ctx); err == nil && !at.hasImage {
+	plan := RelocationPlan{Agent: at.to.Name(), Name: at.record.Copy, Wait: at.wait, Home: at.before}
+	if base, err := at.from.Agent.ListImages(ctx); err == nil && !at.hasImage && at.from != at.to {
 		for _, image := range base {
 			if slices.ContainsFunc(image.Refs, func(name string) bool {
 				return session.SameImage(name, at.session.Spec.Image)
@@ -114,24 +127,29 @@ func (r *relocations) PlanRelocation(ctx context.Context, ref, agent string) (Re
 	return plan, nil
 }
 
-// Relocate starts to move a running or a parked session to another machine. It fails with session_update_conflict for
-// one that cannot be moved, or not to that machine, and says why.
-func (r *relocations) Relocate(ctx context.Context, ref, agent string) (Operation, error) {
-	at, err := r.locate(ctx, ref, agent)
+// Relocate starts to move or to copy a running or a parked session. It fails with session_update_conflict for one that
+// cannot be moved, or not to that machine, and says why; with session_create_already-exists if the name of the copy is
+// taken; and with engine_create_unsupported where no image can be made of sessions.
+func (r *relocations) Relocate(ctx context.Context, ref string, req Relocating) (Operation, error) {
+	at, err := r.locate(ctx, ref, req)
 	if err != nil {
 		return Operation{}, err
 	}
 	if at.wait != nil {
 		return Operation{}, session.NewError(session.CodeSessionConflict,
 			fmt.Sprintf("%s has no room for %s now: %s", at.to.Name(), at.session.Name, at.wait.Message),
-			"Make room there, or move it later.")
+			"Make room there, or try again later.")
 	}
 	return r.begin(*at.record)
 }
 
 // begin starts the operation of a relocation, or continues it.
 func (r *relocations) begin(record relocation) (Operation, error) {
-	return r.operations.startOn("move "+string(record.Session), SessionMove, record.Name,
+	kind := SessionMove
+	if record.Copy != "" {
+		kind = SessionCopy
+	}
+	return r.operations.startOn("move "+string(record.Session), kind, record.Name,
 		func(ctx context.Context, work *Work) error {
 			work.Concerns(record.To)
 			m := &moving{relocations: r, work: work, record: &record}
@@ -181,13 +199,13 @@ type located struct {
 }
 
 // locate finds out whether a session can go to a machine, and what goes with it.
-func (r *relocations) locate(ctx context.Context, ref, agent string) (*located, error) {
+func (r *relocations) locate(ctx context.Context, ref string, req Relocating) (*located, error) {
 	l := r.launches
 	from, id, err := l.findParked(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
-	to, err := l.member(agent)
+	to, err := l.member(req.Agent)
 	if err != nil {
 		return nil, err
 	}
@@ -195,28 +213,18 @@ func (r *relocations) locate(ctx context.Context, ref, agent string) (*located, 
 	if err != nil {
 		return nil, err
 	}
-	refuse := func(message, hint string) (*located, error) {
-		return nil, session.NewError(session.CodeSessionConflict, message, hint)
-	}
-	switch {
-	case from == to:
-		return refuse(fmt.Sprintf("%s is on %s already.", s.Name, to.Name()), "Choose another machine.")
-	case !s.Parkable() && !s.Continuable():
-		return refuse(s.Name+" cannot be moved.", "Only an interactive session with one kernel can be moved, while it "+
-			"runs or after it was stopped and kept. One that waits is moved as it is.")
-	case locked(l.shared, func() bool { return l.personAt(from, s.Owner) != "" }):
-		return refuse(s.Name+" belongs to "+s.Owner+".", "Only its person can move it.")
-	}
-	for _, m := range s.Spec.Mounts {
-		if m.Source != "" {
-			return refuse(fmt.Sprintf("%s mounts the directory %s of %s, which does not go with it.", s.Name, m.Source,
-				from.Name()), "Link the directory as a folder, and launch the session with that.")
-		}
+	if err := r.mayGo(ctx, s, from, to, req.Copy); err != nil {
+		return nil, err
 	}
 	at := &located{session: s, from: from, to: to,
 		record: &relocation{Session: id, Name: s.Name, From: from.Name(), To: to.Name(), Key: "move/" + newID()}}
 	if s.Continuable() {
 		at.record.Stage, at.record.Parked = stageRest, true
+	}
+	if req.Copy {
+		if err := r.toCopy(at, req.Name); err != nil {
+			return nil, err
+		}
 	}
 	if err := r.offer(ctx, at); err != nil {
 		return nil, err
@@ -224,9 +232,42 @@ func (r *relocations) locate(ctx context.Context, ref, agent string) (*located, 
 	return at, r.chooseFolders(ctx, at)
 }
 
+// mayGo says why a session cannot be moved or copied.
+func (r *relocations) mayGo(ctx context.Context, s session.Session, from, to *member, copies bool) error {
+	refuse := func(message, hint string) error {
+		return session.NewError(session.CodeSessionConflict, message, hint)
+	}
+	done := "moved"
+	if copies {
+		done = "copied"
+	}
+	switch {
+	case from == to && !copies:
+		return refuse(fmt.Sprintf("%s is on %s already.", s.Name, to.Name()), "Choose another machine.")
+	case !s.Parkable() && !s.Continuable():
+		return refuse(s.Name+" cannot be "+done+".", "Only an interactive session with one kernel can be "+done+
+			", while it runs or after it was stopped and kept. One that waits is moved as it is.")
+	case locked(r.launches.shared, func() bool { return r.launches.personAt(from, s.Owner) != "" }):
+		return refuse(s.Name+" belongs to "+s.Owner+".", "Only its person can do that.")
+	}
+	if m, err := from.Agent.Machine(ctx); err != nil {
+		return err
+	} else if !s.Continuable() && slices.Contains(m.Lacks, session.FeatureCommit) {
+		return session.Refused(session.CodeEngineUnsupported, session.FeatureCommit.Fault("id"))
+	}
+	for _, m := range s.Spec.Mounts {
+		if m.Source != "" && from != to {
+			return refuse(fmt.Sprintf("%s mounts the directory %s of %s, which does not go with it.", s.Name, m.Source,
+				from.Name()), "Link the directory as a folder, and launch the session with that.")
+		}
+	}
+	return nil
+}
+
 // offer asks the other machine whether it would run the session. What is not there yet does not count.
 func (r *relocations) offer(ctx context.Context, at *located) error {
 	spec := elsewhere(at.session)
+	spec.Name = cmp.Or(at.record.Copy, spec.Name)
 	spec.Mounts, spec.Setup = nil, ""
 	p, err := at.to.Agent.Preview(ctx, "", spec, 1)
 	if err != nil {
@@ -259,15 +300,24 @@ func (r *relocations) chooseFolders(ctx context.Context, at *located) error {
 	if mounted := at.session.HomeFolder(); mounted != nil {
 		home.Folder, home.Name, home.Path = mounted.Folder, mounted.Name, mounted.Path
 	}
-	if at.before = earlierHome(r.predecessors(at), lists[0]); at.before != "" {
+	copies := at.record.Copy != ""
+	if copies {
+		home.Name = at.record.Copy
+	} else {
+		at.before = earlierHome(r.predecessors(at), lists[0])
+	}
+	if at.before != "" {
 		home.Name = at.before
 	} else {
 		base := home.Name
-		for n := 2; there(home.Name); n++ {
+		for n := 2; there(home.Name) || copies && there(home.Name+partFolder); n++ {
 			home.Name = session.Numbered(base[:min(len(base), session.FolderNames.Max-4)], "-", n-1, 0)
 		}
 	}
 	at.record.Folders = []movedFolder{home}
+	if at.from == at.to { // the copy has the same folders mounted
+		return nil
+	}
 	for _, m := range at.session.Folders {
 		known := slices.ContainsFunc(at.record.Folders, func(f movedFolder) bool { return f.Folder == m.Folder })
 		if !m.Auto && !known {

@@ -2,13 +2,10 @@ package hub_test
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -127,11 +124,16 @@ func asks(o hub.Operation) bool { return o.State.Ended() || o.Prompt != nil }
 // relocates moves the session and answers what is asked at the end.
 func (w world) relocates(t *testing.T, ref, to, answer string) hub.Operation {
 	t.Helper()
-	begun, err := w.Relocate(t.Context(), ref, to)
+	return w.answers(t, w.begins(t, ref, hub.Relocating{Agent: to}).ID, answer)
+}
+
+func (w world) begins(t *testing.T, ref string, req hub.Relocating) hub.Operation {
+	t.Helper()
+	begun, err := w.Relocate(t.Context(), ref, req)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return w.answers(t, begun.ID, answer)
+	return begun
 }
 
 func (w world) answers(t *testing.T, id, answer string) hub.Operation {
@@ -186,7 +188,7 @@ func TestASessionMovesAndLeavesNothing(t *testing.T) {
 	p := newHomes(t)
 	w, _, _ := p.hub(t)
 	s := p.running(t, w)
-	plan, err := w.PlanRelocation(t.Context(), "study", "lab")
+	plan, err := w.PlanRelocation(t.Context(), "study", moveToLab)
 	if err != nil || plan.Files != 3 || plan.Bytes != 8 || plan.Wait != nil || plan.More {
 		t.Errorf("the plan is %+v, %v", plan, err)
 	}
@@ -232,7 +234,7 @@ func TestASessionMovesAndLeavesNothing(t *testing.T) {
 
 	// Once more to where its home was left: only what has changed is sent.
 	store(t, p.near, session.Place{Session: home.ID}, "notes", "three\n")
-	if plan, err = w.PlanRelocation(t.Context(), "study", "lab"); err != nil || plan.Home != "study" {
+	if plan, err = w.PlanRelocation(t.Context(), "study", moveToLab); err != nil || plan.Home != "study" {
 		t.Errorf("the plan is %+v, %v", plan, err)
 	}
 	o := w.relocates(t, "study", "lab", "no")
@@ -268,12 +270,13 @@ func TestWhatCannotMoveIsSaidBefore(t *testing.T) {
 	awaitIn(t, p.near, batch.ID, session.Running)
 	for ref, part := range map[string]string{"mounts": "directory /scratch", "batch": "cannot be moved",
 		"absent": "no session"} {
-		_, err := w.Relocate(t.Context(), ref, "lab")
+		_, err := w.Relocate(t.Context(), ref, moveToLab)
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%s: %v", ref, err)
 		}
 	}
-	if _, err := w.Relocate(t.Context(), "study", "local"); session.CodeOf(err) != session.CodeSessionConflict {
+	_, err := w.Relocate(t.Context(), "study", hub.Relocating{Agent: "local"})
+	if session.CodeOf(err) != session.CodeSessionConflict {
 		t.Errorf("to where it is: %v", err)
 	}
 	machine, err := p.lab.Machine(t.Context())
@@ -283,7 +286,7 @@ func TestWhatCannotMoveIsSaidBefore(t *testing.T) {
 	full := launch(session.Spec{Name: "full", Resources: session.Resources{CPU: machine.CPUs,
 		Memory: gpu.GiB}}, "lab")
 	awaitIn(t, p.lab, full.ID, session.Running)
-	if _, err := w.Relocate(t.Context(), "study", "lab"); err == nil || !strings.Contains(err.Error(), "no room") {
+	if _, err := w.Relocate(t.Context(), "study", moveToLab); err == nil || !strings.Contains(err.Error(), "no room") {
 		t.Errorf("to where there is no room: %v", err)
 	}
 	if at := p.live(t, "study"); !slices.Equal(at, []string{"local"}) {
@@ -317,83 +320,6 @@ func TestAFailedMoveGoesOnWhereItWas(t *testing.T) {
 	awaitIn(t, p.near, again.ID, session.Running)
 	if got := contentOf(t, p.near, session.Place{Session: again.ID}, "notes"); got != "one\n" {
 		t.Errorf("its notes are %q", got)
-	}
-}
-
-// crashing ends a hub at one of its writes.
-type crashing struct {
-	hub.Shelf
-	left  int
-	crash func()
-}
-
-var errCrash = errors.New("the process is dead")
-
-func (c *crashing) Save(key string, value any) error {
-	if c.crash != nil && key == "hub.relocations" {
-		if c.left--; c.left <= 0 {
-			c.crash()
-			return errCrash
-		}
-	}
-	return c.Shelf.Save(key, value)
-}
-
-// TestAMoveSurvivesTheHub ends the hub at each write of a move, and wants the next one to finish it.
-func TestAMoveSurvivesTheHub(t *testing.T) {
-	var crashed atomic.Int32
-	t.Run("each", func(t *testing.T) { surviveTheHub(t, &crashed) })
-	if crashed.Load() < 8 {
-		t.Errorf("only %d hubs crashed", crashed.Load())
-	}
-}
-
-func surviveTheHub(t *testing.T, crashed *atomic.Int32) {
-	for n := 1; n <= 12; n++ {
-		t.Run(fmt.Sprint("at write ", n), func(t *testing.T) {
-			t.Parallel()
-			p := newHomes(t)
-			inner := p.shelf
-			shelf := &crashing{Shelf: inner, left: n}
-			p.shelf = shelf
-			dead := make(chan struct{})
-			w, kill, stop := p.hub(t)
-			s := p.running(t, w)
-			shelf.crash = sync.OnceFunc(func() {
-				kill()
-				close(dead)
-			})
-			begun, err := w.Relocate(t.Context(), "study", "lab")
-			if err != nil {
-				t.Fatal(err)
-			}
-			over := make(chan struct{})
-			go func() {
-				defer close(over)
-				w.answers(t, begun.ID, "yes")
-			}()
-			select {
-			case <-dead:
-				crashed.Add(1)
-			case <-over:
-			}
-			stop()
-			<-over
-			p.shelf = inner
-			w, _, _ = p.hub(t)
-			for _, o := range w.Operations() {
-				if o.Kind == hub.SessionMove {
-					w.answers(t, o.ID, "yes")
-				}
-			}
-			if n == 1 { // it was not even begun
-				if at := p.live(t, "study"); !slices.Equal(at, []string{"local"}) {
-					t.Errorf("it is live on %v", at)
-				}
-				return
-			}
-			p.wantMoved(t, s)
-		})
 	}
 }
 

@@ -357,17 +357,18 @@ func (s sessionRoutes) mountMoves(m *mounts) {
 		return as(s.hub.View)(s.hub.Move(r.Context(), r.PathValue("id"), req.Agent))
 	})
 	answer(m, route.RelocationPlan, func(r *http.Request) (hub.RelocationPlan, error) {
-		agent := r.URL.Query().Get("agent")
-		if agent == "" {
+		query := r.URL.Query()
+		req := hub.Relocating{Agent: query.Get("agent"), Copy: query.Get("copy") == "1", Name: query.Get("name")}
+		if req.Agent == "" {
 			return hub.RelocationPlan{}, noMachine()
 		}
-		return s.hub.PlanRelocation(r.Context(), r.PathValue("id"), agent)
+		return s.hub.PlanRelocation(r.Context(), r.PathValue("id"), req)
 	})
-	take(m, route.Relocate, func(r *http.Request, req api.MoveRequest) (api.Operation, error) {
+	take(m, route.Relocate, func(r *http.Request, req api.Relocating) (api.Operation, error) {
 		if req.Agent == "" {
 			return api.Operation{}, noMachine()
 		}
-		return s.hub.Relocate(r.Context(), r.PathValue("id"), req.Agent)
+		return s.hub.Relocate(r.Context(), r.PathValue("id"), req)
 	})
 	answer(m, route.Park, func(r *http.Request) (api.Session, error) {
 		return as(s.hub.View)(s.hub.Park(r.Context(), r.PathValue("id")))

@@ -50,8 +50,11 @@ func (s Session) TakesHome() bool {
 
 // ParkedName names the image of a session that is parked. No other session's image has the name, on any machine. It
 // satisfies [CommitNames].
-func (s Session) ParkedName() string {
-	slug, id := strings.ReplaceAll(s.Name, ".", "-"), string(s.ID)
+func (s Session) ParkedName() string { return s.ImageName(string(s.ID)) }
+
+// ImageName names an image of a session. It satisfies [CommitNames], and ends with an id that no other image has.
+func (s Session) ImageName(id string) string {
+	slug := strings.ReplaceAll(s.Name, ".", "-")
 	return slug[:min(len(slug), CommitNames.Max-len(id)-1)] + "-" + id
 }
 
@@ -60,14 +63,22 @@ func (s Session) Continuable() bool {
 	return s.Parked && s.Status.Terminal() && s.EndImage != nil && s.EndImage.State == WorkDone && s.HomeFolder() != nil
 }
 
-// Continued is what is launched to continue a parked session: what it was, with its image and its home. What ran once
-// when it was new does not run again.
+// Continued is what is launched to continue a parked session: what it was, with its image and its home.
 func (s Session) Continued() Spec {
+	home := s.HomeFolder()
+	spec := s.With(s.EndImage.Ref, Mount{Folder: string(home.Folder), Path: home.Path})
+	spec.Agent = s.Agent
+	return spec
+}
+
+// With is what is launched to have the session again with an image of it and a home. What ran once when it was new does
+// not run again.
+func (s Session) With(image string, home Mount) Spec {
 	spec := s.Spec
-	spec.Name, spec.Image, spec.Agent, spec.Group, spec.After = s.Name, s.EndImage.Ref, s.Agent, "", nil
+	spec.Name, spec.Image, spec.Agent, spec.Group, spec.After = s.Name, image, "", "", nil
 	spec.Setup, spec.KeepHome = "", nil
 	spec.Mounts = slices.DeleteFunc(slices.Clone(spec.Mounts), func(m Mount) bool { return MountTarget(m) == Home })
-	home := s.HomeFolder()
-	spec.Mounts = append(spec.Mounts, Mount{Folder: string(home.Folder), Path: home.Path, Target: Home})
+	home.Target = Home
+	spec.Mounts = append(spec.Mounts, home)
 	return spec
 }

@@ -63,8 +63,8 @@ describe('a session that moves', () => {
     before = await inside(session, tree)
     const page = await browser.page(program, `/sessions/${session.id}`)
     await page.getByRole('button', { name: 'More actions' }).click()
-    await page.getByRole('menuitem', { name: 'Move to another machine…' }).click()
-    const dialog = page.getByRole('dialog', { name: 'Move study' })
+    await page.getByRole('menuitem', { name: 'Move or copy…' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Move or copy study' })
     await dialog.getByText(/files of its home and folders, 28.6 MiB/).waitFor()
     await picture(page, 'move-plan')
     lab.cable.stallAfter(8 * 1024 ** 2) // in the middle of the home

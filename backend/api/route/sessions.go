@@ -47,11 +47,13 @@ var (
 		"session that cannot be moved.")
 	Move = at[api.MoveRequest, api.Session]("move", "POST /sessions/{id}/move", "Move a waiting session to another "+
 		"machine. It gets another id there; the old one leads to it.")
-	Relocate = at[api.MoveRequest, api.Operation]("relocate", "POST /sessions/{id}/relocation", "Move a running or a "+
+	Relocate = at[api.Relocating, api.Operation]("relocate", "POST /sessions/{id}/relocation", "Move a running or a "+
 		"parked session to another machine with its home, its folders and its image, as an operation. It asks at "+
-		"the end whether what is left is deleted. If it fails, the session is continued where it was.")
+		"the end whether what is left is deleted. If it fails, the session is continued where it was. A copy leaves "+
+		"the session running, may be on the same machine, and is deleted again if it fails.")
 	RelocationPlan = at[None, hub.RelocationPlan]("relocation-plan", "GET /sessions/{id}/relocation", "Show what "+
-		"moving a running or a parked session would send.", Param{"agent", "of the other machine"})
+		"moving or copying a running or a parked session would send.", Param{"agent", "of the other machine"},
+		Param{"copy", "1: copy it"}, Param{"name", "of the copy"})
 	TerminateUndo = at[None, api.Session]("terminate-undo", "DELETE /sessions/{id}/terminate",
 		"Keep a session that is about to be terminated.")
 	Loss = at[None, hub.Loss]("loss", "GET /sessions/{id}/loss",

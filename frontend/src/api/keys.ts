@@ -8,7 +8,7 @@ export const keys = {
   history: (id: string) => ['history', id] as const,
   session: (id: string) => ['session', id] as const, // one that the book does not hold
   moveOffers: (id: string) => ['move-offers', id] as const, // asked for again every few seconds
-  relocation: (id: string, agent: string) => ['relocation', id, agent] as const,
+  relocation: (id: string, agent: string, copies: boolean) => ['relocation', id, agent, copies] as const,
   machines: ['machines'] as const, // live
   agents: ['agents'] as const, // live
   operations: ['operations'] as const, // live, newest first

@@ -362,7 +362,8 @@ export type OperationKind =
   | "image-remove"
   | "folder-purge"
   | "project-clone"
-  | "session-move";
+  | "session-move"
+  | "session-copy";
 
 /** Where an operation stands. */
 export type OperationState =
@@ -1701,7 +1702,7 @@ export interface MoveOffer {
   pulls: boolean;
 }
 
-/** MoveRequest moves a session to another machine. */
+/** MoveRequest moves a waiting session to another machine. */
 export interface MoveRequest {
   /** The agent of that machine. */
   agent: string;
@@ -1795,7 +1796,7 @@ export interface Opened {
 /** Operation is work that takes a while. It has steps, may ask a person something, and can be cancelled. Events report it until it has ended. The last 50 are kept. */
 export interface Operation {
   id: string;
-  /** Agent-add, agent-probe, agent-upgrade, agent-remove, agent-reconnect, image-send, image-fetch, image-pull, image-commit, image-build, image-remove, file-archive, file-copy, file-sync, folder-purge, project-clone or session-move. */
+  /** Agent-add, agent-probe, agent-upgrade, agent-remove, agent-reconnect, image-send, image-fetch, image-pull, image-commit, image-build, image-remove, file-archive, file-copy, file-sync, folder-purge, project-clone, session-move or session-copy. */
   kind: OperationKind;
   /** Name or address of the agent, reference of the image, or name of the archive, folder or session. */
   subject: string;
@@ -2251,9 +2252,21 @@ export interface Release {
   notes: string;
 }
 
-/** RelocationPlan is what moving a session to another machine would do. */
+/** Relocating asks for a session to be moved to another machine, or to be copied there or on its own machine. */
+export interface Relocating {
+  /** The agent of that machine. */
+  agent: string;
+  /** The session keeps running, and a copy of it is launched. */
+  copy?: boolean;
+  /** Of the copy; empty: that of the session with -copy. */
+  name?: string;
+}
+
+/** RelocationPlan is what moving or copying a session would do. */
 export interface RelocationPlan {
   agent: string;
+  /** Of the copy. */
+  name?: string;
   /** Of the home and the mounted folders. */
   files: number;
   bytes: Bytes;
@@ -3386,10 +3399,10 @@ export const routes = {
   "park": { method: "POST", path: "/api/v1/sessions/{id}/park" },
   /** Launch a session again that was parked, by its id, or by the name of the one that was parked last. */
   "continue": { method: "POST", path: "/api/v1/sessions/{id}/continue" },
-  /** Move a running or a parked session to another machine with its home, its folders and its image, as an operation. It asks at the end whether what is left is deleted. If it fails, the session is continued where it was. */
+  /** Move a running or a parked session to another machine with its home, its folders and its image, as an operation. It asks at the end whether what is left is deleted. If it fails, the session is continued where it was. A copy leaves the session running, may be on the same machine, and is deleted again if it fails. */
   "relocate": { method: "POST", path: "/api/v1/sessions/{id}/relocation" },
-  /** Show what moving a running or a parked session would send. */
-  "relocation-plan": { method: "GET", path: "/api/v1/sessions/{id}/relocation", query: ["agent"] },
+  /** Show what moving or copying a running or a parked session would send. */
+  "relocation-plan": { method: "GET", path: "/api/v1/sessions/{id}/relocation", query: ["agent", "copy", "name"] },
   /** Show the phases and steps a session went through. All filters must match; each may have several values, separated by commas. */
   "history": { method: "GET", path: "/api/v1/sessions/{id}/history", query: ["id", "phase", "result", "from", "to", "code", "text", "sort"] },
   /** Read a kernel's log. It is kept after the session has ended. */
@@ -3655,7 +3668,7 @@ export interface RouteTypes {
   "terminate-undo": { request: undefined; response: Session };
   "park": { request: undefined; response: Session };
   "continue": { request: undefined; response: Session };
-  "relocate": { request: MoveRequest; response: Operation };
+  "relocate": { request: Relocating; response: Operation };
   "relocation-plan": { request: undefined; response: RelocationPlan };
   "history": { request: undefined; response: Phase[] };
   "logs": { request: undefined; response: undefined };

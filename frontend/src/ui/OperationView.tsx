@@ -93,6 +93,7 @@ const ownSubject = new Set([
   'folder-purge',
   'project-clone',
   'session-move',
+  'session-copy',
 ])
 
 /** What an operation is, in words: "Add lab", "Upgrade lab". */

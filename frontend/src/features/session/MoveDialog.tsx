@@ -1,14 +1,16 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { Alert, Button, Select } from 'antd'
+import { Alert, Button, Input, Radio, Select } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { applyOperation } from '@/api/book'
 import { asProblem, type ApiProblem, call } from '@/api/client'
 import { useAgents, useOperations, useSession } from '@/api/hooks'
 import { keys } from '@/api/keys'
+import { SESSION_NAME } from '@/api/rules.gen'
 import type { Operation, RelocationPlan, Session } from '@/api/types.gen'
 import { useOperationActions } from '@/api/useOperation'
 import { formatBytes } from '@/lib/bytes'
+import { nameFault } from '@/lib/names'
 import { isRunning } from '@/lib/operation'
 import { formatElapsed } from '@/lib/time'
 import { Dialog } from '@/ui/Dialog'
@@ -17,7 +19,7 @@ import { OperationView } from '@/ui/OperationView'
 import { WaitReason } from '@/ui/WaitReason'
 import css from './CommitDialog.module.css'
 
-/** Moves a running session, or one that was stopped and kept. Closed meanwhile, the move goes on. */
+/** Moves or copies a running session, or one that was stopped and kept. Closed meanwhile, that continues. */
 export function MoveDialog({ id, onClose }: { id: string; onClose: () => void }) {
   const { t } = useTranslation(['session', 'common'])
   const { session } = useSession(id)
@@ -37,24 +39,33 @@ export function MoveDialog({ id, onClose }: { id: string; onClose: () => void })
 function Form({ session, onBegun, onClose }: { session: Session; onBegun: (id: string) => void; onClose: () => void }) {
   const { t } = useTranslation(['session', 'common'])
   const client = useQueryClient()
-  const others = (useAgents().data ?? []).filter((a) => a.name !== session.agent)
+  const agents = (useAgents().data ?? []).map(({ name }) => name)
+  const others = agents.filter((name) => name !== session.agent)
+  const alone = others.length === 0
+  const [copies, setCopies] = useState(alone)
+  const [name, setName] = useState('')
   const [chosen, setChosen] = useState('')
-  const agent = chosen || (others.length === 1 ? (others[0]?.name ?? '') : '')
+  const machines = copies ? agents : others
+  const agent = machines.includes(chosen) ? chosen : ((others.length > 1 ? '' : others[0]) ?? session.agent)
   const [busy, setBusy] = useState(false)
   const [problem, setProblem] = useState<ApiProblem | null>(null)
   const plan = useQuery({
-    queryKey: keys.relocation(session.id, agent),
-    queryFn: ({ signal }) => call('relocation-plan', { path: { id: session.id }, query: { agent }, signal }),
+    queryKey: keys.relocation(session.id, agent, copies),
+    queryFn: ({ signal }) =>
+      call('relocation-plan', { path: { id: session.id }, query: { agent, copy: copies ? '1' : undefined }, signal }),
     enabled: agent !== '',
     gcTime: 0,
     retry: false,
   })
-  const able = plan.data !== undefined && !plan.data.wait && !busy
+  const fault = copies && name !== '' ? nameFault(SESSION_NAME, name) : ''
+  const able = plan.data !== undefined && !plan.data.wait && fault === '' && !busy
   const go = async () => {
+    if (!able) return
     setBusy(true)
     setProblem(null)
     try {
-      const operation = await call('relocate', { path: { id: session.id }, body: { agent } })
+      const body = copies ? { agent, copy: true, name: name || (plan.data.name ?? '') } : { agent }
+      const operation = await call('relocate', { path: { id: session.id }, body })
       applyOperation(client, operation)
       onBegun(operation.id)
     } catch (error) {
@@ -64,28 +75,62 @@ function Form({ session, onBegun, onClose }: { session: Session; onBegun: (id: s
   }
   return (
     <div className={css.form}>
-      <p className={css.text}>{t('session:move.text')}</p>
+      <Radio.Group
+        className={css.choices ?? ''}
+        value={copies}
+        onChange={(event) => setCopies(Boolean(event.target.value))}
+      >
+        {alone ? null : <Choice value={false} title={t('session:move.moves')} text={t('session:move.movesText')} />}
+        <Choice value={true} title={t('session:move.copies')} text={t('session:move.copiesText')} />
+      </Radio.Group>
       <label className={css.field}>
         {t('session:move.to')}
         <Select
           autoFocus
           value={agent || null}
-          options={others.map(({ name }) => ({ value: name, label: name }))}
+          options={machines.map((value) => ({ value, label: value }))}
           onChange={setChosen}
         />
       </label>
+      {copies ? (
+        <label className={css.field}>
+          {t('session:move.name')}
+          <Input
+            value={name}
+            placeholder={plan.data?.name ?? ''}
+            status={fault ? 'error' : ''}
+            maxLength={SESSION_NAME.max}
+            spellCheck={false}
+            onChange={(event) => setName(event.target.value)}
+            onPressEnter={() => void go()}
+          />
+          {fault ? <span className={css.fault}>{fault}</span> : null}
+        </label>
+      ) : null}
       {plan.data ? <Plan plan={plan.data} /> : null}
       {plan.isLoading ? <p className={css.hint}>{t('session:move.looking')}</p> : null}
       {plan.error ? <ErrorState compact problem={asProblem(plan.error)} /> : null}
-      {session.status === 'RUNNING' ? <p className={css.hint}>{t('session:move.memory')}</p> : null}
+      {copies && agent === session.agent ? <p className={css.hint}>{t('session:move.sameFolders')}</p> : null}
+      {session.status === 'RUNNING' ? (
+        <p className={css.hint}>{t(copies ? 'session:move.notCopied' : 'session:move.memory')}</p>
+      ) : null}
       {problem ? <ErrorState compact problem={problem} /> : null}
       <div className={css.foot}>
         <Button onClick={onClose}>{t('common:action.cancel')}</Button>
         <Button type="primary" disabled={!able} loading={busy} onClick={() => void go()}>
-          {t('session:move.go')}
+          {t(copies ? 'session:move.goCopy' : 'session:move.go')}
         </Button>
       </div>
     </div>
+  )
+}
+
+function Choice({ value, title, text }: { value: boolean; title: string; text: string }) {
+  return (
+    <Radio value={value}>
+      <b>{title}</b>
+      <div className={css.hint}>{text}</div>
+    </Radio>
   )
 }
 
@@ -118,7 +163,11 @@ function Progress({ operation, onClose }: { operation: Operation; onClose: () =>
   return (
     <div className={css.form}>
       <OperationView operation={operation} follow {...actions} />
-      {isRunning(operation) ? <p className={css.hint}>{t('session:move.goesOn')}</p> : null}
+      {isRunning(operation) ? (
+        <p className={css.hint}>
+          {t(operation.kind === 'session-copy' ? 'session:move.copyGoesOn' : 'session:move.goesOn')}
+        </p>
+      ) : null}
       <div className={css.foot}>
         <Button type={operation.state === 'done' ? 'primary' : 'default'} onClick={onClose}>
           {t('common:action.close')}

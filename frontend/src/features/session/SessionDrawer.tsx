@@ -15,7 +15,7 @@ import { lazy, Suspense, useEffect } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useSearchParams } from 'react-router'
 import { asProblem } from '@/api/client'
-import { useAgents, useSession } from '@/api/hooks'
+import { useSession } from '@/api/hooks'
 import type { Session } from '@/api/types.gen'
 import { useSessionActions } from '@/lib/actions'
 import { isContinuable, isParkable } from '@/api/parking'
@@ -60,14 +60,13 @@ function Buttons({ session, onForce, onAgain }: { session: Session; onForce: () 
   // Its service launches a replica again, when it wants one.
   const single = !system && session.type !== 'inference'
   const noImage = useLacks()(session.agent, 'commit')
-  const alone = (useAgents().data ?? []).length < 2
   if (!isLive(session.status)) {
     return !single ? null : (
       <div className={css.buttons}>
         <Button icon={<Rocket size={14} />} onClick={onAgain}>
           {t('session:action.again')}
         </Button>
-        {isContinuable(session) && !alone ? (
+        {isContinuable(session) ? (
           <Button icon={<MoveRight size={14} />} onClick={() => actions.move(session.id)}>
             {t('session:action.move')}
           </Button>
@@ -128,8 +127,16 @@ function Buttons({ session, onForce, onAgain }: { session: Session; onForce: () 
         trigger={['click']}
         menu={{
           items: [
-            ...(isParkable(session) && noImage === '' && !alone
-              ? [{ key: 'move', label: t('session:action.move'), onClick: () => actions.move(session.id) }]
+            ...(isParkable(session)
+              ? [
+                  {
+                    key: 'move',
+                    label: t('session:action.move'),
+                    disabled: noImage !== '',
+                    title: noImage,
+                    onClick: () => actions.move(session.id),
+                  },
+                ]
               : []),
             ...(!single
               ? []
