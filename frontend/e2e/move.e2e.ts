@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Operation, Session } from '@/api/types.gen'
+import type { Image, Operation, Session } from '@/api/types.gen'
 import { Browser, picture } from './browser'
 import { stage } from './hooks'
 import { Lab, passphrase } from './lab'
@@ -107,5 +107,20 @@ describe('a session that moves', () => {
     expect(folders.filter((f) => f.agent === 'lab' && f.state === 'ready').map((f) => f.name)).toEqual(['.cache'])
     const left = await promisify(execFile)('docker', ['-H', docker, 'ps', '-aq', '--filter', 'name=slipway-trial'])
     expect(left.stdout).toBe('')
+  })
+
+  it('is copied while it runs', async () => {
+    const source = await program.session('study')
+    const images = async () => (await program.call<Image[]>('GET', '/images')).flatMap((one) => one.refs)
+    const earlier = await images()
+    await program.cli('move', '--copy', '--yes', '--name', 'twin', 'study', 'lab')
+    const copy = await program.session('twin')
+    expect([copy.agent, copy.status]).toEqual(['lab', 'RUNNING'])
+    expect(await inside(copy, tree)).toBe(before)
+    expect(await inside(copy, 'cat /tmp/installed')).toBe('installed')
+    const still = await program.session('study')
+    expect([still.id, still.agent, still.status]).toEqual([source.id, local, 'RUNNING'])
+    const made = new Set((await images()).filter((ref) => !earlier.includes(ref))) // on one engine for both
+    expect([...made]).toEqual([copy.image])
   })
 })
