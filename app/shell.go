@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	goruntime "runtime"
 	"sync/atomic"
 
 	"github.com/moby/sys/atomicwriter"
@@ -93,12 +94,16 @@ func (s *shell) run(ctx context.Context) error {
 		Menu:             s.menu(),
 		AssetServer:      &assetserver.Options{Handler: http.HandlerFunc(s.firstPage)},
 		Linux:            linuxOptions(),
+		DragAndDrop:      &options.DragAndDrop{EnableFileDrop: true},
+
+		BindingsAllowedOrigins: dropOrigins(goruntime.GOOS, s.plane.URL),
 		OnStartup: func(window context.Context) {
 			s.window.Store(&window)
 			if place.Known && !place.Maximised {
 				runtime.WindowSetPosition(window, place.X, place.Y)
 			}
 			installWebViewHooks()
+			runtime.OnFileDrop(window, s.dropped)
 			go s.plane.follow(ctx, s.handle, func(err error) { s.log.Info("the event stream was lost", "error", err) })
 		},
 		OnBeforeClose:            s.beforeClose,

@@ -29,6 +29,7 @@ type driver struct {
 	session string
 	dir     string
 	shim    string
+	display string
 }
 
 // startWindow opens the desktop program under a display of its own with the
@@ -46,10 +47,12 @@ func startWindow(t testing.TB, program string, env []string, arg string) *driver
 func startDriver(t testing.TB, env []string) *driver {
 	t.Helper()
 	dir := t.TempDir()
-	env = append(env, "DISPLAY="+startDisplay(t, dir))
+	display := startDisplay(t, dir)
+	env = append(env, "DISPLAY="+display)
 	port := freePort(t)
 	start(t, exec.Command("WebKitWebDriver", "-p", fmt.Sprint(port)), env)
-	d := &driver{t: t, address: fmt.Sprintf("http://127.0.0.1:%d", port), dir: dir, shim: buildShim(t, dir)}
+	d := &driver{t: t, address: fmt.Sprintf("http://127.0.0.1:%d", port), dir: dir, shim: buildShim(t, dir),
+		display: display}
 	waitFor(t, "WebKitWebDriver to answer", func() bool {
 		response, err := http.Get(d.address + "/status")
 		if err != nil {

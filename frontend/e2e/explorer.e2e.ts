@@ -4,6 +4,7 @@ import type { Locator, Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import type { FileListing, Folder } from '@/api/types.gen'
 import { Browser, picture } from './browser'
+import { drag } from './drag'
 import { stage } from './hooks'
 import { DemoProgram, eventually } from './program'
 
@@ -38,25 +39,6 @@ async function open(folder: Folder): Promise<{ page: Page; list: Locator }> {
 }
 
 const entry = (list: Locator, name: string) => list.getByRole('button', { name, exact: true })
-
-/** Drags files of the disk over an element as a file manager does, and lets them go where asked. */
-async function drag(page: Page, onto: Locator, files: string[], seen: () => Promise<unknown>): Promise<void> {
-  const box = await onto.boundingBox()
-  if (!box) throw new Error('there is nothing to drop onto')
-  const wire = await page.context().newCDPSession(page)
-  const event = (type: 'dragEnter' | 'dragOver' | 'drop') =>
-    wire.send('Input.dispatchDragEvent', {
-      type,
-      x: box.x + box.width / 2,
-      y: box.y + box.height / 2,
-      data: { items: [], files, dragOperationsMask: 1 },
-    })
-  await event('dragEnter')
-  await event('dragOver')
-  await seen()
-  await event('drop')
-  await wire.detach()
-}
 
 describe('a folder', () => {
   it('is made for reading, for models, always mounted, or of a directory that is there', async () => {

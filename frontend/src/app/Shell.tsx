@@ -20,6 +20,7 @@ import { Header } from './Header'
 import { LidBanner } from './LidBanner'
 import { LoggedOut } from './LoggedOut'
 import { MachineBanner } from './MachineBanner'
+import { DropOver, useDrops } from './ProjectDrop'
 import { Rail } from './Rail'
 import { SessionActionsProvider } from './SessionActionsProvider'
 import css from './Shell.module.css'
@@ -27,6 +28,7 @@ import type { Over } from './useCommands'
 import { useKeys } from './useKeys'
 import { useLaunchFile } from './useLaunchSpec'
 import { useTitle } from './useTitle'
+import { useWindowGo } from './useWindowGo'
 
 const NoticesDrawer = lazy(async () => ({
   default: (await lazily(() => import('@/features/notifications/NoticesDrawer'))).NoticesDrawer,
@@ -47,8 +49,10 @@ function Frame() {
   const terminal = useMatch('/sessions/:id/terminal')
   useTitle(detail?.params.id ?? terminal?.params.id)
   useKeys(setOver, mac)
+  useWindowGo()
   useAwaited()
   useEffect(() => markShown('shell'), [])
+  const drops = useDrops()
   const close = () => setOver(undefined)
   const steps = stepsOf(useDemo())
   const visit = useCallback((path: string) => void navigate(path), [navigate])
@@ -76,11 +80,12 @@ function Frame() {
           <LidBanner />
           <MachineBanner />
           <div className={css.page}>
-            <Outlet />
+            <Outlet context={drops.dropping} />
           </div>
           <NoticeDock hide={terminal?.params.id ?? detail?.params.id} onMore={() => setOver('notices')} />
         </main>
       </div>
+      {drops.over ? <DropOver /> : null}
       <Suspense fallback={null}>
         {over === 'notices' ? <NoticesDrawer onClose={close} /> : null}
         {over === 'palette' ? <CommandPalette onShow={setOver} onClose={close} mac={mac} /> : null}

@@ -1,6 +1,7 @@
 import { useEffect } from 'react'
 import { useNavigate } from 'react-router'
 import { focusOf, keyCommand } from '@/features/commands/keys'
+import { isAsked } from './isAsked'
 import { sections } from './sections'
 import type { Over } from './useCommands'
 
@@ -13,9 +14,6 @@ function focusFilter(): boolean {
   input?.focus()
   return Boolean(input)
 }
-
-/** Whether a question lies over the page: keys must not change what is behind it. */
-const isAsked = () => [...document.querySelectorAll('.ant-modal-wrap')].some((wrap) => wrap.getClientRects().length > 0)
 
 /** Listens to the keys of the whole application. */
 export function useKeys(onShow: (over: Over) => void, mac: boolean): void {

@@ -6,6 +6,7 @@ import { useFolders } from '@/api/folders'
 import { FoldersPage } from '@/features/folders/FoldersPage'
 import { ErrorState } from '@/ui/ErrorState'
 import { FolderFiles } from '../FolderFiles'
+import { useDropping } from '../ProjectDrop'
 import { useLaunchSpec } from '../useLaunchSpec'
 
 /** The folders, and over them the files of the one that the address names. */
@@ -17,6 +18,7 @@ export function FoldersRoute() {
   const folders = useFolders().data
   const folder = folders?.find((f) => f.id === id)
   const reopened = useCallback(() => setParams({}, { replace: true }), [setParams])
+  const { dropped, onTaken } = useDropping()
   const close = () => void navigate('/folders')
   return (
     <>
@@ -24,6 +26,8 @@ export function FoldersRoute() {
         project={params.get('project') ?? ''}
         reopen={params.get('reopen') ?? ''}
         onReopened={reopened}
+        dropped={dropped}
+        onDropTaken={onTaken}
         onOpen={(f) => void navigate(`/folders/${f.id}`)}
         onLaunch={useLaunchSpec()}
       />

@@ -16,6 +16,7 @@ import { useTranslation } from 'react-i18next'
 import { asProblem } from '@/api/client'
 import { contentAddress, encodedName, type FilePlace, inside, moveFile, zipAddress, placeKey } from '@/api/files'
 import type { FileInfo } from '@/api/types.gen'
+import { carriesFiles, comesFromOutside } from '@/lib/dropped'
 import { saveUrl } from '@/lib/save'
 import { EmptyState } from '@/ui/EmptyState'
 import { ErrorState } from '@/ui/ErrorState'
@@ -97,10 +98,11 @@ export function Explorer({ place, root, dir, onVisit, readOnly }: ExplorerProps)
   const bring = (picked: Picked[]) => {
     if (picked.length > 0) uploads.add(place, dir, picked)
   }
+  const takes = (transfer: DataTransfer) => !readOnly && (carriesFiles(transfer) || !comesFromOutside(transfer))
   const drop = (event: DragEvent) => {
-    event.preventDefault()
     setOver(false)
-    if (readOnly) return
+    if (!takes(event.dataTransfer)) return
+    event.preventDefault()
     pickedOf(event.dataTransfer).then(
       bring,
       (error: DOMException) => void message.error(t('files:unreadable', { reason: error.message })),
@@ -110,8 +112,9 @@ export function Explorer({ place, root, dir, onVisit, readOnly }: ExplorerProps)
     <div
       className={css.explorer}
       onDragOver={(event) => {
+        if (!takes(event.dataTransfer)) return
         event.preventDefault()
-        if (!readOnly && event.dataTransfer.types.includes('Files')) setOver(true)
+        if (carriesFiles(event.dataTransfer)) setOver(true)
       }}
       onDragLeave={(event) => {
         if (!event.currentTarget.contains(event.relatedTarget as Node | null)) setOver(false)

@@ -23,9 +23,20 @@ const folder: Folder = {
 async function trash(folders: Folder[], answers: (list: { now: Folder[] }) => Parameters<typeof serve>[0]) {
   const list = { now: folders }
   const sent = serve({ 'GET /api/v1/folders': () => new Response(JSON.stringify(list.now)), ...answers(list) })
-  renderView(<FoldersPage project="" reopen="" onReopened={vi.fn()} onOpen={vi.fn()} onLaunch={vi.fn()} />, {
-    known: { agents: [] },
-  })
+  renderView(
+    <FoldersPage
+      project=""
+      reopen=""
+      dropped={null}
+      onDropTaken={vi.fn()}
+      onReopened={vi.fn()}
+      onOpen={vi.fn()}
+      onLaunch={vi.fn()}
+    />,
+    {
+      known: { agents: [] },
+    },
+  )
   await userEvent.click(await screen.findByRole('tab', { name: /Trash/ }))
   return sent
 }
@@ -98,9 +109,20 @@ describe('the cache', () => {
   const cache: Folder = { ...folder, name: '.cache', auto: true, state: 'ready' }
   const show = (folders: Folder[], answers: Parameters<typeof serve>[0] = {}) => {
     const sent = serve({ 'GET /api/v1/folders': folders, ...answers })
-    renderView(<FoldersPage project="" reopen="" onReopened={vi.fn()} onOpen={vi.fn()} onLaunch={vi.fn()} />, {
-      known: { agents: [] },
-    })
+    renderView(
+      <FoldersPage
+        project=""
+        reopen=""
+        dropped={null}
+        onDropTaken={vi.fn()}
+        onReopened={vi.fn()}
+        onOpen={vi.fn()}
+        onLaunch={vi.fn()}
+      />,
+      {
+        known: { agents: [] },
+      },
+    )
     return sent
   }
 

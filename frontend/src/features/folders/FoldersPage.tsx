@@ -18,7 +18,7 @@ import { Tabs } from '@/ui/Tabs'
 import { EmptyDialog } from './EmptyDialog'
 import { FolderDialog } from './FolderDialog'
 import { FoldersTable } from './FoldersTable'
-import { type Opening, openingOf } from './opening'
+import { type Dropped, type Opening, openingOf } from './opening'
 import { OpenProject } from './OpenProject'
 import { ProjectDialog } from './ProjectDialog'
 import { PurgeDialog } from './PurgeDialog'
@@ -33,12 +33,17 @@ interface FoldersPageProps {
   reopen: string
   /** It is open, or cannot be. */
   onReopened: () => void
+  /** A directory that was dropped, to be opened as a project; null: none. */
+  dropped: Dropped | null
+  /** It is open, or is left alone. */
+  onDropTaken: () => void
   onOpen: (folder: Folder) => void
   onLaunch: (spec: Spec) => Promise<void>
 }
 
 /** The data folders: those in use, and those in the trash. */
-export function FoldersPage({ project, reopen, onReopened, onOpen, onLaunch }: FoldersPageProps) {
+export function FoldersPage(props: FoldersPageProps) {
+  const { project, reopen, onReopened, dropped, onDropTaken, onOpen, onLaunch } = props
   const { t } = useTranslation(['folders', 'common'])
   const { message } = App.useApp()
   const client = useQueryClient()
@@ -70,10 +75,11 @@ export function FoldersPage({ project, reopen, onReopened, onOpen, onLaunch }: F
     (now: Opening) => {
       const known = projects?.find((p) => p.folder === now.folder.id && (p.path ?? '') === now.dir)
       setOpening(false)
+      onDropTaken()
       setOpened(known ? { ...openingOf(known, now.folder), ...now } : now)
       void client.invalidateQueries({ queryKey: keys.folders })
     },
-    [client, projects],
+    [client, projects, onDropTaken],
   )
   const loaded = query.data !== undefined && projects !== undefined
   useEffect(() => {
@@ -196,12 +202,14 @@ export function FoldersPage({ project, reopen, onReopened, onOpen, onLaunch }: F
       {emptying ? (
         <EmptyDialog folder={emptying} onClose={() => setEmptying(null)} onDone={() => void refresh()} />
       ) : null}
-      {opening ? (
+      {(opening || dropped) && agents.length > 0 ? (
         <OpenProject
+          key={dropped ? ('path' in dropped ? dropped.path : dropped.name) : ''}
           address={project}
+          dropped={dropped}
           agents={agents}
           folders={active}
-          onClose={() => setOpening(false)}
+          onClose={() => (setOpening(false), onDropTaken())}
           onOpened={openedProject}
         />
       ) : null}

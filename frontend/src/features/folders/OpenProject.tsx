@@ -5,39 +5,50 @@ import { useTranslation } from 'react-i18next'
 import { applyOperation } from '@/api/book'
 import { asProblem, type ApiProblem, call } from '@/api/client'
 import { useMachines, useOperations } from '@/api/hooks'
+import { FOLDER_NAME } from '@/api/rules.gen'
 import type { Agent, Folder, Operation, RecentProject } from '@/api/types.gen'
 import { useOperationActions } from '@/api/useOperation'
+import { nameFault } from '@/lib/names'
 import { isRunning } from '@/lib/operation'
 import { Dialog } from '@/ui/Dialog'
 import { ErrorState } from '@/ui/ErrorState'
 import { OperationView } from '@/ui/OperationView'
 import css from './folders.module.css'
-import { type Opening, openingOf } from './opening'
+import { type Dropped, folderNameOf, type Opening, openingOf } from './opening'
 import { ProjectList } from './ProjectList'
+import { UploadFields } from './UploadFields'
 
 interface OpenProjectProps {
   /** Of a repository, as a link has named it; empty: none. */
   address: string
+  /** A directory that was dropped; null: none. */
+  dropped: Dropped | null
   agents: readonly Agent[]
   folders: readonly Folder[]
   onClose: () => void
   onOpened: (opening: Opening) => void
 }
 
+const fresh = { permission: 'rw', mode: 'general' } as const
+
 type Start = Omit<Opening, 'folder'>
-type Source = 'repository' | 'directory' | 'folder' | 'elsewhere'
+type Source = 'repository' | 'directory' | 'folder' | 'elsewhere' | 'upload'
 
 /**
  * Opens a project: a remembered one, also on another machine, one of a repository, which is cloned, of a directory of
- * this computer, or of a folder.
+ * this computer, of one that a browser uploads, or of a folder.
  */
-export function OpenProject({ address: asked, agents, folders, onClose, onOpened }: OpenProjectProps) {
+export function OpenProject({ address: asked, dropped, agents, folders, onClose, onOpened }: OpenProjectProps) {
   const { t } = useTranslation(['folders', 'common'])
   const local = agents.find((a) => a.local)?.name ?? ''
   const simulated = useMachines().data?.some((m) => m.agent === local && m.engine === 'sim') ?? false
-  const [source, setSource] = useState<Source>(simulated && !asked ? 'folder' : 'repository')
+  const files = dropped && !('path' in dropped) ? dropped : null
+  const first = files ? 'upload' : dropped ? 'directory' : simulated && !asked ? 'folder' : 'repository'
+  const [source, setSource] = useState<Source>(first)
   const [address, setAddress] = useState(asked)
-  const [directory, setDirectory] = useState('')
+  const [directory, setDirectory] = useState(dropped && 'path' in dropped ? dropped.path : '')
+  const [name, setName] = useState(files ? folderNameOf(files.name) : '')
+  const [target, setTarget] = useState<Folder | null>(null) // the files are uploaded to it
   const [folder, setFolder] = useState('')
   const [agent, setAgent] = useState(local)
   const [moved, setMoved] = useState<Opening | null>(null) // it is opened on another machine
@@ -54,11 +65,21 @@ export function OpenProject({ address: asked, agents, folders, onClose, onOpened
       .then((made) => onOpened({ ...start, folder: made }))
       .catch((error: unknown) => setProblem(asProblem(error)))
   }, [done, start, onOpened])
+  const upload = target && files?.stateOf(target)
+  useEffect(() => {
+    if (target && upload === 'whole') onOpened({ folder: target, dir: '' })
+  }, [target, upload, onOpened])
   const path = directory.trim()
   const chosen = folders.find((f) => f.id === folder)
   const others = agents.filter((a) => a.name !== moved?.folder.agent)
   const twin = moved && folders.find((f) => f.agent === agent && f.name === moved.folder.name)
-  const able = { repository: address.trim() !== '', directory: path !== '', folder: chosen, elsewhere: moved }[source]
+  const able = {
+    repository: address.trim() !== '',
+    directory: path !== '',
+    folder: chosen,
+    elsewhere: moved,
+    upload: nameFault(FOLDER_NAME, name) === '',
+  }[source]
   const choose = (next: Source) => {
     setSource(next)
     setWorking('')
@@ -90,9 +111,13 @@ export function OpenProject({ address: asked, agents, folders, onClose, onOpened
         else begin(await call('file-copy', { body }), rest)
       } else if (source === 'directory') {
         const known = folders.find((f) => f.agent === local && f.path === path)
-        const name = path.split(/[\\/]/).filter(Boolean).at(-1) ?? ''
-        const body = { name, agent: local, path, permission: 'rw' as const, mode: 'general' as const }
+        const body = { ...fresh, name: folderNameOf(path), agent: local, path }
         onOpened({ folder: known ?? (await call('folder-create', { body })), dir: '' })
+      } else if (source === 'upload') {
+        const made = target ?? (await call('folder-create', { body: { ...fresh, name, agent } }))
+        if (target) onOpened({ folder: made, dir: '' })
+        else files?.upload(made)
+        setTarget(made)
       } else if (chosen) {
         onOpened({ folder: chosen, dir: '' })
       }
@@ -104,21 +129,30 @@ export function OpenProject({ address: asked, agents, folders, onClose, onOpened
   const failure = problem ?? (operation?.state === 'failed' ? operation.error : undefined)
   const sources: Source[] = simulated ? ['folder'] : ['repository', 'directory', 'folder']
   if (moved) sources.push('elsewhere')
-  const verb = source === 'repository' ? 'clone' : source === 'elsewhere' && !twin ? 'copy' : 'go'
+  if (files) sources.push('upload')
+  const verb = {
+    repository: 'clone' as const,
+    elsewhere: twin ? ('go' as const) : ('copy' as const),
+    upload: target ? ('go' as const) : ('upload' as const),
+    directory: 'go' as const,
+    folder: 'go' as const,
+  }[source]
   return (
     <Dialog
       width={620}
       title={t('folders:openProject.title')}
       okText={t(`folders:openProject.${verb}`)}
       cancelText={t('common:action.close')}
-      okButtonProps={{ disabled: !able || busy }}
+      okButtonProps={{ disabled: !able || busy || upload === 'sending' }}
       onOk={() => void go()}
       onCancel={onClose}
     >
       {busy ? (
         <OperationView operation={operation} follow {...actions} />
+      ) : target && files ? (
+        files.listOf(target)
       ) : (
-        <div className={css.form}>
+        <div className={css.form} data-takes-drop>
           <ProjectList onOpen={(known, from) => onOpened(openingOf(known, from))} onElsewhere={goElsewhere} />
           {sources.length > 1 ? (
             <Segmented
@@ -153,6 +187,8 @@ export function OpenProject({ address: asked, agents, folders, onClose, onOpened
                   onChange={setFolder}
                 />
               </label>
+            ) : source === 'upload' && files ? (
+              <UploadFields files={files} name={name} agent={agent} {...{ agents, setName, setAgent }} />
             ) : source === 'elsewhere' ? (
               <label>
                 {t('folders:dialog.agent')}

@@ -44,7 +44,7 @@ export function SyncDialog({ folder, folders, onClose }: SyncDialogProps) {
         <OperationView operation={operation} follow {...actions} />
       ) : (
         <div className={css.form}>
-          <span>{t('folders:sync.text')}</span>
+          <span className={css.text}>{t('folders:sync.text')}</span>
           <label>
             {t('folders:sync.other')}
             <Select

@@ -1,10 +1,12 @@
 import { screen, waitFor, within } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
+import { useState } from 'react'
 import { describe, expect, it, vi } from 'vitest'
 import { renderView, serve } from '@/api/testing/render'
 import { makeAgent } from '@/api/testing/session'
 import type { Folder, Operation, Project, RecentProject } from '@/api/types.gen'
 import { FoldersPage } from './FoldersPage'
+import { type Dropped, folderNameOf } from './opening'
 
 const folder = (id: string, agent: string, change: Partial<Folder> = {}): Folder => ({
   id,
@@ -40,7 +42,13 @@ const found: Project = {
 }
 const agents = [makeAgent({ name: 'local', local: true }), makeAgent({ name: 'lab', local: false })]
 
-function show(projects: RecentProject[], folders: Folder[], answers: Parameters<typeof serve>[0] = {}, reopen = '') {
+function show(
+  projects: RecentProject[],
+  folders: Folder[],
+  answers: Parameters<typeof serve>[0] = {},
+  reopen = '',
+  dropped: Dropped | null = null,
+) {
   const sent = serve({
     'GET /api/v1/folders': folders,
     'GET /api/v1/environments': [],
@@ -53,9 +61,21 @@ function show(projects: RecentProject[], folders: Folder[], answers: Parameters<
   })
   const onLaunch = vi.fn(() => Promise.resolve())
   const onReopened = vi.fn()
-  renderView(<FoldersPage project="" reopen={reopen} onReopened={onReopened} onOpen={vi.fn()} onLaunch={onLaunch} />, {
-    known: { agents, projects, machines: [], operations: [] },
-  })
+  function Page() {
+    const [drop, setDrop] = useState(dropped)
+    return (
+      <FoldersPage
+        project=""
+        reopen={reopen}
+        dropped={drop}
+        onDropTaken={() => setDrop(null)}
+        onReopened={onReopened}
+        onOpen={vi.fn()}
+        onLaunch={onLaunch}
+      />
+    )
+  }
+  renderView(<Page />, { known: { agents, projects, machines: [], operations: [] } })
   const bodies = (path: string) => sent.filter((s) => s.path === `/api/v1/${path}`).map((s) => s.body)
   return { sent, bodies, onLaunch, onReopened }
 }
@@ -224,4 +244,51 @@ describe('a remembered project on another machine', () => {
     await screen.findByText('Cloned on this computer and copied to lab.')
     expect(screen.getByRole('button', { name: 'Clone' })).toBeEnabled()
   })
+})
+
+describe('a directory that was dropped', () => {
+  it('is chosen, and opened only then', async () => {
+    const { sent, bodies } = show([], [], { 'POST /api/v1/folders': folder('f', 'local') }, '', {
+      path: '/home/ada/my paper',
+    })
+    expect(await screen.findByRole('radio', { name: 'Directory' })).toBeChecked()
+    expect(screen.getByRole('textbox', { name: /^Directory/ })).toHaveValue('/home/ada/my paper')
+    expect(sent.filter((s) => s.method !== 'GET')).toEqual([])
+    await press('Open')
+    await screen.findByRole('dialog', { name: 'Project paper' })
+    expect(bodies('folders')).toContainEqual({
+      ...{ name: 'my-paper', agent: 'local', path: '/home/ada/my paper' },
+      ...{ permission: 'rw', mode: 'general' },
+    })
+    expect(screen.queryByRole('dialog', { name: 'Open a project' })).toBeNull()
+  })
+
+  it('is uploaded by a browser into a new folder, and opened when all of it is there', async () => {
+    let state: 'sending' | 'whole' | 'partly' = 'partly'
+    const upload = vi.fn()
+    const files = { name: 'my paper', count: 2, bytes: 2048, upload, stateOf: () => state, listOf: () => 'uploading' }
+    const { bodies } = show([], [], { 'POST /api/v1/folders': folder('f', 'local') }, '', files)
+    await screen.findByText(/Uploads 2 files \(2 KiB\)/)
+    const name = screen.getByLabelText(/^Name of the new folder/)
+    expect(name).toHaveValue('my-paper')
+    await userEvent.clear(name)
+    expect(screen.getByRole('button', { name: 'Upload' })).toBeDisabled()
+    await userEvent.type(name, 'thesis')
+    await press('Upload')
+    await screen.findByText('uploading')
+    expect(upload).toHaveBeenCalledTimes(1)
+    expect(bodies('folders')).toContainEqual({ name: 'thesis', agent: 'local', permission: 'rw', mode: 'general' })
+    state = 'whole' // what is left out is opened without
+    await press('Open')
+    await screen.findByRole('dialog', { name: 'Project paper' })
+    expect(upload).toHaveBeenCalledTimes(1)
+  })
+
+  it.each([
+    ['/home/ada/paper', 'paper'],
+    ['C:\\Users\\Ada\\paper\\', 'paper'],
+    ['/home/ada/논문', 'project'],
+    ['/home/ada/my (new) paper', 'my-new-paper'],
+    ['/', 'project'],
+  ])('%s becomes a folder named %s', (path, name) => expect(folderNameOf(path)).toBe(name))
 })

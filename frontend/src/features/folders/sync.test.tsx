@@ -55,18 +55,29 @@ describe('syncing two folders', () => {
       'POST /api/v1/files/sync': asking,
       'POST /api/v1/operations/o/answer': { ...asking, prompt: undefined, state: 'running', revision: 2 },
     })
-    renderView(<FoldersPage project="" reopen="" onReopened={vi.fn()} onOpen={vi.fn()} onLaunch={vi.fn()} />, {
-      known: {
-        agents: [makeAgent({ name: 'local', local: true }), makeAgent({ name: 'lab', local: false })],
-        machines: [],
-        operations: [],
-        projects: [],
+    renderView(
+      <FoldersPage
+        project=""
+        reopen=""
+        dropped={null}
+        onDropTaken={vi.fn()}
+        onReopened={vi.fn()}
+        onOpen={vi.fn()}
+        onLaunch={vi.fn()}
+      />,
+      {
+        known: {
+          agents: [makeAgent({ name: 'local', local: true }), makeAgent({ name: 'lab', local: false })],
+          machines: [],
+          operations: [],
+          projects: [],
+        },
       },
-    })
+    )
     const [first] = await screen.findAllByRole('button', { name: 'Sync with…: paper' })
     if (first) await userEvent.click(first)
     expect(await screen.findByText('paper @ lab')).toBeVisible()
-    await userEvent.click(screen.getByRole('checkbox', { name: 'Also what .gitignore files ignore' }))
+    await userEvent.click(screen.getByRole('checkbox', { name: 'Include files that .gitignore excludes' }))
     await press('Sync')
     expect(sent.find((s) => s.path === '/api/v1/files/sync')?.body).toEqual({
       this: { folder: 'f' },

@@ -1,10 +1,9 @@
 import { FileUp } from 'lucide-react'
 import { type DragEvent, type ReactNode, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import { carriesFiles, directoryOf } from '@/lib/dropped'
 import css from './recipes.module.css'
 import { type RecipeFile, useRecipeFile } from './useRecipeFile'
-
-const carriesFiles = (event: DragEvent) => event.dataTransfer.types.includes('Files')
 
 /** A part of the page on which a recipe's file may be dropped. */
 export function RecipeDrop({ onRead, children }: { onRead: (file: RecipeFile) => void; children: ReactNode }) {
@@ -14,29 +13,30 @@ export function RecipeDrop({ onRead, children }: { onRead: (file: RecipeFile) =>
   // Entering a child comes before leaving its parent: only the last leave is one.
   const depth = useRef(0)
   const enter = (event: DragEvent) => {
-    if (!carriesFiles(event)) return
+    if (!carriesFiles(event.dataTransfer)) return
     depth.current++
     setOver(true)
   }
   const leave = (event: DragEvent) => {
-    if (!carriesFiles(event)) return
+    if (!carriesFiles(event.dataTransfer)) return
     depth.current = Math.max(0, depth.current - 1)
     if (depth.current === 0) setOver(false)
   }
   const drop = (event: DragEvent) => {
-    if (!carriesFiles(event)) return
-    event.preventDefault()
+    if (!carriesFiles(event.dataTransfer)) return
     depth.current = 0
     setOver(false)
     const file = event.dataTransfer.files[0]
-    if (file) void read(file)
+    if (!file || directoryOf(event.dataTransfer)) return // a project, which the page takes
+    event.preventDefault()
+    void read(file)
   }
   return (
     <div
       className={css.drop}
       onDragEnter={enter}
       onDragLeave={leave}
-      onDragOver={(event) => carriesFiles(event) && event.preventDefault()}
+      onDragOver={(event) => carriesFiles(event.dataTransfer) && event.preventDefault()}
       onDrop={drop}
     >
       {children}

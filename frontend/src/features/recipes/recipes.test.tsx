@@ -72,7 +72,7 @@ describe('opening a recipe', () => {
       </RecipeDrop>,
     )
     const page = screen.getByText('page')
-    const carry = (...files: File[]) => ({ dataTransfer: { types: ['Files'], files } })
+    const carry = (...files: File[]) => ({ dataTransfer: { types: ['Files'], files, items: [] } })
     fireEvent.dragEnter(page, carry())
     expect(screen.getByText('Drop a recipe')).toBeInTheDocument()
     fireEvent.dragLeave(page, carry())

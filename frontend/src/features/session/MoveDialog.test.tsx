@@ -36,7 +36,7 @@ describe('MoveDialog', () => {
   it('moves the session, unless a copy is chosen', async () => {
     const sent = serve(answers)
     show()
-    expect(screen.getByText('Its programs end: what they have in memory is lost.')).toBeInTheDocument()
+    expect(screen.getByText('Its programs stop. What they have in memory is lost.')).toBeInTheDocument()
     expect(await screen.findByText('3 files of its home and folders, 8 MiB')).toBeInTheDocument()
     expect(screen.queryByRole('textbox', { name: 'Name of the copy' })).not.toBeInTheDocument()
     await userEvent.click(screen.getByRole('button', { name: 'Move' }))

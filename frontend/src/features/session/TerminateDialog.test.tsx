@@ -38,7 +38,7 @@ describe('TerminateDialog', () => {
     const sent = serve({ ...losses, 'POST /api/v1/sessions/one/park': ended })
     const onClose = vi.fn()
     renderView(<TerminateDialog ids={['one']} onClose={onClose} />, { known })
-    await userEvent.click(screen.getByRole('checkbox', { name: 'Keep it, to be continued later' }))
+    await userEvent.click(screen.getByRole('checkbox', { name: 'Keep it to continue later' }))
     expect(screen.getByText(/Its home directory stays as a folder/)).toBeInTheDocument()
     expect(screen.getByRole('checkbox', { name: 'Force' })).toBeDisabled()
     await userEvent.click(screen.getByRole('button', { name: 'Stop and keep' }))
