@@ -409,7 +409,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer a.images.Stop()
 	defer context.AfterFunc(ctx, a.images.Stop)()
 	for _, room := range []interface{ Run(ctx context.Context) }{a.health, a.queue, a.meter, a.sampler, a.reclaim,
-		a.folders, a.serves} {
+		a.folders, a.images, a.serves} {
 		a.tasks.Go(func() { room.Run(ctx) })
 	}
 	<-ctx.Done()

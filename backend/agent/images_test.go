@@ -6,9 +6,11 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"slipway/backend/engine/enginetest"
 	"slipway/backend/engine/sim/simtest"
+	"slipway/backend/pace"
 	"slipway/backend/session"
 )
 
@@ -215,6 +217,47 @@ func TestRemoveImage(t *testing.T) {
 		}
 		if err := w.agent.RemoveImage(t.Context(), "waited:1"); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// TestReplacedImagesOfProjectsAreRemoved builds a project twice, long before its newest image was made, and waits for
+// the first sweep.
+func TestReplacedImagesOfProjectsAreRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := newFake(t, simtest.Config{})
+		w := newWorld(t, fake, func(c *Config) {
+			c.Clock = pace.New(6000, time.Now(), time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC))
+		})
+		dir := t.TempDir()
+		f, err := w.agent.CreateFolder(t.Context(), session.FolderRequest{Name: "paper", Path: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		build := func(line string) string {
+			t.Helper()
+			enginetest.WriteFiles(t, dir, "Dockerfile", "FROM "+enginetest.ImageMinimal+"\n"+line)
+			work := w.finished(w.agent.BuildProject(t.Context(), f.ID, session.ProjectBuild{}))
+			if work.State != session.WorkDone {
+				t.Fatalf("it ended as %+v", work)
+			}
+			return work.Ref
+		}
+		first, used := build("RUN true"), build("RUN false")
+		newest := session.ProjectRef("ada", "paper", []byte{1})
+		fake.AddImage(newest)
+		holder := w.launch(session.Spec{Image: used})
+		w.awaitStatus(holder.ID, session.Running)
+		time.Sleep(time.Second) // 100 minutes of the machine's clock
+		images, err := w.agent.ListImages(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for ref, want := range map[string]bool{first: false, used: true, newest: true, enginetest.ImageMinimal: true} {
+			there := slices.ContainsFunc(images, func(i session.Image) bool { return slices.Contains(i.Refs, ref) })
+			if there != want {
+				t.Errorf("%s is there: %t", ref, there)
+			}
 		}
 	})
 }

@@ -198,13 +198,6 @@ func CommitRef(owner, name string) string {
 	return customized + slugOf(owner) + ":" + name
 }
 
-// ProjectRef is the reference of the image of a person's project, by the checksum of all that it is built from.
-func ProjectRef(owner, name string, sum []byte) string {
-	slug := strings.Trim(notSlug().ReplaceAllString(strings.ToLower(name), "-"), "-")
-	slug = strings.Trim(slug[:min(len(slug), 40)], "-")
-	return fmt.Sprintf("%s%s/%s:project-%x", customized, slugOf(owner), cmp.Or(slug, "project"), sum[:min(len(sum), 8)])
-}
-
 func slugOf(owner string) string {
 	slug := strings.Trim(notSlug().ReplaceAllString(strings.ToLower(owner), "-"), "-")
 	if slug != owner { // which another owner may be reduced to as well

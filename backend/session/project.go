@@ -1,7 +1,10 @@
 package session
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"slipway/gpu"
@@ -106,4 +109,21 @@ type BuildStep struct {
 	Cached    bool           `json:"cached,omitempty"` // it was done before and not repeated
 	StartedAt *time.Time     `json:"startedAt,omitempty"`
 	EndedAt   *time.Time     `json:"endedAt,omitempty"`
+}
+
+// ProjectRef is the reference of the image of a person's project, by the checksum of all that it is built from.
+func ProjectRef(owner, name string, sum []byte) string {
+	slug := strings.Trim(notSlug().ReplaceAllString(strings.ToLower(name), "-"), "-")
+	slug = strings.Trim(slug[:min(len(slug), 40)], "-")
+	return fmt.Sprintf("%s%s/%s:project-%x", customized, slugOf(owner), cmp.Or(slug, "project"), sum[:min(len(sum), 8)])
+}
+
+// ProjectOf returns the repository of a reference that [ProjectRef] made, which is that of one project of one person.
+func ProjectOf(ref string) (repository string, ok bool) {
+	repository, sum, ok := strings.Cut(ref, ":project-")
+	if !ok || !strings.HasPrefix(ref, customized) || strings.Count(repository, "/") != 2 ||
+		strings.Trim(sum, "0123456789abcdef") != "" {
+		return "", false
+	}
+	return repository, true
 }

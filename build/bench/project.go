@@ -50,6 +50,6 @@ func (b *bench) slipway(args ...string) {
 	command := exec.CommandContext(b.ctx, b.o.binary, args...)
 	command.Env = b.env
 	if said, err := command.CombinedOutput(); err != nil {
-		measure.Fail("slipway %q: %w: %s", args, err, bytes.TrimSpace(said))
+		measure.Fail("%q: %w: %s", command.Args, err, bytes.TrimSpace(said))
 	}
 }
