@@ -138,13 +138,17 @@ func (c *sshSession) begin(request *ssh.Request) bool {
 	if request.Type != "shell" && ssh.Unmarshal(request.Payload, &v) != nil {
 		return false
 	}
+	if request.Type == "subsystem" && v.Text != "sftp" {
+		return false
+	}
+	if request.WantReply { // first: a short program could end, and the channel with it, before the reply
+		_ = request.Reply(true, nil)
+		request.WantReply = false
+	}
 	c.done = make(chan struct{})
 	var err error
 	switch {
 	case request.Type == "subsystem":
-		if v.Text != "sftp" {
-			return false
-		}
 		err = c.beginSFTP()
 	case !hasShell(c.server.processes):
 		err = noShell(session.CodeGuestInternal)
