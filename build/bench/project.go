@@ -15,10 +15,9 @@ import (
 // measureProject compares the second start of a project, by the command that also reads it, with the launch of its
 // image and its folder by another command, in pairs.
 func (b *bench) measureProject() {
-	const name = "bench-project"
-	dir := filepath.Join(b.home, name)
-	dockerfile := fmt.Appendf(nil, "FROM %s\nCOPY said /\n", b.o.image)
-	measure.OK(os.Mkdir(dir, 0o700))
+	dir := measure.Get(os.MkdirTemp("", "bench-project-"))
+	defer os.RemoveAll(dir)
+	name, dockerfile := filepath.Base(dir), fmt.Appendf(nil, "FROM %s\nCOPY said /\n", b.o.image)
 	measure.OK(os.WriteFile(filepath.Join(dir, "Dockerfile"), dockerfile, 0o600))
 	measure.OK(os.WriteFile(filepath.Join(dir, "said"), []byte("hello\n"), 0o600))
 	_, image := b.startBy(name, "up", dir) // builds it
