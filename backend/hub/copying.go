@@ -22,8 +22,8 @@ func (r *relocations) toCopy(at *located, name string) error {
 		name = r.copyName(at.session.Name)
 	} else if wrong := session.SessionNames.Check(name); wrong != nil {
 		return session.Invalid([]session.FieldError{*wrong})
-	} else if machine := r.nameAt(name); machine != "" {
-		return session.Refused(session.CodeNameTaken, session.NameTaken(name, machine))
+	} else if machine := r.nameAt(name); machine != nil {
+		return session.Refused(session.CodeNameTaken, session.NameTaken(name, machine.Name()))
 	}
 	at.record.Copy, at.record.Stage = name, stageSync
 	if !at.record.Parked {
@@ -36,23 +36,15 @@ func (r *relocations) toCopy(at *located, name string) error {
 func (r *relocations) copyName(of string) string {
 	base := of[:min(len(of), session.SessionNames.Max-len("-copy-99"))] + "-copy"
 	name := base
-	for n := 2; r.nameAt(name) != ""; n++ {
+	for n := 2; r.nameAt(name) != nil; n++ {
 		name = session.Numbered(base, "-", n-1, 0)
 	}
 	return name
 }
 
-// nameAt is the machine where the person has a live session of a name; empty: there is none.
-func (r *relocations) nameAt(name string) string {
-	l := r.launches
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, k := range l.sessions {
-		if s := k.session; s.Name == name && s.Status.Live() && l.personAt(k.member, s.Owner) == "" {
-			return k.member.Name()
-		}
-	}
-	return ""
+// nameAt is the machine where the person has a live session of a name; nil: there is none.
+func (r *relocations) nameAt(name string) *member {
+	return locked(r.launches.shared, func() *member { return r.launches.nameAt("", name, nil) })
 }
 
 // carry copies a folder. A copy tries again what changed meanwhile, since no later stage does.

@@ -36,16 +36,24 @@ func (l *launches) taken(m *member, owner, name string) *session.FieldError {
 	if name == "" {
 		return nil
 	}
-	person := l.personAt(m, owner)
+	if other := l.nameAt(l.personAt(m, owner), name, m); other != nil {
+		return new(session.NameTaken(name, other.Name()))
+	}
+	return nil
+}
+
+// nameAt returns an agent other than but where a live session of a person has a name, or gets it now; nil: none has it.
+// The caller holds mu.
+func (l *launches) nameAt(person, name string, but *member) *member {
 	for _, k := range l.sessions {
-		if s := k.session; k.member != m && s.Name == name && s.Status.Live() &&
+		if s := k.session; k.member != but && s.Name == name && s.Status.Live() &&
 			l.personAt(k.member, s.Owner) == person {
-			return new(session.NameTaken(name, k.member.Name()))
+			return k.member
 		}
 	}
 	for _, claim := range l.claimed {
-		if claim.member != m && claim.name == name && claim.person == person {
-			return new(session.NameTaken(name, claim.member.Name()))
+		if claim.member != but && claim.name == name && claim.person == person {
+			return claim.member
 		}
 	}
 	return nil

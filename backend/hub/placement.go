@@ -274,9 +274,11 @@ func (l *launches) pick(ctx context.Context, req LaunchRequest) (*member, error)
 	if m != nil {
 		return m, nil
 	}
-	for _, c := range l.choices() {
-		if m, err := l.member(c.Agent); err == nil && c.Key == req.Key {
-			return m, nil
+	if req.Key != "" {
+		for _, c := range l.choices() {
+			if m, err := l.member(c.Agent); err == nil && c.Key == req.Key {
+				return m, nil
+			}
 		}
 	}
 	offers, err := l.offers(ctx, owner, spec, 1, candidates)

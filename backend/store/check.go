@@ -199,9 +199,11 @@ func (a *audit) references(tx *bolt.Tx) {
 	keys := 0
 	for key, id := range entries(tx.Bucket(bucketKeys), nil) {
 		r, known := a.sessions[session.ID(id)]
-		if m, err := decoded[moved]("move of", id, tx.Bucket(bucketMoved).Get(id)); !known && err == nil &&
-			string(key) == string(pair(m.Owner, m.Key)) {
-			continue
+		if !known {
+			if m, err := decoded[moved]("move of", id, tx.Bucket(bucketMoved).Get(id)); err == nil &&
+				string(key) == string(pair(m.Owner, m.Key)) {
+				continue
+			}
 		}
 		keys++
 		if !known || string(key) != string(pair(r.Session.Owner, r.Key)) {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -19,7 +18,6 @@ import (
 // cluster is the Slurm cluster for tests, whose login node a control plane of its own reaches by ssh.
 type cluster struct {
 	*plane
-	binary string
 	config string // of ssh
 	node   string // where the session runs
 }
@@ -35,7 +33,7 @@ func (b *bench) measureCluster() {
 	dir, err := os.MkdirTemp("", "slipway-bench-")
 	measure.OK(err)
 	defer os.RemoveAll(dir) //nolint:errcheck // a leftover in the temporary directory harms nobody
-	c := &cluster{binary: b.o.binary, config: filepath.Join(dir, "ssh_config")}
+	c := &cluster{config: filepath.Join(dir, "ssh_config")}
 	c.write("login") // until its node is known
 	host := cmp.Or(os.Getenv("SLIPWAY_TEST_DOCKER"), os.Getenv("DOCKER_HOST"))
 	c.plane, err = startPlane(b.ctx, b.o.binary, host, "SLIPWAY_SSH_CONFIG="+c.config)
@@ -119,9 +117,7 @@ func (c *cluster) measure(b *bench) {
 }
 
 func (c *cluster) exec(id session.ID, command string) *exec.Cmd {
-	run := exec.CommandContext(c.ctx, c.binary, "exec", "-i", string(id), "--", "sh", "-c", command)
-	run.Env = c.env
-	return run
+	return c.cli("exec", "-i", string(id), "--", "sh", "-c", command)
 }
 
 // bulk gives a command so many bytes, and returns how long it took with all of them and with what it writes.
@@ -143,15 +139,6 @@ func (c *cluster) bulk(command *exec.Cmd, given int64) time.Duration {
 
 func bulkRate(of samples) string {
 	return fmt.Sprintf("%.1f MB/s", bulkBytes/1e6/of.median().Seconds())
-}
-
-// slipway runs the program as a person does.
-func (c *cluster) slipway(args ...string) {
-	command := exec.CommandContext(c.ctx, c.binary, args...)
-	command.Env = c.env
-	if out, err := command.CombinedOutput(); err != nil {
-		measure.Fail("the program with %q: %w\n%s", args, err, bytes.TrimSpace(out))
-	}
 }
 
 // close ends the sessions and leaves the login node as it was.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -114,16 +113,8 @@ func (c *carrier) download(from int64) {
 	measure.OK(writeDown(c.back, from, body))
 }
 
-func (c *carrier) cli(args ...string) *exec.Cmd {
-	command := exec.CommandContext(c.ctx, c.o.binary, args...)
-	command.Env = c.env
-	return command
-}
-
 func (c *carrier) cliCopy(from, to string) {
-	if said, err := c.cli("cp", "-f", from, to).CombinedOutput(); err != nil {
-		measure.Fail("slipway cp %s %s: %w: %s", from, to, err, bytes.TrimSpace(said))
-	}
+	c.slipway("cp", "-f", from, to)
 }
 
 // plainCopy is cp with a sync, which all our copies do.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,7 @@ import (
 type plane struct {
 	*client.Client
 	ctx      context.Context //nolint:containedctx // of the whole run
+	binary   string
 	home     string
 	env      []string
 	command  *exec.Cmd
@@ -40,7 +42,8 @@ func startPlane(ctx context.Context, binary, host string, more ...string) (*plan
 		return nil, err
 	}
 	p := &plane{
-		home: home, env: append(append(os.Environ(), "DOCKER_HOST="+host, "SLIPWAY_HOME="+home), more...),
+		binary: binary, home: home,
+		env:   append(append(os.Environ(), "DOCKER_HOST="+host, "SLIPWAY_HOME="+home), more...),
 		ended: make(chan error, 1), live: map[session.ID]bool{}, services: map[string]bool{}, ctx: ctx,
 	}
 	p.command = exec.CommandContext(ctx, binary, "serve", "--engine", "docker")
@@ -100,6 +103,20 @@ func (p *plane) stop() error {
 		errs = append(errs, errors.New("serve did not end on SIGTERM"), p.command.Process.Kill())
 	}
 	return errors.Join(append(errs, os.RemoveAll(p.home))...)
+}
+
+// cli is the program with a command, as a person runs it.
+func (p *plane) cli(args ...string) *exec.Cmd {
+	command := exec.CommandContext(p.ctx, p.binary, args...)
+	command.Env = p.env
+	return command
+}
+
+// slipway runs a command to its end.
+func (p *plane) slipway(args ...string) {
+	if said, err := p.cli(args...).CombinedOutput(); err != nil {
+		measure.Fail("the program with %q: %w\n%s", args, err, bytes.TrimSpace(said))
+	}
 }
 
 // launch launches an interactive session with the limits of all measurements.

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -42,13 +40,4 @@ func (b *bench) startBy(name string, args ...string) (time.Duration, string) {
 	b.live[s.ID] = true
 	measure.OK(b.end(b.ctx, s.ID))
 	return took, s.Image
-}
-
-// slipway runs a command to its end.
-func (b *bench) slipway(args ...string) {
-	command := exec.CommandContext(b.ctx, b.o.binary, args...)
-	command.Env = b.env
-	if said, err := command.CombinedOutput(); err != nil {
-		measure.Fail("%q: %w: %s", command.Args, err, bytes.TrimSpace(said))
-	}
 }

@@ -139,7 +139,7 @@ describe('a drop in the window', () => {
 
   it.each([
     ['no directory', {}, onlyFolder],
-    ['a path that is no text', { unnamed: true }, 'Rename the folder: its path is not valid text.'],
+    ['a path that is not text', { unnamed: true }, 'Rename the folder: its path is not valid text.'],
   ])('says why %s is not opened', async (_, detail, text) => {
     inWindow()
     const { page } = show()

@@ -1,9 +1,9 @@
 import { screen, within } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
-import { refusal, renderView, serve } from '@/api/testing/render'
+import { refusal, serve } from '@/api/testing/render'
 import type { Folder } from '@/api/types.gen'
-import { FoldersPage } from './FoldersPage'
+import { showFolders } from './testing/page'
 
 const half = { files: 20, bytes: 512, ofFiles: 40, ofBytes: 1024 }
 const folder: Folder = {
@@ -23,20 +23,7 @@ const folder: Folder = {
 async function trash(folders: Folder[], answers: (list: { now: Folder[] }) => Parameters<typeof serve>[0]) {
   const list = { now: folders }
   const sent = serve({ 'GET /api/v1/folders': () => new Response(JSON.stringify(list.now)), ...answers(list) })
-  renderView(
-    <FoldersPage
-      project=""
-      reopen=""
-      dropped={null}
-      onDropTaken={vi.fn()}
-      onReopened={vi.fn()}
-      onOpen={vi.fn()}
-      onLaunch={vi.fn()}
-    />,
-    {
-      known: { agents: [] },
-    },
-  )
+  showFolders({ agents: [] })
   await userEvent.click(await screen.findByRole('tab', { name: /Trash/ }))
   return sent
 }
@@ -109,20 +96,7 @@ describe('the cache', () => {
   const cache: Folder = { ...folder, name: '.cache', auto: true, state: 'ready' }
   const show = (folders: Folder[], answers: Parameters<typeof serve>[0] = {}) => {
     const sent = serve({ 'GET /api/v1/folders': folders, ...answers })
-    renderView(
-      <FoldersPage
-        project=""
-        reopen=""
-        dropped={null}
-        onDropTaken={vi.fn()}
-        onReopened={vi.fn()}
-        onOpen={vi.fn()}
-        onLaunch={vi.fn()}
-      />,
-      {
-        known: { agents: [] },
-      },
-    )
+    showFolders({ agents: [] })
     return sent
   }
 

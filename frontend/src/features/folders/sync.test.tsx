@@ -1,10 +1,10 @@
 import { screen, waitFor } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
-import { renderView, serve } from '@/api/testing/render'
+import { serve } from '@/api/testing/render'
 import { makeAgent } from '@/api/testing/session'
 import type { Folder, Operation } from '@/api/types.gen'
-import { FoldersPage } from './FoldersPage'
+import { showFolders } from './testing/page'
 
 const folder = (id: string, agent: string, name = 'paper'): Folder => ({
   id,
@@ -55,25 +55,12 @@ describe('syncing two folders', () => {
       'POST /api/v1/files/sync': asking,
       'POST /api/v1/operations/o/answer': { ...asking, prompt: undefined, state: 'running', revision: 2 },
     })
-    renderView(
-      <FoldersPage
-        project=""
-        reopen=""
-        dropped={null}
-        onDropTaken={vi.fn()}
-        onReopened={vi.fn()}
-        onOpen={vi.fn()}
-        onLaunch={vi.fn()}
-      />,
-      {
-        known: {
-          agents: [makeAgent({ name: 'local', local: true }), makeAgent({ name: 'lab', local: false })],
-          machines: [],
-          operations: [],
-          projects: [],
-        },
-      },
-    )
+    showFolders({
+      agents: [makeAgent({ name: 'local', local: true }), makeAgent({ name: 'lab', local: false })],
+      machines: [],
+      operations: [],
+      projects: [],
+    })
     const [first] = await screen.findAllByRole('button', { name: 'Sync with…: paper' })
     if (first) await userEvent.click(first)
     expect(await screen.findByText('paper @ lab')).toBeVisible()
