@@ -106,6 +106,8 @@ func TestLaptopCarriesToALabOverABadNetwork(t *testing.T) {
 		}
 	})
 
+	t.Run("a project is built here and runs there", func(t *testing.T) { l.buildsHere(ctx, t, near) })
+
 	l.do("agent", "rm", "lab", "--uninstall", "-y")
 	eventually(ctx, t, "no process is left", func() bool { return len(w.processes()) == 0 })
 }

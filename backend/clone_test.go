@@ -4,6 +4,7 @@ package backend
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"slipway/backend/hub"
 	"slipway/backend/remote"
@@ -20,6 +22,7 @@ import (
 // private serves a git repository to those who know a password. Block holds requests back while it is open.
 type private struct {
 	url   string
+	bare  string // the directory that is served
 	block chan struct{}
 	asked chan struct{} // holds a token once a request is held back
 }
@@ -57,7 +60,7 @@ func newPrivate(t *testing.T) *private {
 		files.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
-	p.url = server.URL + "/paper.git"
+	p.url, p.bare = server.URL+"/paper.git", dir+"/paper.git"
 	return p
 }
 
@@ -74,6 +77,11 @@ func person(password string, kinds *[]hub.PromptKind) func(hub.Prompt) string {
 
 func TestARepositoryBecomesAFolder(t *testing.T) {
 	t.Setenv("HOME", t.TempDir()) // no helper of the person's who runs the tests
+	for _, set := range [][]string{{"user.name", "Ada L"}, {"user.email", "ada@example.com"}} {
+		if err := exec.Command("git", append([]string{"config", "--global"}, set...)...).Run(); err != nil {
+			t.Fatal(err)
+		}
+	}
 	served, into := newPrivate(t), t.TempDir()
 	n := newNearSide(t, func(*remote.Config) {})
 	clone := func(address, directory, password string) (hub.Operation, []hub.PromptKind) {
@@ -122,6 +130,10 @@ func TestARepositoryBecomesAFolder(t *testing.T) {
 	if strings.TrimSpace(string(head)) != "draft" || err != nil {
 		t.Errorf("the clone is at %q, %v", head, err)
 	}
+	author, err := exec.Command("git", "-C", folder.Path, "config", "--local", "--get-regexp", `^user\.`).Output()
+	if string(author) != "user.name Ada L\nuser.email ada@example.com\n" || err != nil {
+		t.Errorf("the author in the clone is %q, %v", author, err)
+	}
 	if found, err := exec.Command("grep", "-rlF", secret, into, n.home.Dir).Output(); len(found) > 0 {
 		t.Errorf("the password is in %s, %v", found, err)
 	}
@@ -152,5 +164,69 @@ func TestACloneThatIsCancelledLeavesNothing(t *testing.T) {
 	<-ctx.Done()
 	if left, err := os.ReadDir(into); err != nil || len(left) > 0 {
 		t.Errorf("left is %v, %v", left, err)
+	}
+}
+
+// What the person's git knows by itself is not asked for: by a helper, or by a key that only the agent of ssh has.
+func TestWhatThePersonsHelpersKnowIsNotAsked(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	run := func(name string, args ...string) {
+		t.Helper()
+		if said, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput(); err != nil {
+			t.Fatalf("%s %v: %v\n%s", name, args, err, said)
+		}
+	}
+	served, dir := newPrivate(t), t.TempDir()
+	run("git", "config", "--global", "credential.helper", "!f() { echo username=ada; echo password='"+secret+"'; }; f")
+
+	at := func(name string) string { return filepath.Join(dir, name) }
+	run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", at("host"))
+	run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", at("key"))
+	for name, text := range map[string]string{
+		"sshd": fmt.Sprintf("HostKey %s\nAuthorizedKeysFile %s\nStrictModes no\nUsePAM no\n", at("host"),
+			at("key.pub")),
+		"ssh": fmt.Sprintf("Host papers\n  ProxyCommand /usr/sbin/sshd -i -f %s\n  StrictHostKeyChecking no\n"+
+			"  UserKnownHostsFile /dev/null\n", at("sshd")),
+	} {
+		if err := os.WriteFile(at(name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.MkdirAll("/run/sshd", 0o755); err != nil { // which sshd wants
+		t.Fatal(err)
+	}
+	t.Setenv("GIT_SSH_COMMAND", "ssh -F "+at("ssh"))
+	t.Setenv("SSH_AUTH_SOCK", at("agent"))
+	agent := exec.Command("ssh-agent", "-D", "-a", at("agent"))
+	if err := agent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		agent.Process.Kill() //nolint:errcheck // it has ended
+		agent.Wait()         //nolint:errcheck // it was killed
+	})
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat(at("agent")); err == nil {
+			break
+		} else if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+	run("ssh-add", "-q", at("key"))
+	if err := os.Remove(at("key")); err != nil { // the agent alone has it
+		t.Fatal(err)
+	}
+
+	for kind, address := range map[string]string{"http": served.url, "ssh": "ssh://root@papers" + served.bare} {
+		n, into := newNearSide(t, func(*remote.Config) {}), t.TempDir()
+		var kinds []hub.PromptKind
+		begun, err := n.CloneProject(t.Context(), hub.ProjectCloning{Address: address, Directory: into})
+		work := n.work(begun, err, person("wrong", &kinds))
+		if work.State != hub.OperationDone || len(kinds) > 0 {
+			t.Errorf("by %s it ended as %s, %v, and asked for %v", kind, work.State, work.Error, kinds)
+		}
+		if found, err := exec.Command("grep", "-rlF", secret, into, n.home.Dir).Output(); len(found) > 0 {
+			t.Errorf("by %s the password is in %s, %v", kind, found, err)
+		}
 	}
 }

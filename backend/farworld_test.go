@@ -103,13 +103,20 @@ func (p oneProgram) Program(string, string) (string, error) { return string(p), 
 func newFarWorld(t *testing.T) *farWorld {
 	t.Helper()
 	docker := enginetest.RequireDocker(t)
+	return newFarWorldWith(t, func(*farWorld) string { return docker })
+}
+
+// newFarWorldWith is newFarWorld with another Docker of the server.
+func newFarWorldWith(t *testing.T, docker func(*farWorld) (host string)) *farWorld {
+	t.Helper()
 	if os.Getuid() != 0 {
 		t.Fatal("network namespaces and sshd need root, as in CI")
 	}
-	w := &farWorld{t: t, dir: t.TempDir(), dockerHost: docker}
+	w := &farWorld{t: t, dir: t.TempDir()}
 	w.home = filepath.Join(w.dir, "server", "slipway")
 	t.Cleanup(w.clear)
 	w.wire()
+	w.dockerHost = docker(w)
 	w.listen()
 	return w
 }

@@ -66,34 +66,40 @@ func newLaptop(w *farWorld, program string) *laptop {
 }
 
 // dial connects to a port of the laptop's own loopback, by any name.
-func (l *laptop) dial(ctx context.Context, network, address string) (net.Conn, error) {
+func (l *laptop) dial(ctx context.Context, network, address string) (conn net.Conn, err error) {
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
 	}
+	nsErr := within(l.near, func() { conn, err = (&net.Dialer{}).DialContext(ctx, network, "127.0.0.1:"+port) })
+	return conn, errors.Join(err, nsErr)
+}
+
+// within calls do in a network namespace.
+func within(namespace string, do func()) error {
 	runtime.LockOSThread() // a namespace is a thread's
 	here, err := os.Open("/proc/thread-self/ns/net")
 	if err != nil {
 		runtime.UnlockOSThread()
-		return nil, err
+		return err
 	}
 	defer here.Close() //nolint:errcheck // only read
-	there, err := os.Open("/run/netns/" + l.near)
+	there, err := os.Open("/run/netns/" + namespace)
 	if err != nil {
 		runtime.UnlockOSThread()
-		return nil, err
+		return err
 	}
 	defer there.Close() //nolint:errcheck // only read
 	if err := unix.Setns(int(there.Fd()), unix.CLONE_NEWNET); err != nil {
 		runtime.UnlockOSThread()
-		return nil, err
+		return err
 	}
-	conn, err := (&net.Dialer{}).DialContext(ctx, network, "127.0.0.1:"+port)
-	if backErr := unix.Setns(int(here.Fd()), unix.CLONE_NEWNET); backErr != nil {
-		return nil, errors.Join(err, backErr) // the thread stays locked and ends with its goroutine
+	do()
+	if err := unix.Setns(int(here.Fd()), unix.CLONE_NEWNET); err != nil {
+		return err // the thread stays locked and ends with its goroutine
 	}
 	runtime.UnlockOSThread()
-	return conn, err
+	return nil
 }
 
 // run runs a command of the program on the laptop.

@@ -29,27 +29,31 @@ type nearSide struct {
 }
 
 // newNearSide opens a hub whose own machine is of no interest. configure changes
-// how others are reached, on each start.
-func newNearSide(t *testing.T, configure func(*remote.Config)) *nearSide {
+// how others are reached, on each start, and change the hub.
+func newNearSide(t *testing.T, configure func(*remote.Config), change ...func(*hub.Config)) *nearSide {
 	t.Helper()
 	n := &nearSide{t: t, home: place.Home{Dir: t.TempDir()}, shelf: &hubtest.Shelf{}}
-	n.start(configure)
+	n.start(configure, change...)
 	t.Cleanup(func() { n.stop() })
 	return n
 }
 
-func (n *nearSide) start(configure func(*remote.Config)) {
+func (n *nearSide) start(configure func(*remote.Config), change ...func(*hub.Config)) {
 	n.t.Helper()
 	config := remote.Config{Home: n.home, User: "ada", Log: discard()}
 	configure(&config)
 	n.connector = remote.New(config)
 	n.t.Cleanup(n.connector.Tidy)
 	var err error
-	n.Hub, err = hub.Open(hub.Config{
+	of := hub.Config{
 		Members:   []hub.Member{{Name: "local", Local: true, Agent: hubtest.New("local").Agent()}},
 		Connector: n.connector, Cloner: n.connector, Shelf: n.shelf,
 		Settings: settings.New(n.t.TempDir(), func(string) string { return "" }),
-		Owner:    "ada"})
+		Owner:    "ada"}
+	for _, fn := range change {
+		fn(&of)
+	}
+	n.Hub, err = hub.Open(of)
 	if err != nil {
 		n.t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ export default tseslint.config(
   },
   {
     files: ['src/**/*.{ts,tsx}'],
-    ignores: ['**/*.test.{ts,tsx}', 'src/api/types.gen.ts'],
+    ignores: ['**/*.test.{ts,tsx}', '**/testing/**', 'src/api/types.gen.ts'],
     rules: {
       'no-restricted-syntax': [
         'error',

@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"path/filepath"
 	"reflect"
@@ -72,7 +73,7 @@ var open = []string{
 	"Machine", "Preview", "Launch", "Accept",
 	"List", "Watch", "ListImages", "Devices", "DeviceHistory", "Accounts", "ServiceAccounts", "Doctor",
 	"ListDirectories",
-	"ListFolders", "CreateFolder",
+	"ListFolders", "CreateFolder", "CloneFolder",
 	"DescribeImage", "SendImage", "ExpectImage", "ReceiveImage", "InstallImage", "ForgetImage",
 	"PullImage", "AwaitImageWork", "CancelImageWork", "RemoveImage", "ImageDisk",
 	"ListServices", "DeployService", "ChangeService", "RemoveService", "AddServiceToken", "RevokeServiceToken",
@@ -254,5 +255,43 @@ func TestFoldersAreTheirOwnersOnly(t *testing.T) {
 	if f, err := boss.CreateFolder(t.Context(), session.FolderRequest{Name: "data", Path: "/data",
 		Owner: "ann"}); err != nil || f.Owner != "ann" {
 		t.Errorf("an admin links a directory: %+v, %v", f, err)
+	}
+}
+
+// cloner notes for whom it clones.
+type cloner struct {
+	session.Projects
+	owners []string
+}
+
+func (c *cloner) CloneFolder(_ context.Context, req session.CloneRequest) (io.ReadWriteCloser, error) {
+	c.owners = append(c.owners, req.Owner)
+	return nil, session.NewError(session.CodeEngineUnsupported, "There is no git.", "Install it.")
+}
+
+func TestClonesAreTheirOwners(t *testing.T) {
+	gate, audit := opened(t)
+	clones := &cloner{}
+	gate.agent.Projects = clones
+	const address = "https://token-of-ann@git.example.com:8443/ann/secret-paper.git?key=hidden"
+	for _, owner := range []string{"", "bob"} {
+		for _, who := range []Identity{user("ann"), {Owner: "boss", Role: session.RoleAdmin}} {
+			_, err := gate.As(who).CloneFolder(t.Context(), session.CloneRequest{Owner: owner, Address: address})
+			if session.CodeOf(err) != session.CodeEngineUnsupported {
+				t.Error(err)
+			}
+		}
+	}
+	if want := []string{"ann", "boss", "ann", "bob"}; !slices.Equal(clones.owners, want) {
+		t.Errorf("cloned for %q, want %q", clones.owners, want)
+	}
+	entries, err := audit.Read(session.AuditQuery{Limit: 10})
+	if err != nil || len(entries) == 0 {
+		t.Fatalf("%+v, %v", entries, err)
+	}
+	for _, entry := range entries {
+		if entry.Method != "CloneFolder" || entry.Target != "git.example.com" {
+			t.Errorf("the log has %+v", entry)
+		}
 	}
 }

@@ -13,6 +13,8 @@ package access
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/url"
 	"strings"
 
 	"slipway/backend/session"
@@ -217,4 +219,18 @@ func (v *view) CreateFolder(ctx context.Context, req session.FolderRequest) (f s
 	}
 	v.note("CreateFolder", "", inFolder(f.ID), err)
 	return f, err
+}
+
+// CloneFolder implements [session.Projects]. The log has the host of the repository and nothing else of its address.
+func (v *view) CloneFolder(ctx context.Context, req session.CloneRequest) (stream io.ReadWriteCloser, err error) {
+	if req.Owner == "" || !v.all {
+		req.Owner = v.who.Owner
+	}
+	stream, err = v.agent.CloneFolder(ctx, req)
+	host := ""
+	if address, wrong := url.Parse(req.Address); wrong == nil {
+		host = address.Hostname()
+	}
+	v.note("CloneFolder", "", host, err)
+	return stream, err
 }

@@ -51,6 +51,7 @@ var special = map[string]about{
 	"ListImages": ofMachine, "ImageDisk": ofMachine, "PullImage": ofMachine, "ExpectImage": ofMachine,
 	"Devices": ofMachine, "DeviceHistory": ofMachine, "Accounts": ofMachine, "Doctor": ofMachine,
 	"ListDirectories": ofMachine, "ListFolders": ofMachine, "CreateFolder": ofMachine,
+	"CloneFolder":  ofMachine,
 	"ListServices": ofMachine, "DeployService": ofMachine, "DialService": ofMachine, "ServiceAccounts": ofMachine,
 	"ChangeService": ofService, "RemoveService": ofService, "AddServiceToken": ofService,
 	"RevokeServiceToken": ofService,
@@ -367,7 +368,7 @@ func TestHostileUserReachesNothingOfOthers(t *testing.T) {
 }
 
 // ending are methods after which there is nothing left to ask for, or that only an admin may call with their own.
-var ending = []string{"Terminate", "DeleteFolder", "RemoveImage", "BuildProject"}
+var ending = []string{"Terminate", "DeleteFolder", "RemoveImage", "BuildProject", "LendConnection"}
 
 // refusesOwn fails where a person's own is told as what is not there.
 func refusesOwn(t *testing.T, a session.Agent, m reflect.Method, own stake, place session.Place) {

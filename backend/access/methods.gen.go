@@ -136,6 +136,12 @@ func (v *view) BuildProject(ctx context.Context,
 		func() (session.ImageWork, error) { return v.agent.BuildProject(ctx, folder, req) })
 }
 
+func (v *view) LendConnection(ctx context.Context,
+	folder session.FolderID, token session.ProxyToken) (net.Conn, error) {
+	return ordered(ctx, v, "LendConnection", session.Place{Folder: folder}, inFolder(folder),
+		func() (net.Conn, error) { return v.agent.LendConnection(ctx, folder, token) })
+}
+
 func (v *view) DeviceHistory(ctx context.Context,
 	device gpu.UUID, since time.Time) ([]session.DevicePoint, error) {
 	return v.agent.DeviceHistory(ctx, device, since)
@@ -163,6 +169,13 @@ func (v *view) SimulateIdle(ctx context.Context,
 	id session.ID, policy session.IdlePolicy) (session.IdleSimulation, error) {
 	return asked(ctx, v, "SimulateIdle", session.Place{Session: id}, "",
 		func() (session.IdleSimulation, error) { return v.agent.SimulateIdle(ctx, id, policy) })
+}
+
+func (v *view) Prefer(ctx context.Context,
+	id session.ID, on bool) error {
+	_, err := asked(ctx, v, "Prefer", session.Place{Session: id}, "",
+		func() (none, error) { return only(v.agent.Prefer(ctx, id, on)) })
+	return err
 }
 
 func (v *view) Release(ctx context.Context, id session.ID) (session.Session, error) {

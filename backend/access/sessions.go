@@ -148,7 +148,7 @@ func (v *view) List(ctx context.Context, filter session.Filter) ([]session.Sessi
 }
 
 // anothers reports whether a session is hidden from the caller.
-func (v *view) anothers(s session.Session) bool { return !v.all && s.Owner != v.who.Owner }
+func (v person) anothers(s session.Session) bool { return !v.all && s.Owner != v.who.Owner }
 
 // What replaces the names of sessions of others, and of programs outside of sessions.
 const (

@@ -23,6 +23,7 @@ import (
 
 	"slipway/backend/agent/accounts"
 	"slipway/backend/agent/apps"
+	"slipway/backend/agent/clones"
 	"slipway/backend/agent/confidential"
 	"slipway/backend/agent/devices"
 	"slipway/backend/agent/doctor"
@@ -43,6 +44,7 @@ import (
 	"slipway/backend/agent/records"
 	"slipway/backend/agent/services"
 	"slipway/backend/agent/sessions"
+	"slipway/backend/agent/warm"
 	"slipway/backend/engine"
 	"slipway/backend/hostfs"
 	"slipway/backend/layers"
@@ -85,6 +87,7 @@ type SessionConfig struct {
 	Arriving     layers.Quota // of the incoming images of one person, the agent's own included
 	// Planner decides which sessions start where another scheduler has the resources. nil: the agent decides.
 	Planner queue.Planner
+	Warm    int // containers that wait for launches at most
 	// NewID makes the id of a launched session. nil: a random one.
 	NewID func(session.LaunchRequest) session.ID
 	// Link makes the client of a guest over a fresh connection. nil: [guests.Connect].
@@ -148,6 +151,8 @@ type rooms struct {
 	launch  *launch.Runner
 	queue   *queue.Queue
 	serves  *services.Services
+	clones  *clones.Clones
+	warm    *warm.Pool
 }
 
 type deviceRooms struct {
@@ -307,12 +312,20 @@ func (a *Agent) measured(live, running []session.Session, stats map[string]engin
 func (a *Agent) openLaunch(h host.Host) (err error) {
 	c := &a.config
 	a.images, err = images.Open(images.Config{Host: h, Dir: filepath.Join(c.Dir, "transfers"), Free: diskFree,
-		Quota: c.Sessions.Arriving, People: a.People, TakeHome: a.folders.TakeHome, WriteKept: a.apps.WriteKept})
+		Quota: c.Sessions.Arriving, People: a.People, TakeHome: a.folders.TakeHome, WriteKept: a.apps.WriteKept,
+		Unreserve: func(ctx context.Context) func() { return a.warm.Free(ctx) }})
 	if err != nil {
 		return err
 	}
 	a.Images, a.ImageTransfers = a.images, a.images
-	a.Projects = projects.Projects{Folders: a.folders, Images: a.images}
+	a.clones, err = clones.Open(clones.Config{Host: h, Dir: filepath.Join(c.Dir, "git"), Folders: a.folders})
+	if err != nil {
+		return err
+	}
+	a.Projects = struct {
+		*projects.Projects
+		*clones.Clones
+	}{projects.New(a.folders, a.images, a.hasDevice), a.clones}
 	a.logs, err = logs.Open(logs.Config{Host: h, Dir: filepath.Join(c.Dir, "logs"), Cap: c.Sessions.LogCap,
 		Changed: a.news.next})
 	if err != nil {
@@ -328,12 +341,15 @@ func (a *Agent) openLaunch(h host.Host) (err error) {
 	a.launch, err = launch.Open(launch.Config{Host: h, Images: a.images, Folders: a.folders, Guests: a.guests,
 		Confidential: a.secrets, Logs: a.logs, Devices: a.devices, Others: a.others, Boot: c.Host.Boot,
 		Ended: func(s session.Session) { a.queue.Ended(s) }})
+	reserves := launch.Reserves{Of: a.launch}
+	a.warm = warm.New(warm.Config{Host: h, Most: c.Sessions.Warm, Machine: a.power, Fits: launch.Reservable,
+		Reserve: reserves.Reserve, Release: reserves.Release})
 	a.queue = queue.New(queue.Config{Host: h, Giving: c.Devices.Giving, Others: a.others, Launch: a.launch,
 		People: a.People, Devices: a.devices, Attached: a.attached, Busy: a.meter.Busy,
 		Purge: func() error { return a.Purge() }, Planner: c.Sessions.Planner})
 	a.Sessions = sessions.New(sessions.Config{Host: h, KeepFinished: c.Sessions.KeepFinished, NewID: c.Sessions.NewID,
 		Folders: a.folders, Queue: a.queue, Images: a.images, Launch: a.launch, People: a.People, Idle: a.reclaim,
-		Confidential: a.secrets,
+		Confidential: a.secrets, Warm: a.warm,
 		Removed: func(s session.Session) {
 			a.logs.Remove(s.ID)
 			a.meter.Remove(s.ID)
@@ -343,12 +359,21 @@ func (a *Agent) openLaunch(h host.Host) (err error) {
 	a.Queue = struct {
 		*queue.Queue
 		*reclaim.Watch
-	}{a.queue, a.reclaim}
+		*warm.Pool
+	}{a.queue, a.reclaim, a.warm}
 	a.Moves = struct {
 		sessions.Handovers
 		launch.Parkings
 	}{sessions.Handovers{Of: a.Sessions}, launch.Parkings{Of: a.launch}}
 	return err
+}
+
+// power is what decides whether containers wait for launches.
+func (a *Agent) power() warm.Machine {
+	a.meter.Refresh()
+	state := a.health.State()
+	return warm.Machine{Up: state.Up, Battery: warm.OnBattery(warm.PowerSupplies), Memory: state.Info.Memory,
+		Free: state.Info.Memory - a.meter.Load().Memory}
 }
 
 // openServices opens what keeps models served.
@@ -409,7 +434,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer a.images.Stop()
 	defer context.AfterFunc(ctx, a.images.Stop)()
 	for _, room := range []interface{ Run(ctx context.Context) }{a.health, a.queue, a.meter, a.sampler, a.reclaim,
-		a.folders, a.images, a.serves} {
+		a.folders, a.images, a.serves, a.clones, a.warm} {
 		a.tasks.Go(func() { room.Run(ctx) })
 	}
 	<-ctx.Done()

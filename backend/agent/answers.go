@@ -61,6 +61,20 @@ func (a *Agent) Machine(context.Context) (session.Machine, error) {
 	return a.describe()
 }
 
+// hasDevice reports whether sessions can get a device, of whatever vendor.
+func (a *Agent) hasDevice() bool {
+	info := a.health.State().Info
+	if info.Slurm != nil {
+		return slices.ContainsFunc(info.Slurm.Partitions, func(one session.SlurmPartition) bool {
+			return len(one.GPUs) > 0
+		})
+	}
+	refused := slices.Contains(info.Lacks, session.FeatureNVIDIA)
+	return slices.ContainsFunc(a.devices.Now().Devices, func(d gpu.Device) bool {
+		return d.Vendor != gpu.NVIDIA || !refused
+	})
+}
+
 // describe describes the machine with the load as last measured.
 func (a *Agent) describe() (session.Machine, error) {
 	state := a.health.State()
@@ -79,7 +93,7 @@ func (a *Agent) describe() (session.Machine, error) {
 			Arch:          info.Arch,
 			Lacks:         info.Lacks,
 			Slurm:         info.Slurm,
-		}, Capacity: session.Capacity{CPUs: info.CPUs, Memory: info.Memory},
+		}, Capacity: session.Capacity{CPUs: info.CPUs, Memory: info.Memory, Warm: a.warm.Count()},
 		Warnings: append([]session.Warning{}, info.Warnings...),
 		Caller: session.Caller{
 			Owner:     a.config.Owner,

@@ -208,6 +208,7 @@ func (a *Agent) publishVersions(versions []session.Session) {
 		if v.Status == session.Running || v.Status == session.Terminating || v.Status.Terminal() {
 			a.sampler.Wake()
 			a.folders.Used(v)
+			a.warm.Wake()
 		}
 		v = a.Dress(v)
 		a.news.Publish(session.Event{Session: &v})

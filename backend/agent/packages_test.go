@@ -56,7 +56,8 @@ func TestACacheIsMadeForEachPersonAndMounted(t *testing.T) {
 		}
 		own := session.Mount{Source: t.TempDir(), Target: ".cache/pip"}
 		if s, c := w.running("", session.Spec{Name: "with-mine", Mounts: []session.Mount{own}}); cacheOf(s) != nil ||
-			len(c.Guest.Defaults) > 0 {
+			valueOf(c.Guest.Defaults, "PIP_CACHE_DIR") != "" || valueOf(c.Guest.Defaults, "GIT_CONFIG_COUNT") != "1" ||
+			valueOf(c.Guest.Defaults, "GIT_CONFIG_VALUE_0") != "/home/work/.cache/pip" {
 			t.Errorf("with a mount of its own it has %+v and %+v", s.Folders, c.Guest.Defaults)
 		}
 		readOnly := session.FolderReadOnly

@@ -23,7 +23,8 @@ func TestSecretsOutliveARestartAndNotTheirSession(t *testing.T) {
 		const value = "hf_very-secret"
 		request := session.LaunchRequest{Key: "once", Spec: session.Spec{Image: enginetest.ImageMinimal,
 			Secrets: []string{"HF_TOKEN"}}, Confidential: session.Confidential{
-			Secrets: []session.EnvVar{{Name: "HF_TOKEN", Value: value}}}}
+			Secrets: []session.EnvVar{{Name: "HF_TOKEN", Value: value}},
+			Author:  session.GitAuthor{Name: "Ada", Email: "ada@example.com"}}}
 		without := request
 		without.Key, without.Confidential = "", session.Confidential{}
 		if _, err := w.agent.Launch(t.Context(), without); session.CodeOf(err) != session.CodeInvalid {
@@ -54,6 +55,9 @@ func TestSecretsOutliveARestartAndNotTheirSession(t *testing.T) {
 		c, _ := w.fake.Container(s.Container())
 		if last := c.Guest.Env[len(c.Guest.Env)-1]; last != (session.EnvVar{Name: "HF_TOKEN", Value: value}) {
 			t.Errorf("the guest gets %+v", last)
+		}
+		if c.Guest.Author != request.Confidential.Author {
+			t.Errorf("the guest gets the author %+v", c.Guest.Author)
 		}
 		if again, err := w.agent.Launch(t.Context(), request); err != nil || again.ID != s.ID {
 			t.Errorf("the same launch again: %s, %v", again.ID, err)

@@ -629,6 +629,32 @@ func (c *Client) BuildProject(ctx context.Context,
 	return methodBuildProject.call(ctx, c, buildProjectArgs{Folder: folder, Project: req})
 }
 
+type lendConnectionArgs struct {
+	Folder session.FolderID   `json:"folder"`
+	Token  session.ProxyToken `json:"token"`
+}
+
+var methodLendConnection = duplex[lendConnectionArgs]{
+	spec{"project.lend", tunnel.Bulk, once, slow},
+	func(ctx context.Context, a session.Agent, r lendConnectionArgs) (io.ReadWriteCloser, error) {
+		return a.LendConnection(ctx, r.Folder, r.Token)
+	}}
+
+func (c *Client) LendConnection(ctx context.Context,
+	folder session.FolderID, token session.ProxyToken) (net.Conn, error) {
+	return methodLendConnection.open(ctx, c, lendConnectionArgs{Folder: folder, Token: token})
+}
+
+var methodCloneFolder = duplex[session.CloneRequest]{
+	spec{"project.clone", tunnel.Interactive, once, short},
+	func(ctx context.Context, a session.Agent, r session.CloneRequest) (io.ReadWriteCloser, error) {
+		return a.CloneFolder(ctx, r)
+	}}
+
+func (c *Client) CloneFolder(ctx context.Context, req session.CloneRequest) (io.ReadWriteCloser, error) {
+	return methodCloneFolder.open(ctx, c, req)
+}
+
 var methodDevices = plain[none, session.DeviceBoard]{
 	spec{"devices", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, _ none) (session.DeviceBoard, error) {
@@ -737,6 +763,23 @@ var methodSimulateIdle = plain[simulateIdleArgs, session.IdleSimulation]{
 func (c *Client) SimulateIdle(ctx context.Context,
 	id session.ID, policy session.IdlePolicy) (session.IdleSimulation, error) {
 	return methodSimulateIdle.call(ctx, c, simulateIdleArgs{ID: id, Policy: policy})
+}
+
+type preferArgs struct {
+	ID session.ID `json:"id"`
+	On bool       `json:"on"`
+}
+
+var methodPrefer = plain[preferArgs, none]{
+	spec{"prefer", tunnel.Control, again, short},
+	func(ctx context.Context, a session.Agent, r preferArgs) (none, error) {
+		return none{}, a.Prefer(ctx, r.ID, r.On)
+	}}
+
+func (c *Client) Prefer(ctx context.Context,
+	id session.ID, on bool) error {
+	_, err := methodPrefer.call(ctx, c, preferArgs{ID: id, On: on})
+	return err
 }
 
 var methodAccept = plain[session.LaunchRequest, session.Session]{
@@ -1263,6 +1306,8 @@ var table = []served{
 	methodSendImage,
 	methodReadProject,
 	methodBuildProject,
+	methodLendConnection,
+	methodCloneFolder,
 	methodDevices,
 	methodDeviceHistory,
 	methodAccounts,
@@ -1271,6 +1316,7 @@ var table = []served{
 	methodSetAccelerator,
 	methodKeep,
 	methodSimulateIdle,
+	methodPrefer,
 	methodAccept,
 	methodYield,
 	methodRelease,

@@ -144,11 +144,20 @@ func (p agentCommands) agentFields(w io.Writer, a api.Agent, machines []api.Mach
 				"Machine", fmt.Sprintf("%s, %s/%s, %s %s", m.Hostname, m.OS, m.Arch, m.Engine, m.EngineVersion),
 				"CPUs", fmt.Sprintf("%d, %d promised", m.CPUs, m.UsedCPUs),
 				"Memory", size(m.Memory)+", "+size(m.UsedMemory)+" promised",
+				"Warm", warmText(m.Warm),
 				"Disk", size(m.DiskFree)+" free of "+size(m.DiskTotal),
 				"Not available", missingText(m.Lacks), "Slurm", slurmText(m.Slurm))
 		}
 	}
 	fields(w, pairs...)
+}
+
+// warmText says how many containers wait for launches; empty: none.
+func warmText(count int) string {
+	if count == 0 {
+		return ""
+	}
+	return plural(count, "container waits", "containers wait") + " for a launch"
 }
 
 // missingText says what a machine cannot do, and why.

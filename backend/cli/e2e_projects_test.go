@@ -98,7 +98,8 @@ func projects(t *testing.T, base string) map[string]kind {
 			".devcontainer/b/install.sh", "#!/bin/sh\nmv /who $NAMED\n"}, run: "test -n \"$NAMED\" && cat /said"},
 		"below": {files: []string{"paper/requirements.txt", "tiny\n", "requirements.txt", "nonsense"}, sub: "paper",
 			run: hello},
-		"plain":  {files: []string{"main.py", "print('hello from tiny')\n"}, run: "python3 plain/main.py"},
+		"plain": {files: []string{"main.py", "print('hello from tiny')\n"}, // git works in what one owns
+			run: "test $(stat -c %u plain) = $(id -u) && python3 plain/main.py"},
 		"absent": {files: []string{"requirements.txt", "no-such-package==9.9\n"}, wrong: "no-such-package"},
 		"conda": {files: []string{"environment.yml", "dependencies: [tiny]\n"},
 			wrong: "environment.yml needs an environment with conda"},

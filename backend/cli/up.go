@@ -3,13 +3,9 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -17,32 +13,39 @@ import (
 
 	"slipway/backend/api"
 	"slipway/backend/api/route"
-	"slipway/backend/client"
 	"slipway/backend/hub"
-	"slipway/backend/project"
 	"slipway/backend/session"
-	"slipway/gpu"
 )
 
 func (p runCommands) upCommand() *cobra.Command {
 	flags, idle, opts := p.projectFlags(), idleFlags{}, runOptions{count: 1}
 	var choice session.ProjectRequest
-	var folder string
-	var list bool
+	var folder, where string
+	var list, dockerfile bool
 	cmd := &cobra.Command{Use: "up [flags] [PROJECT] [COMMAND…]", Short: "Launch a session for a project",
 		Long: `Up makes the image that a project asks for and launches a session with it and the project's
 folder. PROJECT is a directory (default: the current one) or the address of a git repository,
-URL[@BRANCH][#SUBDIRECTORY], which your own git clones into the current directory. Projects
-are remembered: PROJECT can also be a name that --list shows, unless a directory has it.
+URL[@BRANCH][#SUBDIRECTORY], which your own git clones into the current directory. Without one,
+the git of the machine that --on names clones it there. Projects are remembered: PROJECT can also
+be a name that --list shows, unless a directory has it.
 
 The first of these files in it decides: .devcontainer/devcontainer.json, .devcontainer.json,
 Dockerfile, then environment.yml, requirements.txt, Pipfile, pyproject.toml, setup.py, apt.txt,
-install.R and postBuild, in .binder or binder if there is one. Without any, the session uses
-the environment itself. What is not taken over is said.
+install.R, postBuild, runtime.txt and start, in .binder or binder if there is one. Without any,
+the session uses the environment itself. What is not taken over is said.
 
 On this computer, the session sees the directory itself. On another machine it gets a copy in
-a folder; the same command sends what has changed since. By its name, a remembered project is
-used as its folder has it. An image is built again only if what it is built from has changed.
+a folder; the same command sends what has changed here since, and overwrites or deletes nothing
+that changed there: slipway folder sync does that. By its name, a remembered project is used as
+its folder has it. An image is built again only if what it is built from has changed.
+
+The machine builds the image with its own internet access, and nothing is sent. With --build
+through, what it downloads comes through this computer, and images to extend that it lacks are
+sent. With --build here, this computer builds with its own Docker, then sends the layers that
+the machine lacks: of the images to extend, and all that the build adds.
+
+--dockerfile prints what would be built, also if Slipway has written it: save it as Dockerfile
+in the project, and from then on it decides.
 
 A Dockerfile with RUN --mount=type=secret,id=NAME reads your secret NAME (slipway secret set NAME)
 while that step runs, after you agree. The value is not in the image, nor in the build's log.
@@ -57,7 +60,9 @@ COMMAND and the other flags are those of slipway run.`,
 	f.StringVar(&choice.File, "project-file", "", "file of the project that decides, instead of the first")
 	f.StringVar(&choice.Environment, "environment", "", "image to extend (default: the first environment with Jupyter)")
 	f.StringVar(&folder, "folder", "", "name of the folder (default: that of the directory)")
+	f.StringVar(&where, "build", "there", "where an image for another machine is built: there, through or here")
 	f.BoolVar(&list, "list", false, "list the remembered projects and launch nothing")
+	f.BoolVar(&dockerfile, "dockerfile", false, "print the project's Dockerfile and launch nothing")
 	f.BoolVarP(&opts.detach, "detach", "d", false, "print the ID and return at once")
 	f.BoolVar(&opts.wait, "wait", false, "wait until the session runs, and print its ID")
 	p.yesFlag(cmd)
@@ -73,6 +78,11 @@ COMMAND and the other flags are those of slipway run.`,
 		if len(args) > 0 {
 			source, opts.words = args[0], args[1:]
 		}
+		place, known := map[string]hub.BuildPlace{"there": hub.BuildThere, "through": hub.BuildThrough,
+			"here": hub.BuildHere}[where]
+		if !known {
+			return usagef("--build is there, through or here, not %q", where)
+		}
 		spec, err := p.buildSpec(flags, idle, opts)
 		if err == nil {
 			err = opts.check(spec)
@@ -80,7 +90,8 @@ COMMAND and the other flags are those of slipway run.`,
 		if err != nil {
 			return err
 		}
-		one := up{runCommands: p, choice: choice, folder: folder, opts: opts, anywhere: !f.Changed("on")}
+		one := up{runCommands: p, choice: choice, folder: folder, where: place, opts: opts,
+			anywhere: !f.Changed("on"), prints: dockerfile}
 		return one.run(cmd.Context(), source, spec)
 	})
 }
@@ -110,8 +121,10 @@ type up struct {
 	runCommands
 	choice   session.ProjectRequest
 	folder   string // its name; empty: that of the directory
+	where    hub.BuildPlace
 	opts     runOptions
 	anywhere bool   // no machine was named
+	prints   bool   // the Dockerfile, and does nothing more
 	address  string // of the repository that was cloned; empty: none
 }
 
@@ -129,6 +142,9 @@ func (u up) run(ctx context.Context, source string, spec session.Spec) error {
 	found, err := askAgain(working, c, route.Project.At(string(folder.ID)).Body(u.choice))
 	if err != nil {
 		return err
+	}
+	if u.prints {
+		return u.print(found)
 	}
 	opened, _ := u.remember(working, c, folder, "") // what follows does not depend on it
 	u.tell(found)
@@ -149,7 +165,7 @@ func (u up) run(ctx context.Context, source string, spec session.Spec) error {
 		}
 		if _, err := c.operate(working, func() (api.Operation, error) {
 			return begin(working, c, route.ProjectBuild.At(string(folder.ID)).Body(
-				hub.ProjectBuilding{ProjectRequest: u.choice, Secrets: secrets}))
+				hub.ProjectBuilding{ProjectRequest: u.choice, Where: u.where, Secrets: secrets}))
 		}); err != nil {
 			return err
 		}
@@ -159,46 +175,18 @@ func (u up) run(ctx context.Context, source string, spec session.Spec) error {
 	return u.runCommands.run(ctx, spec, u.opts)
 }
 
-// open returns the folder of a project: a repository, a directory, or else one that is remembered.
-func (u *up) open(ctx context.Context, c *caller, source string, spec session.Spec) (folder api.Folder, err error) {
-	if _, err := os.Stat(source); err != nil && !project.IsRepository(source) {
-		known, err := askAgain(ctx, c, route.Projects)
-		if err != nil {
-			return folder, err
-		}
-		i := slices.IndexFunc(known, func(one hub.RecentProject) bool {
-			return one.Name == source && (spec.Agent == "" || spec.Agent == one.Agent)
-		})
-		if i >= 0 {
-			return u.reopen(ctx, c, known[i])
-		}
+func (u up) print(found session.Project) error {
+	if found.Dockerfile == "" {
+		return fail(session.CodeImageInvalid, "The project has nothing to build: it uses the image "+
+			session.Printable(found.Image)+".", "Launch a session with slipway up.")
 	}
-	if u.anywhere {
-		if err := u.onDefaultMachine(&spec); err != nil {
-			return folder, err
+	for i, part := range strings.Split(found.Dockerfile, "\t") { // a tab may have a meaning
+		if i > 0 {
+			fmt.Fprint(u.Stdout, "\t")
 		}
+		fmt.Fprint(u.Stdout, session.Printable(part))
 	}
-	if project.IsRepository(source) {
-		u.address = source
-		if source, u.choice.Path, err = u.clone(ctx, source); err != nil {
-			return folder, err
-		}
-	}
-	return u.share(ctx, c, source, spec.Agent)
-}
-
-// reopen returns the folder of a remembered project, and chooses what was chosen before.
-func (u *up) reopen(ctx context.Context, c *caller, one hub.RecentProject) (api.Folder, error) {
-	u.choice = session.ProjectRequest{Path: one.Path, File: cmp.Or(u.choice.File, one.File),
-		Environment: cmp.Or(u.choice.Environment, one.Environment)}
-	folder, err := askAgain(ctx, c, route.Folder.At(string(one.Folder)).With("agent", one.Agent))
-	var refused *client.Refused
-	if errors.As(err, &refused) && refused.Problem.Code == session.CodeFolderNotFound {
-		err = fail(session.CodeFolderNotFound,
-			fmt.Sprintf("The folder of the project %s is no longer on %s.", one.Name, one.Agent),
-			"Open the project again from its directory or repository.")
-	}
-	return folder, err
+	return nil
 }
 
 // remember has the project reopened later. With an image, a session is launched with it now.
@@ -311,9 +299,7 @@ func (u up) complete(spec *session.Spec, folder api.Folder, found session.Projec
 	r.CPU, r.Memory, r.Shm = cmp.Or(r.CPU, found.Minimum.CPU), cmp.Or(r.Memory, found.Minimum.Memory),
 		cmp.Or(r.Shm, found.Minimum.Shm)
 	spec.Setup = cmp.Or(spec.Setup, found.Setup)
-	if found.GPU && spec.Accelerator.IsZero() {
-		spec.Accelerator = gpu.Request{Devices: 1}
-	}
+	spec.Accelerator = cmp.Or(spec.Accelerator, found.Accelerator)
 }
 
 // mountsOf returns the mounts of a project, without those whose place one of the flags has.
@@ -331,86 +317,4 @@ func mountsOf(folder api.Folder, found session.Project, flags []session.Mount) [
 		}
 	}
 	return mounts
-}
-
-// share makes a directory of this computer a folder of the agent: itself where its sessions see it, else a copy, for
-// which files with the same size and time are not sent again.
-func (u up) share(ctx context.Context, c *caller, dir, agent string) (api.Folder, error) {
-	full, err := filepath.Abs(dir)
-	if err == nil {
-		full, err = filepath.EvalSymlinks(full)
-	}
-	if err != nil {
-		return api.Folder{}, noLocal(dir, err)
-	}
-	agents, err := askAgain(ctx, c, route.Agents)
-	if err != nil {
-		return api.Folder{}, err
-	}
-	machines, err := askAgain(ctx, c, route.Machines)
-	if err != nil {
-		return api.Folder{}, err
-	}
-	linked := false
-	for _, a := range agents {
-		if a.Local && (agent == "" || agent == a.Name) {
-			agent = a.Name
-			linked = !slices.ContainsFunc(machines, func(m hub.Machine) bool {
-				return m.Agent == agent && (m.Engine == "sim" || slices.Contains(m.Lacks, session.FeatureMounts))
-			})
-		}
-	}
-	req := session.FolderRequest{Name: cmp.Or(u.folder, project.FolderName(filepath.ToSlash(full)))}
-	if linked {
-		req.Path = full
-	}
-	folder, err := u.folderOf(ctx, c, agent, req)
-	if err != nil || linked {
-		return folder, err
-	}
-	job := &copying{program: u.program, caller: c, files: route.FolderFiles(), place: string(folder.ID),
-		recursive: true, force: true, update: true, line: u.newStatusLine()}
-	err = job.uploadTree(ctx, full, ".")
-	job.line.clear()
-	if err == nil && job.done.Files > 0 {
-		u.notice("%s copied to the folder %s on %s.", plural(job.done.Files, "file", "files"), folder.Name,
-			folder.Agent)
-	}
-	return folder, err
-}
-
-// folderOf returns the folder that is asked for, which it makes if there is none.
-func (u up) folderOf(ctx context.Context, c *caller, agent string, req session.FolderRequest) (api.Folder, error) {
-	folders, err := askAgain(ctx, c, route.Folders.With("agent", agent))
-	if err != nil {
-		return api.Folder{}, err
-	}
-	for _, f := range folders {
-		same := req.Path != "" && u.folder == "" || f.Name == req.Name
-		if same && f.State == session.FolderReady && f.Path == req.Path {
-			return f, nil
-		}
-	}
-	return askAgain(ctx, c, route.FolderCreate.Body(api.FolderRequest{Agent: agent, FolderRequest: req}))
-}
-
-// clone clones a repository with the person's git, which asks for passwords itself. A clone that is there stays as it
-// is.
-func (u up) clone(ctx context.Context, source string) (dir, sub string, err error) {
-	r, err := project.ParseRepository(source)
-	if err != nil {
-		e := session.AsError(err, session.CodeUsage)
-		return "", "", failAs(ExitUsage, e.Code, e.Message, e.Hint)
-	}
-	if _, err := os.Stat(r.Name); err == nil {
-		u.notice("The directory %s is there already and is used as it is.", session.Printable(r.Name))
-		return r.Name, r.Path, nil
-	}
-	git := exec.CommandContext(ctx, "git", r.Clone(r.Name)...)
-	git.Stdin, git.Stdout, git.Stderr = u.Stdin, u.Stderr, u.Stderr
-	if err := git.Run(); err != nil {
-		return "", "", fail(session.CodeCommandFailed, sentence(fmt.Sprintf("git clone failed: %v", err)),
-			"Look at what git says above.")
-	}
-	return r.Name, r.Path, nil
 }

@@ -10,6 +10,7 @@ import (
 	"slipway/backend/api"
 	"slipway/backend/hub"
 	"slipway/backend/session"
+	"slipway/gpu"
 )
 
 func TestUpReopensARememberedProject(t *testing.T) {
@@ -78,6 +79,16 @@ func TestUpReopensARememberedProject(t *testing.T) {
 	if got := up("paper/notebooks"); !strings.Contains(got, "paper/notebooks is no longer on lab") {
 		t.Errorf("without its folder: %q", got)
 	}
+	gone = false
+	found.Dockerfile = "FROM python:3.12\nRUN true \\\n\t&& \x1b[2Jtrue\n"
+	if got := f.run(t, "up", "--dockerfile", "paper/notebooks"); len(launched) != 1 ||
+		got.stdout != "FROM python:3.12\nRUN true \\\n\t&& [2Jtrue\n" {
+		t.Errorf("its Dockerfile is %q, launched %q", got.stdout, launched)
+	}
+	found.Dockerfile = ""
+	if got := f.run(t, "up", "--dockerfile", "paper/notebooks"); !strings.Contains(got.stderr, "nothing to build") {
+		t.Errorf("without one: %q, %q", got.stdout, got.stderr)
+	}
 	if got := f.run(t, "up", "--list"); got.code != ExitOK || !strings.Contains(got.stdout, "paper/notebooks   lab ") ||
 		!strings.Contains(got.stdout, known.Address) {
 		t.Errorf("listed as %+v", got)
@@ -128,8 +139,9 @@ func TestUpListsTheSecretsOfABuildAndAsks(t *testing.T) {
 }
 
 func TestUpMountsWhatTheProjectAsksForAndAsksForOtherFolders(t *testing.T) {
+	eight := gpu.Request{Memory: 8 * gpu.GiB}
 	f := planeWith(t, session.Project{Kind: session.ProjectDevContainer, File: ".devcontainer.json", Image: "new:1",
-		Present: true, ProjectNeeds: session.ProjectNeeds{Mounts: []session.FolderMount{
+		Present: true, ProjectNeeds: session.ProjectNeeds{Accelerator: eight, Mounts: []session.FolderMount{
 			{Folder: "abcdefghijkl", Name: "paper", Target: "/src"},
 			{Folder: "abcdefghijkl", Name: "paper", Path: "data", Target: "/data"},
 			{Folder: "modelsmodels", Name: "models", Target: "/models", ReadOnly: true}}}}, nil)
@@ -151,7 +163,149 @@ func TestUpMountsWhatTheProjectAsksForAndAsksForOtherFolders(t *testing.T) {
 	}
 	want := []session.Mount{{Folder: "abcdefghijkl", Target: "/src"},
 		{Folder: "modelsmodels", Target: "/models", ReadOnly: true}, {Folder: "other", Target: "/data"}}
-	if len(launched) != 1 || !slices.Equal(launched[0].Mounts, want) {
+	if len(launched) != 1 || !slices.Equal(launched[0].Mounts, want) || launched[0].Accelerator != eight {
 		t.Errorf("launched with %+v: %s", launched, got.stderr)
+	}
+	f.run(t, "up", "--detach", "--yes", "--gpu", "2", "paper")
+	if len(launched) != 2 || launched[1].Accelerator != (gpu.Request{Devices: 2}) {
+		t.Errorf("the flag does not win: %+v", launched)
+	}
+}
+
+// TestUpHasAMachineCloneWithoutGit opens a repository where this computer has no git.
+func TestUpHasAMachineCloneWithoutGit(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	f := planeWithProject(t, func(hub.ProjectBuilding) {}) // refuses to build
+	folders := []api.Folder{}
+	f.handle("GET /api/v1/folders", func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, folders) })
+	var asked []hub.ProjectCloning
+	f.handle("POST /api/v1/projects/clone", func(w http.ResponseWriter, r *http.Request) {
+		var req hub.ProjectCloning
+		_ = json.NewDecoder(r.Body).Decode(&req)
+		asked = append(asked, req)
+		refuse(w, session.Error{Code: session.CodeEngineUnsupported, Message: "There is no git on the machine lab."})
+	})
+	up := func(args ...string) result {
+		return f.run(t, append(append([]string{"up", "--detach"}, args...),
+			"https://example.com/paper.git@v2#notebooks")...)
+	}
+	if got := up("--on", "lab"); got.code == ExitOK || !strings.Contains(got.stderr, "no git on the machine lab") {
+		t.Errorf("it is cloned there: %+v", got)
+	}
+	want := hub.ProjectCloning{Address: "https://example.com/paper.git@v2#notebooks", Agent: "lab"}
+	if !slices.Equal(asked, []hub.ProjectCloning{want}) {
+		t.Errorf("asked for %+v", asked)
+	}
+	folders = []api.Folder{{Folder: session.Folder{ID: "abcdefghijkl", Name: "paper", Agent: "lab",
+		State: session.FolderReady}}}
+	if got := up("--on", "lab"); len(asked) != 1 || !strings.Contains(got.stderr, "folder paper is there already") {
+		t.Errorf("a folder that is there: %+v, asked %+v", got, asked)
+	}
+	if got := up(); len(asked) != 1 || !strings.Contains(got.stderr, "no git on this computer") ||
+		!strings.Contains(got.stderr, "--on") {
+		t.Errorf("on this computer: %+v, asked %+v", got, asked)
+	}
+}
+
+func TestUpBuildsWhereItIsAsked(t *testing.T) {
+	var asked []hub.BuildPlace
+	f := planeWithProject(t, func(req hub.ProjectBuilding) { asked = append(asked, req.Where) })
+	for _, where := range []string{"there", "through", "here"} {
+		f.run(t, "up", "--detach", "--yes", "--build", where, "paper")
+	}
+	f.run(t, "up", "--detach", "--yes", "paper")
+	want := []hub.BuildPlace{hub.BuildThere, hub.BuildThrough, hub.BuildHere, hub.BuildThere}
+	if !slices.Equal(asked, want) {
+		t.Errorf("it is built at %q, want %q", asked, want)
+	}
+	got := f.run(t, "up", "--build", "away", "paper")
+	if got.code != ExitUsage || !strings.Contains(got.stderr, `there, through or here, not "away"`) ||
+		len(asked) > len(want) {
+		t.Errorf("at a place that is not known: %+v", got)
+	}
+}
+
+func TestUpLinksADirectoryOfWhichAnImageIsBuiltHere(t *testing.T) {
+	f := planeWithProject(t, func(hub.ProjectBuilding) {})
+	sends := f.syncing(t)
+	var made []string
+	f.handle("POST /api/v1/folders", func(w http.ResponseWriter, r *http.Request) {
+		var req api.FolderRequest
+		_ = json.NewDecoder(r.Body).Decode(&req)
+		made = append(made, req.Agent+": "+req.Name+" "+req.Path)
+		reply(w, http.StatusCreated, api.Folder{Folder: session.Folder{ID: "abcdefghijkl", Name: req.Name,
+			Agent: req.Agent}})
+	})
+	dir := t.TempDir()
+	up := func(flags ...string) []string {
+		made = nil
+		args := append([]string{"up", "--detach", "--yes", "--on", "lab", "--folder", "study"}, flags...)
+		f.run(t, append(args, dir)...)
+		return made
+	}
+	for _, where := range []string{"there", "here"} {
+		if got := up("--build", where); !slices.Equal(got, []string{"local: study " + dir, "lab: study "}) {
+			t.Errorf("for a build %s it makes the folders %q", where, got)
+		}
+	}
+	want := api.FileSyncing{This: api.FileEnd{Folder: "study", Agent: "local"},
+		That: api.FileEnd{Folder: "study", Agent: "lab"}, Send: true}
+	if got := *sends; !slices.Equal(got, []api.FileSyncing{want, want}) {
+		t.Errorf("it syncs %+v", got)
+	}
+}
+
+// syncing makes lab another machine, to which syncs succeed. It returns what they were asked for.
+func (f *plane) syncing(t *testing.T) *[]api.FileSyncing {
+	t.Helper()
+	var sends []api.FileSyncing
+	now := noon
+	done := api.Operation{ID: "o1", Kind: hub.FileSync, State: hub.OperationDone, EndedAt: &now, Steps: []api.OpStep{}}
+	for request, answer := range map[string]any{
+		"GET /api/v1/agents":        []api.Agent{{Name: "local", Local: true}, {Name: "lab"}},
+		"GET /api/v1/machines":      []hub.Machine{},
+		"GET /api/v1/folders":       []api.Folder{},
+		"GET /api/v1/operations/o1": done,
+	} {
+		f.handle(request, func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, answer) })
+	}
+	f.handle("POST /api/v1/files/sync", func(w http.ResponseWriter, r *http.Request) {
+		var req api.FileSyncing
+		if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
+			t.Error(err)
+		}
+		sends = append(sends, req)
+		reply(w, http.StatusAccepted, done)
+	})
+	return &sends
+}
+
+func TestUpLaunchesNothingIfASyncIsRefused(t *testing.T) {
+	f := planeWithProject(t, func(hub.ProjectBuilding) { t.Error("it is built") })
+	f.syncing(t)
+	f.handle("POST /api/v1/folders", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, http.StatusCreated, api.Folder{Folder: session.Folder{ID: "abcdefghijkl", Name: "paper"}})
+	})
+	now := noon
+	failed := api.Operation{ID: "o1", Kind: hub.FileSync, State: hub.OperationFailed, EndedAt: &now,
+		Steps: []api.OpStep{}, Error: &session.Error{Code: session.CodeFileConflict,
+			Message: `Changed on local and on lab: "a".`, Hint: "Decide: slipway folder sync paper@local paper@lab"}}
+	f.handle("GET /api/v1/operations/o1", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, http.StatusOK, failed)
+	})
+	f.handle("POST /api/v1/files/sync", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, http.StatusAccepted, failed)
+	})
+	got := f.run(t, "up", "--detach", "--yes", "--on", "lab", t.TempDir())
+	if got.code != ExitFailure || !strings.Contains(got.stderr, `Changed on local and on lab: "a".`) ||
+		!strings.Contains(got.stderr, "slipway folder sync paper@local paper@lab") {
+		t.Errorf("it ends as %+v", got)
+	}
+	f.handle("POST /api/v1/folders", func(w http.ResponseWriter, _ *http.Request) {
+		refuse(w, session.Error{Code: session.CodeFolderExists, Message: "There is a folder paper already."})
+	})
+	if got := f.run(t, "up", "--on", "lab", t.TempDir()); got.code == ExitOK ||
+		!strings.Contains(got.stderr, "--folder") {
+		t.Errorf("where another folder has the name: %+v", got)
 	}
 }

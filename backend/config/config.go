@@ -21,6 +21,7 @@ type Agent struct {
 	Idle        session.IdlePolicy
 	Guard       gpu.Policy // what happens to a session that exceeds its share of device memory
 	Processes   int        // maximum number of processes and threads in a container; 0: no limit
+	Warm        int        // containers that wait for launches at most
 	MPSForUsers bool       // users who are not admins may use MPS
 	Admins      session.AdminSessions
 	Images      layers.Quota // of image uploads
@@ -50,6 +51,11 @@ func ReadAgent(env func(string) string) (Agent, error) {
 		n, err := strconv.Atoi(text)
 		return n, err == nil && (n == 0 || n >= session.MinProcesses && n <= session.MaxProcesses)
 	})
+	set(&r, "SLIPWAY_SESSION_WARM", fmt.Sprintf("Write a number from 0 to %d.", session.MaxWarm), &agent.Warm,
+		func(text string) (int, bool) {
+			n, err := strconv.Atoi(text)
+			return n, err == nil && n >= 0 && n <= session.MaxWarm
+		})
 	agent.Images = r.images()
 	return agent, errors.Join(r.errs...)
 }

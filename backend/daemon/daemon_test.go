@@ -113,6 +113,11 @@ func TestFailedStartSaysWhatTheDaemonSaid(t *testing.T) {
 		err) != "server_start_failed" {
 		t.Errorf("no program: %v", err)
 	}
+	gone := place.Home{Dir: filepath.Join(t.TempDir(), "removed")}
+	if _, err := Start(t.Context(), gone, StartOptions{Program: gone.Join("bin")}); session.CodeOf(
+		err) != "server_start_failed" || isThere(gone.Dir) {
+		t.Errorf("a folder that was removed is there: %t, %v", isThere(gone.Dir), err)
+	}
 }
 
 func TestBridgeStartsAndCarries(t *testing.T) {

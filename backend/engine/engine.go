@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"net"
+	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -30,6 +31,7 @@ type Engine struct {
 	Transfers
 	Networks
 	Host
+	Reservations
 }
 
 // Of returns the engine whose parts are all the same value.
@@ -41,8 +43,9 @@ func Of(e interface {
 	Transfers
 	Networks
 	Host
+	Reservations
 }) Engine {
-	return Engine{e, e, e, e, e, e, e}
+	return Engine{e, e, e, e, e, e, e, e}
 }
 
 // Host describes the machine of an engine.
@@ -166,6 +169,9 @@ type Build struct {
 	Labels     map[string]string
 	Secrets    []session.EnvVar        // that steps mount; no image, record or log has their values
 	Logins     []session.RegistryLogin // with which the build pulls what is not on the machine
+	// Proxy is an HTTP proxy on the loopback of this machine, whose network the steps then share; nil: none. No image,
+	// record or log has its password. Fails with engine_create_unsupported where steps cannot share that network.
+	Proxy *url.URL
 }
 
 // Transfers exports and imports images in parts, without a registry. Layers are named by the digests of their
@@ -290,11 +296,8 @@ type GuestConfig struct {
 	Kernel  string     `json:"kernel"`
 	UID     int        `json:"uid"` // of the work user: the person who runs the agent
 	GID     int        `json:"gid"`
-	// the person is root in the container and keeps what a package manager needs; UID and GID are 0, without mounts
-	Admin bool `json:"admin,omitempty"`
-	// further groups of the work user, set by the engine for its devices
-	Groups []int            `json:"groups,omitempty"`
-	Env    []session.EnvVar `json:"env"` // SLIPWAY_*, threads and the person's own
+	GuestUser
+	Env []session.EnvVar `json:"env"` // SLIPWAY_*, threads and the person's own
 	// variables that count unless the image or Env sets them
 	Defaults []session.EnvVar `json:"defaults,omitempty"`
 	Command  string           `json:"command"`          // startup command of a batch session; "" otherwise
@@ -305,6 +308,16 @@ type GuestConfig struct {
 	Pins     []Pin            `json:"pins,omitempty"`
 	// other users have the container's network, so what the guest starts does not listen on ports
 	Shared bool `json:"shared,omitempty"`
+	// the guest waits until the agent sends the configuration of a session; all but the ids and the user is empty
+	Waits bool `json:"waits,omitempty"`
+}
+
+// GuestUser describes the work user, besides its ids.
+type GuestUser struct {
+	// the person is root in the container and keeps what a package manager needs; UID and GID are 0, without mounts
+	Admin  bool              `json:"admin,omitempty"`
+	Groups []int             `json:"groups,omitempty"` // further ones, set by the engine for its devices
+	Author session.GitAuthor `json:"author,omitzero"`  // of commits, where nothing else says it
 }
 
 // Server is a program that the guest runs without a shell, and with which the container ends. Without Argv, the engine

@@ -133,17 +133,20 @@ func (t Tree) ListFiles(_ context.Context, req session.ListRequest) (session.Fil
 		return session.FileListing{}, failure(full, err)
 	}
 	t.sweep(full, entries)
-	names := make([]sortable, 0, len(entries))
+	names := make([]fs.DirEntry, 0, len(entries))
 	for _, e := range entries {
 		if name := e.Name(); !isPart(name) {
-			names = append(names, sortable{strings.ToLower(name), name, e})
+			names = append(names, sortable{e, strings.ToLower(name)})
 		}
 	}
-	slices.SortFunc(names, sortable.compare)
+	slices.SortFunc(names, func(a, b fs.DirEntry) int {
+		return a.(sortable).compare(b.(sortable).lower, b.Name())
+	})
 	listing := session.FileListing{Path: session.FilePath(full), Entries: []session.FileInfo{}, Total: len(names)}
 	if req.After != "" {
-		last := sortable{lower: strings.ToLower(string(req.After)), name: string(req.After)}
-		at, found := slices.BinarySearchFunc(names, last, sortable.compare)
+		at, found := slices.BinarySearchFunc(names, string(req.After), func(e fs.DirEntry, after string) int {
+			return e.(sortable).compare(strings.ToLower(after), after)
+		})
 		if found {
 			at++
 		}
@@ -159,8 +162,8 @@ func (t Tree) ListFiles(_ context.Context, req session.ListRequest) (session.Fil
 			listing.More = true
 			break
 		}
-		if own, err := n.entry.Info(); err == nil { // else it was removed meanwhile
-			info := t.describe(path.Join(full, n.name), own)
+		if own, err := n.Info(); err == nil { // else it was removed meanwhile
+			info := t.describe(path.Join(full, n.Name()), own)
 			listing.Entries = append(listing.Entries, info)
 			size += len(info.Name) + len(info.Target)
 		}
@@ -168,13 +171,14 @@ func (t Tree) ListFiles(_ context.Context, req session.ListRequest) (session.Fil
 	return listing, nil
 }
 
+// sortable is a directory entry, sorted as such so that the guest has the code of one sort for them.
 type sortable struct {
-	lower, name string
-	entry       fs.DirEntry
+	fs.DirEntry
+	lower string // name
 }
 
-func (s sortable) compare(other sortable) int {
-	return cmp.Or(strings.Compare(s.lower, other.lower), strings.Compare(s.name, other.name))
+func (s sortable) compare(lower, name string) int {
+	return cmp.Or(strings.Compare(s.lower, lower), strings.Compare(s.Name(), name))
 }
 
 // MakeDirectory creates a directory.

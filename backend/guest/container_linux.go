@@ -24,7 +24,8 @@ import (
 type container struct {
 	uid, gid int
 	groups   []int // besides gid
-	admin    bool  // the user is root and keeps the capabilities of administrators
+	author   session.GitAuthor
+	admin    bool // the user is root and keeps the capabilities of administrators
 	home     string
 	shell    shell
 	env      environment

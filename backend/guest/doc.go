@@ -31,6 +31,7 @@
 //	/etc                          created. A link or a mount: session_start_no-user, and the session continues
 //	/etc/passwd, group, shadow    read and replaced; up to 1 MiB each. As above
 //	/etc/skel and its files       read; up to 100 files of 1 MiB. Anything else is skipped
+//	/home/work/.gitconfig         created in a new home, if the launch names the author of commits
 //	/var/lib/slipway/python       created, with sitecustomize.py. A link or a mount: session_start_uncooperative
 //	/usr/local/bin                created, with a link named ssh. A link or a mount: session_start_no-ssh
 //	/opt/slipway                  created, the work user's with its directories, for installed packages. A link or a

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"slipway/backend/session"
 )
 
 const (
@@ -90,11 +92,31 @@ func (c *container) prepareHome() error {
 	home := c.held.home
 	switch {
 	case int(home.stat.Uid) != c.uid || c.uid == 0:
-		return errors.Join(home.give(c.uid, c.gid), c.copySkeleton())
+		return errors.Join(home.give(c.uid, c.gid), c.copySkeleton(), c.addAuthor())
 	case home.bare():
-		return c.copySkeleton()
+		return errors.Join(c.copySkeleton(), c.addAuthor())
 	}
 	return nil
+}
+
+// addAuthor gives a new home a configuration of git with the person's name and address, unless the image has one. What
+// is configured for the image, in the person's other file or in a repository wins.
+func (c *container) addAuthor() error {
+	if c.author == (session.GitAuthor{}) {
+		return nil
+	}
+	return c.addStartFile(".gitconfig", gitConfig(c.author))
+}
+
+func gitConfig(author session.GitAuthor) []byte {
+	text := "# Slipway has written this from the git of your computer.\n[user]\n"
+	for _, one := range [][2]string{{"name", author.Name}, {"email", author.Email}} {
+		if one[1] != "" {
+			value := strings.ReplaceAll(strings.ReplaceAll(one[1], `\`, `\\`), `"`, `\"`)
+			text += "\t" + one[0] + " = \"" + strings.ReplaceAll(value, "\n", `\n`) + "\"\n"
+		}
+	}
+	return []byte(text + "[include]\n\tpath = /etc/gitconfig\n\tpath = ~/.config/git/config\n")
 }
 
 // copySkeleton copies the image's start files, if it has any, to a new home, as useradd does, but only plain files.
@@ -113,12 +135,21 @@ func (c *container) copySkeleton() error {
 		if err != nil {
 			continue
 		}
-		switch err := c.held.home.add(name, data, 0o644, c.uid, c.gid); {
-		case err == nil:
-			c.held.home.markStartFile(name)
-		case !errors.Is(err, fs.ErrExist):
+		if err := c.addStartFile(name, data); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// addStartFile adds a file to the home, unless there is one of that name.
+func (c *container) addStartFile(name string, content []byte) error {
+	err := c.held.home.add(name, content, 0o644, c.uid, c.gid)
+	switch {
+	case err == nil:
+		c.held.home.markStartFile(name)
+	case errors.Is(err, fs.ErrExist):
+		return nil
+	}
+	return err
 }

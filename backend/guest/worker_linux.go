@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/signal"
@@ -52,7 +53,7 @@ func work([]string) int {
 	shell := findShell(os.Getenv("PATH"))
 	c := &container{
 		uid: settings.UID, gid: settings.GID, groups: settings.Groups, admin: settings.Admin, home: homePath,
-		shell: shell, env: newEnvironment(os.Environ(), shell, settings), held: held,
+		shell: shell, env: newEnvironment(os.Environ(), shell, settings), held: held, author: settings.Author,
 	}
 	if settings.Shared {
 		if err := c.makeSockets(); err != nil {
@@ -117,16 +118,42 @@ func begin() (settings engine.GuestConfig, held *places, err error) {
 	if err != nil {
 		return settings, nil, err
 	}
-	if err := json.Unmarshal(data, &settings); err != nil {
-		return settings, nil, fmt.Errorf("read settings: %w", err)
-	}
-	if settings.UID < 0 || settings.GID < 0 || settings.Admin && settings.UID != 0 {
-		return settings, nil, fmt.Errorf("read settings: invalid user %d:%d", settings.UID, settings.GID)
+	if settings, err = parseSettings(data); err != nil {
+		return settings, nil, err
 	}
 	if held, err = openPlaces(t); err != nil {
 		return settings, nil, err
 	}
+	if settings.Waits {
+		if settings, err = parseSettings(awaitSettings(held.link.held() + "/" + socketName)); err != nil {
+			return settings, nil, err
+		}
+	}
 	return settings, held, held.spool.keep()
+}
+
+func parseSettings(data []byte) (settings engine.GuestConfig, err error) {
+	if err := json.Unmarshal(data, &settings); err != nil {
+		return settings, fmt.Errorf("read settings: %w", err)
+	}
+	if settings.UID < 0 || settings.GID < 0 || settings.Admin && settings.UID != 0 {
+		return settings, fmt.Errorf("read settings: invalid user %d:%d", settings.UID, settings.GID)
+	}
+	return settings, nil
+}
+
+// awaitSettings returns the settings that the agent sends, once a session gets this container.
+func awaitSettings(socket string) []byte {
+	for {
+		if conn, err := net.Dial("unix", socket); err == nil {
+			data, err := io.ReadAll(io.LimitReader(conn, maxSettings))
+			_ = conn.Close()
+			if err == nil && json.Valid(data) { // else the agent ended meanwhile
+				return data
+			}
+		}
+		time.Sleep(redialPause)
+	}
 }
 
 // checkPins fails if a mount is not the directory that it must be. Nothing of the session runs before this.

@@ -126,6 +126,35 @@ func TestACopyLeavesTheSessionAsItIs(t *testing.T) {
 	}
 }
 
+// completing is a machine that writes a notebook into the home when an image is made, as keepers do.
+type completing struct {
+	session.Images
+	write func(id session.ID)
+}
+
+func (c completing) CommitSession(ctx context.Context, id session.ID,
+	req session.CommitRequest) (session.ImageWork, error) {
+	c.write(id)
+	return c.Images.CommitSession(ctx, id, req)
+}
+
+func TestACopyHasWhatItsImageCompletes(t *testing.T) {
+	p := newHomes(t)
+	p.near.Images = completing{p.near.Images, func(id session.ID) {
+		store(t, p.near, session.Place{Session: id}, "kept.ipynb", "{}")
+	}}
+	w, _, _ := p.hub(t)
+	p.running(t, w)
+	o := w.operation(t, w.begins(t, "study", copyToLab).ID, ended)
+	there, _, err := w.Get(t.Context(), "study-copy")
+	if o.State != hub.OperationDone || err != nil {
+		t.Fatalf("it ended as %s: %+v, %v", o.State, o.Error, err)
+	}
+	if got := contentOf(t, p.lab, session.Place{Session: there.ID}, "kept.ipynb"); got != "{}" {
+		t.Errorf("its notebook is %q", got)
+	}
+}
+
 func TestACopyOnTheSameMachineSharesItsFolders(t *testing.T) {
 	p := newHomes(t)
 	w, _, _ := p.hub(t)

@@ -25,6 +25,8 @@ type follower struct {
 	first []*member     // those of the Config
 	heard chan struct{} // closed when each of them has sent its state once
 
+	pinned func() map[session.ID]bool // the sessions of pinned launches
+
 	running func() context.Context // the context of Run; nil before and after it; guarded by mu
 }
 
@@ -277,12 +279,58 @@ func (f *follower) reset(m *member, r session.Reset) {
 		f.waiting.add(k.session)
 	}
 	f.stream.forget()
+	pace.Signal(m.pins)
 	if !m.told {
 		m.told = true
 		waiting := slices.ContainsFunc(f.first, func(other *member) bool { return !other.told })
 		if !waiting && slices.Contains(f.first, m) {
 			close(f.heard)
 		}
+	}
+}
+
+// prefer tells an agent which sessions are of pinned launches, whenever that may have changed. The next change, or the
+// next time that the agent is reached, makes up for a failure.
+func (f *follower) prefer(ctx context.Context, m *member) {
+	knows := map[session.ID]bool{}
+	for {
+		select {
+		case <-m.pins:
+		case <-ctx.Done():
+			return
+		}
+		pinned := f.pinnedOn(m)
+		for id := range knows {
+			knows[id] = pinned[id]
+		}
+		maps.Copy(knows, pinned)
+		for id, on := range knows {
+			limited, cancel := within(ctx, m)
+			if err := m.Agent.Prefer(limited, id, on); err != nil {
+				f.log.Debug("an agent does not know a pinned launch", "agent", m.Name(), "session", id, "error", err)
+			}
+			cancel()
+		}
+		maps.DeleteFunc(knows, func(_ session.ID, on bool) bool { return !on })
+	}
+}
+
+// pinnedOn returns the sessions of pinned launches, without those that another agent is known to have.
+func (f *follower) pinnedOn(m *member) map[session.ID]bool {
+	pinned := f.pinned()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	maps.DeleteFunc(pinned, func(id session.ID, _ bool) bool {
+		known := f.sessions[id]
+		return known != nil && known.member != m
+	})
+	return pinned
+}
+
+// pinsChanged has all agents be sent what is pinned.
+func (f *follower) pinsChanged() {
+	for _, m := range f.list() {
+		pace.Signal(m.pins)
 	}
 }
 
@@ -294,6 +342,7 @@ func (f *follower) begin(m *member) {
 	ctx, stop := context.WithCancel(f.running())
 	m.stop = stop
 	m.done.Go(func() { f.follow(ctx, m) })
+	m.done.Go(func() { f.prefer(ctx, m) })
 	if m.remote == nil {
 		return
 	}

@@ -12,6 +12,9 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"slipway/backend/lend"
+	"slipway/backend/session"
 )
 
 // Shelf stores a few small values permanently. Load returns false and leaves value unchanged if key has none.
@@ -33,14 +36,16 @@ type Version struct {
 type Config struct {
 	Members   []Member
 	Connector Connector
-	Cloner    Cloner // nil: repositories are not cloned
+	Cloner    Cloner    // nil: repositories are not cloned
+	Dial      lend.Dial // with which builds elsewhere reach the internet through this computer; nil: [lend.Outward]
 	Shelf     Shelf
 	Settings  SettingsFile
 	Vault     Vault
-	Catalogue Catalogue   // nil: nothing is offered before it is installed
-	Notifier  Notifier    // nil: no desktop
-	Autostart Autostarter // nil: Slipway is not started at login
-	Owner     string      // the person, written into every launch
+	Author    func(context.Context) session.GitAuthor // of the person's commits; nil: unknown
+	Catalogue Catalogue                               // nil: nothing is offered before it is installed
+	Notifier  Notifier                                // nil: no desktop
+	Autostart Autostarter                             // nil: Slipway is not started at login
+	Owner     string                                  // the person, written into every launch
 	Version   Version
 	Log       *slog.Logger
 	Now       func() time.Time
@@ -84,7 +89,8 @@ func Open(config Config) (*Hub, error) {
 	watching := &watching{state: state, person: person, operations: operations}
 	finder := &finder{state: state}
 	follower := newFollower(state, config.Members)
-	secrets := &secrets{shared: common, vault: config.Vault}
+	follower.pinned, person.pins = person.pinnedSessions, follower.pinsChanged
+	secrets := &secrets{shared: common, vault: config.Vault, author: config.Author}
 	images := &images{finder: finder, operations: operations, secrets: secrets, catalogue: config.Catalogue}
 	folders := &folders{state: state, operations: operations}
 	launches := &launches{finder: finder, person: person, secrets: secrets, images: images, folders: folders}
@@ -98,7 +104,7 @@ func Open(config Config) (*Hub, error) {
 			connector: config.Connector},
 		machines: &machines{state, services{state}}, images: images,
 		projects: &projects{folders: folders, person: person, images: images, transfers: transfers,
-			cloner: config.Cloner},
+			cloner: config.Cloner, dial: config.Dial},
 		moves: moves{launches: launches, relocations: &relocations{launches: launches, endings: endings,
 			transfers: transfers, operations: operations}},
 		transfers: transfers,

@@ -126,7 +126,7 @@ func (f *following) run(ctx context.Context, begin func(context.Context) (sessio
 		case session.WorkCancelled:
 			return errStopped
 		case session.WorkFailed:
-			return f.work.fail(f.step, session.NewError(now.Error.Code, now.Error.Message, now.Error.Hint))
+			return f.work.fail(f.step, f.failure(now))
 		}
 		asked := time.Now()
 		next, err := f.member.Agent.AwaitImageWork(ctx, now.ID, now.Revision)
@@ -288,6 +288,7 @@ func (im *images) SendImage(req ImageSending) (Operation, error) {
 
 type sending struct {
 	retries
+	prefix   string // of the names of its steps, which the titles then explain
 	image    string
 	replace  bool
 	from, to *member
@@ -295,20 +296,14 @@ type sending struct {
 }
 
 func (s *sending) run(ctx context.Context) error {
-	s.work.Plan(Step{Name: "describe", Title: "Look at the image"}, Step{Name: "send", Title: "Send what is missing"},
-		Step{Name: "install", Title: "Put it together"})
-	var parts session.ImageParts
-	err := s.work.Do("describe", "", func() (_ string, err error) {
-		if parts, err = s.from.Agent.DescribeImage(ctx, s.image); err != nil {
-			return "", err
-		}
-		if parts.Refs, err = asked(s.image, parts); err != nil {
-			return "", err
-		}
-		parts.Replace = s.replace
-		arrival, err := s.to.Agent.ExpectImage(ctx, parts)
-		return fmt.Sprintf("%d of %d layers are there already", arrival.Present, len(parts.Layers)), err
-	})
+	of := "the image"
+	if s.prefix != "" {
+		of = s.image
+	}
+	s.work.Plan(Step{Name: s.prefix + "describe", Title: "Look at " + of},
+		Step{Name: s.step, Title: "Send what is missing of " + of},
+		Step{Name: s.prefix + "install", Title: "Put " + of + " together"})
+	parts, err := s.describe(ctx)
 	if err != nil {
 		return err
 	}
@@ -322,6 +317,42 @@ func (s *sending) run(ctx context.Context) error {
 		err = errors.Join(err, s.to.Agent.ForgetImage(ending, parts.ID))
 	}
 	return err
+}
+
+// describe finds out what is missing, also over a cut.
+func (s *sending) describe(ctx context.Context) (parts session.ImageParts, err error) {
+	step := s.prefix + "describe"
+	err = s.work.Do(step, "", func() (detail string, err error) {
+		err = s.reaching(ctx, step, func() error {
+			if parts, err = s.from.Agent.DescribeImage(ctx, s.image); err != nil {
+				return err
+			}
+			if parts.Refs, err = asked(s.image, parts); err != nil {
+				return err
+			}
+			parts.Replace = s.replace
+			arrival, err := s.to.Agent.ExpectImage(ctx, parts)
+			detail = fmt.Sprintf("%d of %d layers are there already", arrival.Present, len(parts.Layers))
+			return err
+		})
+		return detail, err
+	})
+	return parts, err
+}
+
+// reaching repeats a step while an agent is not reached.
+func (s *sending) reaching(ctx context.Context, step string, do func() error) error {
+	r := &retries{work: s.work, step: step}
+	for {
+		err := do()
+		if !away(err) || session.CodeOf(err) == session.CodeEngineUnavailable {
+			return err
+		}
+		message := session.AsError(err, session.CodeOperationFailed).Message
+		if err := r.again(ctx, message+" It continues automatically."); err != nil {
+			return err
+		}
+	}
 }
 
 // asked returns the name that an image keeps: the one that was requested, and none that its agent adds, since those
@@ -347,7 +378,7 @@ func asked(image string, parts session.ImageParts) ([]string, error) {
 }
 
 func (s *sending) carry(ctx context.Context, parts session.ImageParts) error {
-	s.work.Begin("send", "")
+	s.work.Begin(s.step, "")
 	var last gpu.Bytes
 	err := layers.Carry(ctx, s.from.Agent, s.to.Agent, parts, layers.Report{
 		Progress: func(done, total gpu.Bytes) {
@@ -360,9 +391,9 @@ func (s *sending) carry(ctx context.Context, parts session.ImageParts) error {
 		Again: s.again,
 	})
 	if err != nil {
-		return s.work.fail("send", err)
+		return s.work.fail(s.step, err)
 	}
-	s.work.Tell(Step{Name: "send", State: StepOK, Detail: last.String() + " sent"})
+	s.work.Tell(Step{Name: s.step, State: StepOK, Detail: last.String() + " sent"})
 	return nil
 }
 
@@ -417,23 +448,19 @@ func (s *sending) again(ctx context.Context, err error) error {
 
 // install installs the image in the target's engine. A cut may hide that it was done; repeating it is harmless.
 func (s *sending) install(ctx context.Context, id string) error {
-	return s.work.Do("install", "", func() (string, error) {
-		for {
+	step := s.prefix + "install"
+	return s.work.Do(step, "", func() (name string, err error) {
+		err = s.reaching(ctx, step, func() error {
 			image, err := s.to.Agent.InstallImage(ctx, id)
-			if err == nil {
-				name := image.ID
-				if len(image.Refs) > 0 { // a user who is not an admin gets a name of their own
-					name = image.Refs[0]
-				}
-				s.work.Makes(name)
-				return name, nil
+			name = image.ID
+			if len(image.Refs) > 0 { // a user who is not an admin gets a name of their own
+				name = image.Refs[0]
 			}
-			if !away(err) || session.CodeOf(err) == session.CodeEngineUnavailable {
-				return "", err
-			}
-			if err := s.again(ctx, err); err != nil {
-				return "", err
-			}
+			return err
+		})
+		if err == nil {
+			s.work.Makes(name)
 		}
+		return name, err
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -88,4 +89,53 @@ func TestAnImageBringsOnlyTheNameThatWasAskedFor(t *testing.T) {
 			})
 		})
 	}
+}
+
+// offAndOn is an agent whose first answers about images do not arrive.
+type offAndOn struct {
+	session.ImageTransfers
+	lost int // answers
+}
+
+func (o *offAndOn) cut() error {
+	if o.lost--; o.lost < 0 {
+		return nil
+	}
+	return session.NewError(session.CodeAgentUnavailable, "The agent cannot be reached.", "Wait.")
+}
+
+func (o *offAndOn) DescribeImage(ctx context.Context, ref string) (session.ImageParts, error) {
+	if err := o.cut(); err != nil {
+		return session.ImageParts{}, err
+	}
+	return o.ImageTransfers.DescribeImage(ctx, ref)
+}
+
+func (o *offAndOn) ExpectImage(ctx context.Context, parts session.ImageParts) (session.ImageArrival, error) {
+	if err := o.cut(); err != nil {
+		return session.ImageArrival{}, err
+	}
+	return o.ImageTransfers.ExpectImage(ctx, parts)
+}
+
+// TestASendThatBeginsDuringACutWaits: neither machine is reached when both are looked at.
+func TestASendThatBeginsDuringACutWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t, "local", "lab")
+		w.run(t)
+		const id = "sha256:1111111111111111111111111111111111111111111111111111111111111111"
+		expected := make(chan session.ImageParts, 1)
+		w.agents[0].ImageTransfers = &offAndOn{describing{parts: session.ImageParts{ID: id}}, 5}
+		w.agents[1].ImageTransfers = &offAndOn{receiving{expected: expected}, 5}
+		begun, err := w.SendImage(hub.ImageSending{Image: id, From: "local", To: "lab"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.operation(t, begun.ID, func(o hub.Operation) bool {
+			return len(o.Steps) > 0 && strings.Contains(o.Steps[0].Detail, "continues")
+		})
+		if o := w.operation(t, begun.ID, ended); o.Steps[0].Detail != "enough" || len(expected) != 1 {
+			t.Errorf("it ended as %+v, %+v", o, o.Error)
+		}
+	})
 }

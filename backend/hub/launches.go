@@ -196,7 +196,7 @@ func (l *launches) launchAt(ctx context.Context, m *member, req LaunchRequest, k
 		return session.Session{}, err
 	}
 	defer release()
-	confidential, err := l.secrets.confidential(req.Spec)
+	confidential, err := l.secrets.confidential(ctx, req.Spec)
 	if err != nil {
 		return session.Session{}, err
 	}

@@ -55,11 +55,13 @@ type signals struct {
 	up      chan struct{} // holds a token when it is reached again
 	again   chan struct{} // holds a token when a person tries it again
 	changed chan struct{} // closed and replaced when it is reached, lost or removed
+	pins    chan struct{} // holds a token when it is to be sent what is pinned
 }
 
 func newMember(name string, local bool, agent session.Agent) *member {
 	m := &member{Local: local, Agent: agent, entry: Entry{Name: name, Group: DefaultGroup},
-		signals: signals{up: make(chan struct{}, 1), again: make(chan struct{}, 1), changed: make(chan struct{})}}
+		signals: signals{up: make(chan struct{}, 1), again: make(chan struct{}, 1), changed: make(chan struct{}),
+			pins: make(chan struct{}, 1)}}
 	m.machine.Agent = name
 	m.called.Store(&name)
 	return m

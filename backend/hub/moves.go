@@ -152,7 +152,7 @@ func (mv *moves) move(ctx context.Context, w reported, to *member) (session.Sess
 	if err != nil {
 		return session.Session{}, err
 	}
-	confidential, err := mv.secrets.confidential(s.Spec)
+	confidential, err := mv.secrets.confidential(ctx, s.Spec)
 	if err != nil {
 		return session.Session{}, err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"slipway/backend/pace"
 	"slipway/backend/session"
@@ -46,13 +47,13 @@ func (m *moving) plan() {
 	if m.record.Parked {
 		while = ""
 	}
+	if m.record.Commit != "" {
+		steps = append(steps, Step{Name: "park", Title: "Make an image of it while it runs"})
+	}
 	each("sync-", "Copy %s"+while)
-	switch {
-	case !copies:
+	if !copies {
 		steps = append(steps, Step{Name: "park", Title: "Stop it, and keep it"})
 		each("rest-", "Copy what has changed in %s")
-	case m.record.Commit != "":
-		steps = append(steps, Step{Name: "park", Title: "Make an image of it while it runs"})
 	}
 	if m.record.From != m.record.To {
 		steps = append(steps, Step{Name: "describe", Title: "Look at its image"},
@@ -75,8 +76,9 @@ func (m *moving) forward(ctx context.Context) error {
 	}
 	stages := []func(context.Context) error{stageSync: m.sync, stagePark: m.park, stageRest: m.rest,
 		stageImage: m.sendImage, stageLaunch: m.launch, stageClear: m.clear}
-	if m.record.Copy != "" {
-		stages[stagePark], stages[stageRest], stages[stageClear] = m.commit, m.nothing, m.clearCopy
+	if m.record.Copy != "" { // for its image, notebooks in its home are completed
+		stages[stageSync], stages[stagePark] = m.commit, m.sync
+		stages[stageRest], stages[stageClear] = m.nothing, m.clearCopy
 	}
 	for _, one := range stages[m.record.Stage:] {
 		if err := one(ctx); err != nil {
@@ -109,6 +111,9 @@ func (m *moving) refresh(ctx context.Context, step string) (err error) {
 	m.at.session, err = answered(ctx, &retries{work: m.work, step: step}, func() (session.Session, error) {
 		return m.at.from.Agent.Get(ctx, m.record.Session)
 	})
+	if err == nil { // a hub that has just begun knows it as the one before did: alive, and with its name
+		m.launches.learn(m.at.from, m.at.session)
+	}
 	kept := m.record.Stage >= stageRest && m.record.Stage != stageBack && m.record.Copy == ""
 	if err == nil && kept && !m.at.session.Continuable() {
 		err = session.NewError(session.CodeSessionConflict, m.record.Name+" is not kept on "+m.record.From+" any more.",
@@ -306,9 +311,13 @@ func (m *moving) clear(ctx context.Context) error {
 	home := m.at.session.HomeFolder()
 	m.work.Begin("clear", "")
 	m.work.change(func(one *operation) { one.Progress = nil })
+	left := "image "
+	if len(m.leftImages()) > 1 {
+		left = "images "
+	}
 	answer, err := m.work.Ask(ctx, Prompt{Kind: PromptConfirm, Text: fmt.Sprintf("%s runs on %s. Permanently delete "+
-		"what is left on %s, the folder %s and the image %s?", m.record.Name, m.record.To, m.record.From, home.Name,
-		m.at.session.EndImage.Ref)})
+		"what is left on %s, the folder %s and the %s?", m.record.Name, m.record.To, m.record.From, home.Name,
+		left+strings.Join(m.leftImages(), " and "))})
 	if err != nil && session.CodeOf(err) != session.CodeOperationTimeout && !m.work.cancelled() {
 		return err // the next hub asks again
 	}
@@ -325,13 +334,25 @@ func (m *moving) clear(ctx context.Context) error {
 	return nil
 }
 
+// leftImages are the images on the first machine that only the session needs: its own, and the one with which it came.
+func (m *moving) leftImages() []string {
+	refs := []string{m.at.session.EndImage.Ref}
+	if before := m.at.session.Inherited(); before != "" {
+		refs = append(refs, before)
+	}
+	return refs
+}
+
 func (m *moving) delete(ctx context.Context, home session.FolderID) error {
 	agent, r := m.at.from.Agent, &retries{work: m.work, step: "clear"}
-	for _, do := range []func() error{
+	all := []func() error{
 		func() error { _, err := agent.TrashFolder(ctx, home); return err },
 		func() error { return agent.DeleteFolder(ctx, home) },
-		func() error { return agent.RemoveImage(ctx, m.at.session.EndImage.Ref) },
-	} {
+	}
+	for _, ref := range m.leftImages() {
+		all = append(all, func() error { return agent.RemoveImage(ctx, ref) })
+	}
+	for _, do := range all {
 		if _, err := answered(ctx, r, func() (struct{}, error) { return struct{}{}, do() }); err != nil && !gone(err) {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"slipway/backend/lend"
 	"slipway/backend/project"
 	"slipway/backend/session"
 )
@@ -13,6 +14,8 @@ import (
 // Cloner clones a repository into a new directory below parent, or of the person's home, with the person's own git. It
 // asks through work, calls tell with what git prints, and leaves nothing if it fails.
 type Cloner interface {
+	// HasGit reports whether there is a git on this computer.
+	HasGit() bool
 	Clone(ctx context.Context, work *Work, repository project.Repository, parent string,
 		tell func(line string)) (dir string, err error)
 }
@@ -23,11 +26,13 @@ type projects struct {
 	person    *person
 	images    *images
 	transfers *transfers
-	cloner    Cloner // nil: sessions of this computer see none of its files
+	cloner    Cloner    // nil: sessions of this computer see none of its files
+	dial      lend.Dial // with which the steps of builds reach the internet through this computer; nil: [lend.Outward]
 }
 
 // ProjectCloning asks for a git repository to become a folder: on this computer, a clone that its sessions see; on
-// another machine, a copy of that.
+// another machine, a copy of that, or a clone by that machine's git where this computer has none or its sessions are
+// simulated.
 type ProjectCloning struct {
 	Address   string `json:"address"`             // URL[@REF][#SUBDIRECTORY] of the repository, without a password
 	Directory string `json:"directory,omitempty"` // of this computer, for the clone; empty: the person's home
@@ -42,20 +47,28 @@ func (p *projects) CloneProject(ctx context.Context, req ProjectCloning) (Operat
 	if err != nil {
 		return Operation{}, err
 	}
-	if p.cloner == nil {
-		return Operation{}, session.NewError(session.CodeEngineUnsupported,
-			"Sessions of this computer are simulated and see none of its files.", "Start Slipway with Docker.")
-	}
-	near, err := p.memberOrLocal("")
-	if err != nil {
-		return Operation{}, err
-	}
 	far, err := p.memberOrLocal(req.Agent)
 	if err != nil {
 		return Operation{}, err
 	}
 	name := project.FolderName(repository.Name)
-	for _, m := range slices.Compact([]*member{near, far}) {
+	holders, run := []*member{far}, func(ctx context.Context, work *Work) error {
+		return p.cloneThere(ctx, work, repository, name, far)
+	}
+	if far.Local || p.cloner != nil && p.cloner.HasGit() {
+		if p.cloner == nil {
+			return Operation{}, session.NewError(session.CodeEngineUnsupported,
+				"Sessions of this computer are simulated and see none of its files.", "Start Slipway with Docker.")
+		}
+		near, err := p.memberOrLocal("")
+		if err != nil {
+			return Operation{}, err
+		}
+		holders, run = slices.Compact([]*member{near, far}), func(ctx context.Context, work *Work) error {
+			return p.clone(ctx, work, repository, req.Directory, name, near, far)
+		}
+	}
+	for _, m := range holders {
 		switch _, _, err := p.findFolder(ctx, name, m.Name()); {
 		case err == nil, session.CodeOf(err) == session.CodeFolderConflict:
 			return Operation{}, session.NewError(session.CodeFolderExists,
@@ -66,14 +79,14 @@ func (p *projects) CloneProject(ctx context.Context, req ProjectCloning) (Operat
 	}
 	return p.operations.startOn("clone "+name, ProjectClone, repository.Address,
 		func(ctx context.Context, work *Work) error {
-			return p.clone(ctx, work, repository, req.Directory, name, near, far)
+			work.Concerns(far.Name())
+			work.change(func(one *operation) { one.Folder = name })
+			return run(ctx, work)
 		})
 }
 
 func (p *projects) clone(ctx context.Context, work *Work, repository project.Repository, parent, name string,
 	near, far *member) error {
-	work.Concerns(far.Name())
-	work.change(func(one *operation) { one.Folder = name })
 	var dir string
 	err := work.Do(cloneStep, "Clone the repository", func() (_ string, err error) {
 		dir, err = p.cloner.Clone(ctx, work, repository, parent, func(line string) {
@@ -109,11 +122,22 @@ func (p *projects) ReadProject(ctx context.Context, folder, agent string,
 	return m.Agent.ReadProject(ctx, f.ID, req)
 }
 
+// BuildPlace is where the image of a project is built.
+type BuildPlace string
+
+// The places of builds.
+const (
+	BuildThere   BuildPlace = ""        // on the machine, with its own connection to the internet
+	BuildThrough BuildPlace = "through" // on the machine, whose steps reach the internet through this computer
+	BuildHere    BuildPlace = "here"    // on this computer, which then sends the layers that the machine lacks
+)
+
 // ProjectBuilding asks for the image of a project.
 type ProjectBuilding struct {
 	session.ProjectRequest
 	// Secrets are those of [session.Project.Secrets] that the build may read. An agent gets the value of no other.
-	Secrets []string `json:"secrets,omitempty"`
+	Secrets []string   `json:"secrets,omitempty"`
+	Where   BuildPlace `json:"where,omitempty"`
 }
 
 // BuildProject starts to build the image of a project in a folder.
@@ -122,21 +146,44 @@ func (p *projects) BuildProject(ctx context.Context, folder, agent string, req P
 	if err != nil {
 		return Operation{}, err
 	}
-	found, err := m.Agent.ReadProject(ctx, f.ID, choice)
+	site := buildSite{member: m, folder: f.ID}
+	if site.project, err = m.Agent.ReadProject(ctx, f.ID, choice); err != nil {
+		return Operation{}, err
+	}
+	switch {
+	case !slices.Contains([]BuildPlace{BuildThere, BuildThrough, BuildHere}, req.Where):
+		err = wrongField(session.CodeRequestInvalid, "where", session.KindInvalid,
+			fmt.Sprintf("Unknown place %q.", session.Clip(string(req.Where))), "Choose through or here, or none.")
+	case req.Where == BuildHere && !m.Local:
+		site, err = p.here(ctx, m, f, choice, site.project)
+	}
 	if err != nil {
 		return Operation{}, err
 	}
 	build := session.ProjectBuild{ProjectRequest: choice}
-	if build.Secrets, build.Logins, err = p.images.secrets.forBuild(found, req.Secrets); err != nil {
+	if build.Secrets, build.Logins, err = p.images.secrets.forBuild(site.project, req.Secrets); err != nil {
 		return Operation{}, err
 	}
 	return p.operations.start(ImageBuild, subjectAt(f.Name, m), func(ctx context.Context, work *Work) error {
 		work.Concerns(m.Name())
+		begin := func(ctx context.Context) (session.ImageWork, error) {
+			return site.Agent.BuildProject(ctx, site.folder, build)
+		}
+		if req.Where == BuildThrough && !m.Local {
+			if err := p.bring(ctx, work, site.project.Bases, m); err != nil {
+				return err
+			}
+			lent, end := p.through(m, f.ID, build)
+			defer end()
+			begin = lent
+		}
 		work.Begin("build", "Build the image")
-		following := &following{retries{work: work, step: "build"}, m}
-		return following.run(ctx, func(ctx context.Context) (session.ImageWork, error) {
-			return m.Agent.BuildProject(ctx, f.ID, build)
-		})
+		builds := &following{retries{work: work, step: "build"}, site.member}
+		if err := builds.run(ctx, begin); err != nil || site.member == m {
+			return err
+		}
+		s := &sending{retries: retries{work: work, step: "send"}, image: site.project.Image, from: site.member, to: m}
+		return s.run(ctx)
 	})
 }
 

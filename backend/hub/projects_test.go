@@ -18,6 +18,8 @@ import (
 // cloned is a cloner that makes the files of a repository in a directory of the simulated machine.
 type cloned struct{ dir, seen string }
 
+func (cloned) HasGit() bool { return true }
+
 func (c cloned) Clone(_ context.Context, _ *hub.Work, r project.Repository, _ string,
 	tell func(string)) (string, error) {
 	tell("Receiving objects:  50% (1/2)")

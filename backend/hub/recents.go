@@ -131,10 +131,25 @@ func (ps *person) changeRecents(change func([]Recent) ([]Recent, error)) error {
 
 // saveRecents is changeRecents for a caller that holds saving.
 func (ps *person) saveRecents(change func([]Recent) ([]Recent, error)) error {
-	return changeList(ps, recentsKey, &ps.recents, func(recents []Recent) ([]Recent, error) {
+	err := changeList(ps, recentsKey, &ps.recents, func(recents []Recent) ([]Recent, error) {
 		changed, err := change(recents)
 		return pruneRecents(changed), err
 	}, func() Event { return Event{Recents: new(slices.Clone(ps.recents))} })
+	if err == nil {
+		ps.pins()
+	}
+	return err
+}
+
+// pinnedSessions returns the first session of the latest launch of each pinned entry.
+func (ps *person) pinnedSessions() map[session.ID]bool {
+	ids := map[session.ID]bool{}
+	for _, r := range ps.Recents() {
+		if r.Pinned && r.Session != "" {
+			ids[r.Session] = true
+		}
+	}
+	return ids
 }
 
 // changeList saves what change returns for a copy of a list, and publishes the event that told returns. It calls told

@@ -3,8 +3,11 @@ package hub_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"slipway/backend/hub"
 	"slipway/backend/hub/hubtest"
@@ -45,6 +48,41 @@ func TestRecentsKeepTheFiveNewestAndAllPinned(t *testing.T) {
 	if got := images(openOn(t, w.shelf, nil).Recents()); got != "a:7 a:6 a:5 a:4 a:3 p:1" {
 		t.Fatalf("after a restart %q", got)
 	}
+}
+
+func TestAgentsKnowTheSessionsOfPinnedLaunches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t, "local")
+		w.run(t)
+		want := func(ids ...session.ID) {
+			t.Helper()
+			synctest.Wait()
+			if got, _ := w.agents[0].Preferred(); !slices.Equal(got, ids) {
+				t.Errorf("it knows %v, want %v", got, ids)
+			}
+		}
+		first := launch(t, w, spec("a:1"))
+		synctest.Wait()
+		if _, calls := w.agents[0].Preferred(); calls > 0 {
+			t.Error("an agent was called although nothing is pinned")
+		}
+		if _, err := w.UpdateRecent(w.Recents()[0].ID, hub.RecentUpdate{Pinned: ptr(true)}); err != nil {
+			t.Fatal(err)
+		}
+		want(first.ID)
+		again := launch(t, w, spec("a:1"))
+		want(again.ID)
+		w.agents[0].SetDown(true)
+		w.agents[0].Restart("epoch-2")
+		w.agents[0].Forget()
+		w.agents[0].SetDown(false)
+		time.Sleep(10 * time.Second)
+		want(again.ID)
+		if err := w.DeleteRecent(w.Recents()[0].ID); err != nil {
+			t.Fatal(err)
+		}
+		want()
+	})
 }
 
 func TestTheSameSpecLaunchedAgainMovesUp(t *testing.T) {

@@ -36,8 +36,8 @@ const (
 type stage int
 
 const (
-	stageSync   stage = iota // the files are copied while the session runs
-	stagePark                // the session is parked; a copy makes an image of it instead
+	stageSync   stage = iota // the files are copied while the session runs; a copy makes its image
+	stagePark                // the session is parked; the files of a copy are copied
 	stageRest                // what has changed since is copied; not for a copy
 	stageImage               // the image is sent
 	stageLaunch              // the next session is launched, and starts

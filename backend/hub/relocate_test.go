@@ -251,6 +251,28 @@ func TestASessionMovesAndLeavesNothing(t *testing.T) {
 	}
 }
 
+// TestMovesToAndFroLeaveNoImages: what a machine keeps in the end is what the session that runs there came with.
+func TestMovesToAndFroLeaveNoImages(t *testing.T) {
+	p := newHomes(t)
+	w, _, _ := p.hub(t)
+	p.running(t, w)
+	for _, to := range []string{"lab", "local", "lab"} {
+		left := map[string]session.Agent{"lab": p.near, "local": p.lab}[to]
+		if o := w.relocates(t, "study", to, "yes"); o.State != hub.OperationDone {
+			t.Fatalf("to %s it ended as %s: %+v, %+v", to, o.State, o.Error, o.Steps)
+		}
+		images, err := left.ListImages(t.Context())
+		if err != nil || slices.ContainsFunc(images, func(i session.Image) bool {
+			return slices.ContainsFunc(i.Refs, session.CustomizedRef)
+		}) {
+			t.Errorf("images are left: %+v, %v", images, err)
+		}
+		if got := p.foldersOf(t, left); !slices.Equal(got, []string{"sets"}) {
+			t.Errorf("the folders %v are left", got)
+		}
+	}
+}
+
 func TestWhatCannotMoveIsSaidBefore(t *testing.T) {
 	p := newHomes(t)
 	w, _, _ := p.hub(t)

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -55,6 +56,8 @@ type secrets struct {
 	vault    Vault
 	changing sync.Mutex // held while the vault, which may ask its person, and the list change
 	list     []Secret   // sorted; guarded by mu
+
+	author func(context.Context) session.GitAuthor // see [Config]
 }
 
 func (s *secrets) load() {
@@ -176,14 +179,19 @@ func (s *secrets) missing(spec session.Spec) []session.FieldError {
 	})
 }
 
-// confidential returns what travels beside a launch: the values of the spec's secrets, and the login for the registry
-// of its image.
-func (s *secrets) confidential(spec session.Spec) (c session.Confidential, err error) {
+// confidential returns what travels beside a launch: the values of the spec's secrets, the login for the registry of
+// its image, and the author of commits where a person works on folders, or as root.
+func (s *secrets) confidential(ctx context.Context, spec session.Spec) (c session.Confidential, err error) {
 	if wrong := s.missing(spec); len(wrong) > 0 {
 		return c, session.Invalid(wrong)
 	}
 	if c.Secrets, err = s.values(spec.Secrets); err != nil {
 		return c, err
+	}
+	kind := spec.WithDefaults().Type
+	works := kind == session.Interactive || kind == session.Batch
+	if s.author != nil && works && (len(spec.Mounts) > 0 || spec.Admin) {
+		c.Author = s.author(ctx)
 	}
 	c.Login, err = s.loginFor(spec.Image)
 	return c, err

@@ -3,6 +3,8 @@ package hub_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"net"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,7 +28,8 @@ type recorder struct {
 	pulled   session.PullRequest
 	built    session.ProjectBuild
 	project  session.Project // that is in each of its folders
-	old      bool            // it does not know of secrets
+	lent     chan net.Conn   // of the steps of its builds with a proxy
+	old      bool            // it does not know of secrets, nor of proxies
 }
 
 func (r *recorder) Launch(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
@@ -52,9 +55,12 @@ func (r *recorder) ReadProject(context.Context, session.FolderID,
 	return r.project, nil
 }
 
-func (r *recorder) BuildProject(_ context.Context, _ session.FolderID,
+func (r *recorder) BuildProject(ctx context.Context, _ session.FolderID,
 	req session.ProjectBuild) (session.ImageWork, error) {
 	r.built = req
+	if req.Proxy != "" {
+		return r.Images.PullImage(ctx, session.PullRequest{Ref: "new:1"}) // which a test ends
+	}
 	return session.ImageWork{Kind: session.WorkBuild, State: session.WorkDone, Ref: "new:1"}, nil
 }
 
@@ -74,12 +80,48 @@ func openWithVault(t *testing.T, names ...string) (world, *recorder) {
 	agent.Sessions, agent.Images, agent.Moves, agent.Projects = r, r, r, r
 	var err error
 	w.Hub, err = hub.Open(hub.Config{Members: members, Shelf: w.shelf, Settings: noSettings(t),
-		Vault: vault.New("", filepath.Join(t.TempDir(), "secrets.json")), Owner: "ada"})
+		Vault: vault.New("", filepath.Join(t.TempDir(), "secrets.json")), Owner: "ada",
+		Author: func(context.Context) session.GitAuthor { return ada }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.run(t)
 	return w, r
+}
+
+var ada = session.GitAuthor{Name: "Ada L", Email: "ada@example.com"}
+
+func TestALaunchTakesTheAuthorOfCommitsAlong(t *testing.T) {
+	w, agent := openWithVault(t, "local")
+	folder := []session.Mount{{Folder: "paper"}}
+	var root session.Spec
+	root.Admin = true
+	for name, c := range map[string]struct {
+		spec session.Spec
+		want session.GitAuthor
+	}{
+		"with a folder":       {session.Spec{Mounts: folder}, ada},
+		"a batch session":     {session.Spec{Mounts: folder, Type: session.Batch, Command: "true"}, ada},
+		"as an administrator": {root, ada},
+		"without a folder":    {session.Spec{}, session.GitAuthor{}},
+		"for transfers":       {session.Spec{Mounts: folder, Type: session.System}, session.GitAuthor{}},
+	} {
+		if c.spec.Type != session.System {
+			c.spec.Image = "python:3.12"
+		}
+		s, err := w.Launch(t.Context(), hub.LaunchRequest{Spec: c.spec})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := agent.launched.Confidential.Author; got != c.want {
+			t.Errorf("a session %s takes along %+v", name, got)
+		}
+		recipe, err := w.SessionRecipe(t.Context(), string(s.ID))
+		if shown := fmt.Sprintf("%+v %+v %s", s, recipe, w.shelf.Raw("hub.recents")); err != nil ||
+			strings.Contains(shown, ada.Email) {
+			t.Errorf("a session %s shows the address: %s, %v", name, shown, err)
+		}
+	}
 }
 
 func (w world) store(t *testing.T, kind hub.SecretKind, name, user, value string) {

@@ -184,6 +184,7 @@ type person struct {
 	*shared
 	file      SettingsFile
 	autostart Autostarter // nil: Slipway is not started at login
+	pins      func()      // called when pinned launches, or their sessions, may have changed
 
 	// guarded by mu
 	recents  []Recent

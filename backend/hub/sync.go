@@ -20,6 +20,9 @@ type FileSyncing struct {
 	Ignored bool    `json:"ignored,omitempty"` // also what files named .gitignore ignore
 	Delete  bool    `json:"delete,omitempty"`  // delete without asking what was deleted on the other side
 	Keep    Keeping `json:"keep,omitempty"`    // of what changed on both sides: this, that or both; empty: ask
+	// Send only copies what changed in This, and asks nothing: it fails if That has changed the same file, or has files
+	// and was never synced with This. It fills an empty That also with what is named .git.
+	Send bool `json:"send,omitempty"`
 }
 
 // Keeping is what to keep of a file that changed on both sides.
@@ -89,6 +92,7 @@ const (
 	send                  // copy it from a side
 	remove                // delete it on a side
 	clash                 // ask: both sides have changed
+	leave                 // not now: it would change this side, or delete something
 )
 
 // decision is a verdict about a path, and the side that has what is sent or removed.
@@ -97,8 +101,21 @@ type decision struct {
 	side int
 }
 
-// judge decides from what both sides have now, and had after the last sync.
+// judge decides what this sync does about a path.
 func (s *syncing) judge(n *syncNode) decision {
+	d := s.merge(n)
+	switch {
+	case !s.req.Send:
+	case d.verdict == remove, d == decision{send, 1}:
+		d = decision{leave, 0}
+	case d.verdict == send && isDirectory(n.sides[1]):
+		d = decision{clash, 0}
+	}
+	return d
+}
+
+// merge decides from what both sides have now, and had after the last sync.
+func (s *syncing) merge(n *syncNode) decision {
 	changed := [2]bool{digest(n.sides[0]) != s.had(n, 0), digest(n.sides[1]) != s.had(n, 1)}
 	side, equal := 0, n.equal || isDirectory(n.sides[0]) && isDirectory(n.sides[1])
 	switch {
@@ -166,6 +183,8 @@ func (s *syncing) plan(ctx context.Context, n *syncNode, given decision) (sent, 
 	}
 	switch {
 	case now.verdict == same:
+	case now.verdict == leave && !sent:
+		s.kept += truth(!isDirectory(n.sides[0]) && !isDirectory(n.sides[1]))
 	case now.verdict == send && isDirectory(there):
 		s.removes[1-side] = append(s.removes[1-side], n)
 		fallthrough
@@ -267,12 +286,8 @@ func (s *syncing) mayRemove(ctx context.Context) error {
 	if len(counts) == 0 || s.req.Delete {
 		return nil
 	}
-	const named = 5
-	if len(names) > named {
-		names = append(names[:named], fmt.Sprintf("and %d more", len(names)-named))
-	}
 	answer, err := s.work.Ask(ctx, Prompt{Kind: PromptConfirm, Text: fmt.Sprintf(
-		"Delete %s? Deleted on the other side: %s.", strings.Join(counts, " and "), strings.Join(names, ", "))})
+		"Delete %s? Deleted on the other side: %s.", strings.Join(counts, " and "), firstOf(names))})
 	if err != nil {
 		return err
 	}
@@ -281,6 +296,15 @@ func (s *syncing) mayRemove(ctx context.Context) error {
 		s.work.Tell(Step{Name: "delete", Title: deleteTitle, State: StepSkipped, Detail: "The next sync asks again."})
 	}
 	return nil
+}
+
+// firstOf lists the first few names.
+func firstOf(names []string) string {
+	const named = 5
+	if len(names) > named {
+		names = append(names[:named:named], fmt.Sprintf("and %d more", len(names)-named))
+	}
+	return strings.Join(names, ", ")
 }
 
 func plural(n int, one, more string) string {

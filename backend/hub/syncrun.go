@@ -39,18 +39,21 @@ type syncing struct {
 	names  [2]string    // of the sides, for people
 	keep   Keeping      // of what changed on both sides; empty: ask
 
-	listed, ruled    atomic.Int64 // files, and bytes of those named .gitignore
-	conflicts, asked int
-	moves            [2][]move
-	sends, removes   [2][]*syncNode // by the side that has them
-	left             atomic.Int64   // they have changed since they were listed
+	listed, ruled atomic.Int64 // files, and bytes of those named .gitignore
+	syncCount
+	moves          [2][]move
+	sends, removes [2][]*syncNode // by the side that has them
+	left           atomic.Int64   // they have changed since they were listed
 }
+
+type syncCount struct{ conflicts, asked, kept int }
 
 // syncState is what both sides of a pair had after the last sync, and have now, by [brief] of their path.
 type syncState struct {
 	key           string // of the pair, the same in both directions
 	first         int    // the side whose digest is stored first
 	before, after map[string][2]string
+	fills         bool       // the second side was empty, and is not filled yet
 	noting        sync.Mutex // guards after while paths are copied and deleted
 }
 
@@ -123,7 +126,18 @@ func (s *syncing) run(ctx context.Context) (err error) {
 	if err := s.step(ctx, Step{Name: "compare", Title: "Compare both sides"}, s.copies[0], s.compare); err != nil {
 		return err
 	}
-	defer func() { err = cmp.Or(err, s.save()) }()
+	if s.fills { // until all is there, a sync that only sends continues
+		s.after[fillMark] = [2]string{}
+		if err := s.save(); err != nil {
+			return err
+		}
+	}
+	defer func() {
+		if err == nil {
+			delete(s.after, fillMark)
+		}
+		err = cmp.Or(err, s.save())
+	}()
 	if len(s.removes[0])+len(s.removes[1]) > 0 {
 		if err := s.step(ctx, Step{Name: "delete", Title: deleteTitle}, s.copies[0], s.removeAll); err != nil {
 			return err
@@ -170,6 +184,11 @@ func (s *syncing) compare(ctx context.Context) (string, error) {
 			root.sides[i].Mode = 0o700 // that of a folder is not changed
 		}
 	}
+	if s.req.Send {
+		if err := s.mayFill(ctx); err != nil {
+			return "", err
+		}
+	}
 	var both []*syncNode
 	for level := []*syncNode{root}; len(level) > 0; {
 		if err := s.all(ctx, level, s.list); err != nil {
@@ -194,8 +213,14 @@ func (s *syncing) compare(ctx context.Context) (string, error) {
 	for _, n := range both {
 		s.conflicts += truth(!n.equal)
 	}
+	if s.req.Send && s.conflicts > 0 {
+		return "", s.refuse(both)
+	}
 	if _, _, err := s.plan(ctx, root, decision{same, 0}); err != nil {
 		return "", err
+	}
+	if s.req.Send {
+		return s.sent(), nil
 	}
 	return fmt.Sprintf("%d to %s, %d to %s, %d to delete, %d changed on both sides", len(s.sends[0]), s.names[1],
 		len(s.sends[1]), s.names[0], len(s.removes[0])+len(s.removes[1]), s.conflicts), s.mayRemove(ctx)
@@ -251,7 +276,7 @@ func (s *syncing) list(ctx context.Context, n *syncNode) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		child := &syncNode{path: path.Join(n.path, name), parent: n, rules: n.rules}
-		synced := name != ".git"
+		synced := name != ".git" || s.fills
 		for i, list := range lists {
 			info, there := list[name]
 			if !there {

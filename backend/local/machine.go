@@ -143,7 +143,7 @@ func Open(ctx context.Context, c Config) (m *Machine, err error) {
 		Name: m.Name, Dir: m.Dir, Engine: hardware.engine, Store: books, Owner: m.Owner,
 		UID: uid, GID: gid, Version: place.Version, Log: c.Log.With("part", "agent"), OffLimits: places,
 		Clock: m.Clock,
-		Sessions: agent.SessionConfig{Idle: set.Idle, Processes: set.Processes, Admins: set.Admins,
+		Sessions: agent.SessionConfig{Idle: set.Idle, Processes: set.Processes, Warm: set.Warm, Admins: set.Admins,
 			Arriving: set.Images, Planner: hardware.planner},
 		Devices: agent.DeviceConfig{Source: hardware.devices, Giving: set.Shares, Guard: set.Guard,
 			EndProcess: hardware.endProcess, MPSForUsers: set.MPSForUsers, Alone: hardware.alone},
@@ -152,6 +152,9 @@ func Open(ctx context.Context, c Config) (m *Machine, err error) {
 	}
 	if hardware.planner != nil { // images are unpacked on the nodes when sessions start
 		agentConfig.Sessions.Limits = host.Limits{Start: unpacking, Guest: unpacking}
+	}
+	if choice.kind != EngineDocker {
+		agentConfig.Sessions.Warm = 0 // its containers start at once, or in jobs
 	}
 	if c.Demo != nil {
 		agentConfig.Sessions.NewID = c.Demo.NewID

@@ -2,17 +2,14 @@ package project
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"slipway/backend/session"
-	"slipway/gpu"
 )
 
 // devContainer is what is taken over of a devcontainer.json, see https://containers.dev/implementors/json_reference.
@@ -23,8 +20,6 @@ type devContainer struct {
 		Context    string            `json:"context"`
 		Args       map[string]string `json:"args"`
 		Target     string            `json:"target"`
-		CacheFrom  any               `json:"cacheFrom"`
-		Options    any               `json:"options"`
 	} `json:"build"`
 	DockerFile   string             `json:"dockerFile"` // older names
 	Context      string             `json:"context"`
@@ -32,9 +27,9 @@ type devContainer struct {
 	RemoteEnv    map[string]*string `json:"remoteEnv"`
 	ForwardPorts []any              `json:"forwardPorts"`
 	Needs        struct {
-		CPUs   int             `json:"cpus"`
-		Memory string          `json:"memory"`
-		GPU    json.RawMessage `json:"gpu"`
+		CPUs   int    `json:"cpus"`
+		Memory string `json:"memory"`
+		GPU    any    `json:"gpu"`
 	} `json:"hostRequirements"`
 	RunArgs  []string       `json:"runArgs"`
 	Features map[string]any `json:"features"`
@@ -45,15 +40,20 @@ type devContainer struct {
 	Mounts          []any  `json:"mounts"`
 }
 
-// taken are the keys that are taken over, or that say nothing about a session.
-var taken = []string{"image", "build", "dockerFile", "context", "containerEnv", "remoteEnv", "forwardPorts",
-	"hostRequirements", "runArgs", "features", "overrideFeatureInstallOrder", "workspaceFolder", "workspaceMount",
-	"mounts", "name", "$schema", "customizations",
-	"extensions", "settings", "portsAttributes", "otherPortsAttributes", "waitFor", "overrideCommand", "shutdownAction",
-	"updateRemoteUserUID", "secrets"}
+// taken are the keys that are taken over, or that say nothing about a session, by the object that has them.
+var taken = map[string][]string{
+	"": {"image", "build", "dockerFile", "context", "containerEnv", "remoteEnv", "forwardPorts", "hostRequirements",
+		"runArgs", "features", "overrideFeatureInstallOrder", "workspaceFolder", "workspaceMount", "mounts",
+		"overrideCommand", "updateRemoteUserUID", "name", "$schema", "customizations", "extensions", "settings"},
+	"build.":            {"dockerfile", "context", "args", "target"},
+	"hostRequirements.": {"cpus", "memory", "gpu"},
+}
 
 // lifecycle are the commands that a session runs, in their order. They all come after its start, since it starts once.
-var lifecycle = []string{"onCreateCommand", "updateContentCommand", "postCreateCommand", "postStartCommand"}
+var lifecycle = []string{"onCreateCommand", "updateContentCommand", "postCreateCommand", "postStartCommand", attach}
+
+// attach is the command that would run at each attach, which sessions do not have.
+const attach = "postAttachCommand"
 
 // refused are the phrases of keys that are not taken over. All others are unknown.
 var refused = map[string]string{
@@ -61,7 +61,10 @@ var refused = map[string]string{
 	"runServices": "projectCompose", "entrypoint": "projectStart", "mounts": "projectMounts",
 	"remoteUser": "projectUser", "containerUser": "projectUser", "privileged": "projectPrivilege",
 	"capAdd": "projectPrivilege", "securityOpt": "projectPrivilege", "init": "projectInit", "appPort": "projectAppPort",
-	"userEnvProbe": "projectProbe", "postAttachCommand": "projectCommand",
+	"userEnvProbe": "projectProbe", "portsAttributes": "projectPortSettings",
+	"otherPortsAttributes": "projectPortSettings", "waitFor": "projectWait", "shutdownAction": "projectShutdown",
+	"secrets": "projectSecrets", "build.cacheFrom": "projectBuildKey", "build.options": "projectBuildKey",
+	"hostRequirements.storage": "projectStorage", "hostRequirements.gpu.cores": "projectCores",
 }
 
 func (p *Plan) readDevContainer(environment string) error {
@@ -70,14 +73,13 @@ func (p *Plan) readDevContainer(environment string) error {
 	if err := p.readJSON(p.File, &keys, &d); err != nil {
 		return err
 	}
-	p.leaveOthers("", keys, taken)
+	p.leaveKeys(keys)
 	p.readMounts(d)
-	p.env(d)
 	p.ports(d.ForwardPorts)
 	if err := p.needs(d); err != nil {
 		return err
 	}
-	p.runArgs(d.RunArgs)
+	p.env(d, p.runArgs(d.RunArgs))
 	features, err := p.readFeatures(d.Features, d.First)
 	if err != nil {
 		return err
@@ -102,11 +104,26 @@ func (p *Plan) readDevContainer(environment string) error {
 	return p.install(features, project, context)
 }
 
+// leaveKeys notes the keys that are not taken over, and values of others that sessions do not have.
+func (p *Plan) leaveKeys(keys map[string]any) {
+	p.leaveOthers("", keys, taken[""])
+	for _, object := range []string{"build", "hostRequirements"} {
+		inner, _ := keys[object].(map[string]any)
+		p.leaveOthers(object+".", inner, taken[object+"."])
+	}
+	if keys["overrideCommand"] == false {
+		p.leave("overrideCommand", "projectOverride")
+	}
+	if keys["updateRemoteUserUID"] == false {
+		p.leave("updateRemoteUserUID", "projectUser")
+	}
+}
+
 // leaveOthers notes the keys that are neither among known nor commands.
 func (p *Plan) leaveOthers(prefix string, keys map[string]any, known []string) {
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		if !slices.Contains(known, key) && !slices.Contains(lifecycle, key) {
-			p.leave(prefix+key, cmp.Or(refused[key], "projectUnknown"))
+			p.leave(prefix+key, cmp.Or(refused[prefix+key], refused[key], "projectUnknown"))
 		}
 	}
 }
@@ -129,21 +146,17 @@ func (p *Plan) build(d devContainer) (context string, err error) {
 	for name, value := range d.Build.Args {
 		p.Args[name] = p.value("build.args."+name, value)
 	}
-	if d.Build.CacheFrom != nil {
-		p.leave("build.cacheFrom", "projectBuildKey")
-	}
-	if d.Build.Options != nil {
-		p.leave("build.options", "projectBuildKey")
-	}
 	return context, p.readDockerfile(context, file)
 }
 
-// env takes over the variables. Those of remoteEnv win, as they do for the tools of a devcontainer.
-func (p *Plan) env(d devContainer) {
+// env takes over the variables, with those of runArgs. Those of remoteEnv win, as they do for the tools of a
+// devcontainer.
+func (p *Plan) env(d devContainer, args map[string]string) {
 	values := map[string]string{}
 	for name, value := range d.ContainerEnv {
 		values[name] = p.value("containerEnv."+name, value)
 	}
+	maps.Copy(values, args)
 	for name, value := range d.RemoteEnv {
 		if value == nil {
 			delete(values, name)
@@ -164,10 +177,14 @@ func (p *Plan) env(d devContainer) {
 func (p *Plan) setUp(features []*feature, keys map[string]any) {
 	var script strings.Builder
 	for _, key := range lifecycle {
+		begun := script.Len()
 		for _, f := range features {
 			script.WriteString(p.commands(f.name+" "+key, f.keys[key]))
 		}
 		script.WriteString(p.commands(key, keys[key]))
+		if key == attach && script.Len() > begun {
+			p.leave(attach, "projectAttach")
+		}
 	}
 	if script.Len() > 0 {
 		p.Setup = "set -e\ncd " + session.ShellWord(p.workspace) + "\n" + script.String()
@@ -267,56 +284,6 @@ func (p *Plan) ports(all []any) {
 		}
 		if !slices.Contains(p.Ports, int(number)) {
 			p.Ports = append(p.Ports, int(number))
-		}
-	}
-}
-
-// needs takes over the least resources.
-func (p *Plan) needs(d devContainer) error {
-	p.Minimum.CPU = max(d.Needs.CPUs, 0)
-	if d.Needs.Memory != "" {
-		amount, err := gpu.ParseBytes(strings.ToLower(d.Needs.Memory))
-		if err != nil {
-			return invalid("hostRequirements.memory", fmt.Sprintf("%q is no amount of memory.",
-				session.Clip(d.Needs.Memory)), "Write it as 4gb.")
-		}
-		p.Minimum.Memory = amount
-	}
-	switch asked := strings.Trim(string(d.Needs.GPU), `"`); {
-	case asked == "", asked == "false", asked == "null":
-	default:
-		p.GPU = true
-	}
-	return nil
-}
-
-// runArgs takes over the arguments of docker run that mean something for a session.
-func (p *Plan) runArgs(args []string) {
-	for i := 0; i < len(args); i++ {
-		name, value, joined := strings.Cut(args[i], "=")
-		if !joined && i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
-			i++
-			value = args[i]
-		}
-		switch name {
-		case "--gpus":
-			p.GPU = true
-		case "--shm-size":
-			amount, err := gpu.ParseBytes(strings.ToLower(value))
-			if err == nil {
-				p.Minimum.Shm = amount
-				continue
-			}
-			p.leave("runArgs "+name, "projectRunArg")
-		case "--cpus":
-			if count, err := strconv.ParseFloat(value, 64); err == nil && count > 0 && count < 1e6 {
-				p.Minimum.CPU = max(p.Minimum.CPU, int(count+0.999))
-				continue
-			}
-			p.leave("runArgs "+name, "projectRunArg")
-		case "--init", "--rm", "--name", "--hostname", "-h":
-		default:
-			p.leave("runArgs "+name, "projectRunArg")
 		}
 	}
 }

@@ -12,11 +12,15 @@ import (
 	"slipway/backend/session"
 )
 
-// Place says where a project is.
+// Place says where a project is, and what its machine has.
 type Place struct {
 	Folder session.Folder
 	Path   string           // of the project's directory in the folder; empty: all of it
 	Others []session.Folder // of the owner's, which the project can ask for by their names
+	// Devices is set if sessions on the machine can get one, of whatever vendor.
+	Devices bool
+	// Labels returns the labels of an image, if that is on the machine; nil: none is.
+	Labels func(image string) map[string]string
 }
 
 // name is that of the project: the path under the home where sessions have it, unless it asks for another place.

@@ -174,7 +174,7 @@ func (c comparison) settings() {
 	memory, _ := gpu.ParseBytes(config.Needs.Memory)
 	c.same("processors", plan.Minimum.CPU, config.Needs.CPUs)
 	c.same("memory", plan.Minimum.Memory, memory)
-	c.same("GPU", plan.GPU, len(config.Needs.GPU) > 0 && string(config.Needs.GPU) != "false")
+	c.same("GPU", !plan.Accelerator.IsZero(), config.Needs.GPU != nil && config.Needs.GPU != false)
 }
 
 func (c comparison) features() {

@@ -14,7 +14,7 @@ import (
 // packageFiles are the files that name packages, in the order in which they decide what kind of project it is. Apart
 // from those of Python, of which only the first counts, each adds to the image.
 var packageFiles = []string{"environment.yml", "requirements.txt", "Pipfile", "pyproject.toml", "setup.py", "apt.txt",
-	"install.R", "postBuild"}
+	"install.R", "postBuild", "runtime.txt", "start"}
 
 const (
 	// work is where the build has the project's files.
@@ -41,6 +41,7 @@ func (p *Plan) readPackages(dir, base string) (err error) {
 	b.line("FROM " + base)
 	b.line("USER root")
 	b.line("WORKDIR " + work)
+	begun := len(b.lines)
 	if has("apt.txt") {
 		if err := b.apt(); err != nil {
 			return err
@@ -58,10 +59,13 @@ func (p *Plan) readPackages(dir, base string) (err error) {
 		b.line("RUN chmod +x postBuild && ./postBuild")
 	}
 	if has("runtime.txt") {
-		p.leave("runtime.txt", "projectRuntime")
+		b.runtime(base)
 	}
 	if has("start") {
-		p.leave("start", "projectStart")
+		b.start(dir)
+	}
+	if len(b.lines) == begun { // nothing is installed
+		return nil
 	}
 	p.Generated, p.Dockerfile, p.Bases = true, strings.Join(b.lines, "\n")+"\n", []string{base}
 	if b.all {
@@ -171,6 +175,50 @@ func (b *builder) python(first string) error {
 		b.line(install + ".")
 	}
 	return nil
+}
+
+var (
+	asksPython = regexp.MustCompile(`^python-(\d+(?:\.\d+)?)`)
+	hasPython  = regexp.MustCompile(`(?:^|[/:-])python[:-](\d+\.\d+)`)
+)
+
+// runtime notes what runtime.txt asks for, unless the name of the image says that it has that.
+func (b *builder) runtime(base string) {
+	text, _ := readText(b.plan.tree, "runtime.txt") // what cannot be read asks for nothing
+	if text = strings.TrimSpace(text); text == "" {
+		return
+	}
+	if asked := asksPython.FindStringSubmatch(text); asked != nil {
+		text = "Python " + asked[1]
+		has := hasPython.FindStringSubmatch(base)
+		if has != nil && strings.HasPrefix(has[1]+".", asked[1]+".") {
+			return
+		}
+	}
+	b.plan.leave("runtime.txt", "projectRuntime", session.Fill("version", session.Clip(text)))
+}
+
+// prepares is how a start of repo2docker ends, which prepares something and then runs the command that it gets.
+var prepares = regexp.MustCompile(`(?m)^\s*exec\s+"?\$\{?@`)
+
+// start has sessions run the file start in dir first, without a command. Another file of that name is left.
+func (b *builder) start(dir string) {
+	text, err := readText(b.plan.tree, "start")
+	if err != nil || !prepares.MatchString(text) {
+		b.plan.leave("start", "projectStart")
+		return
+	}
+	run := "sh" // it need not be executable
+	line, _, _ := strings.Cut(text, "\n")
+	if program, ok := strings.CutPrefix(line, "#!"); ok {
+		run = strings.TrimSpace(program)
+		if path, option, has := strings.Cut(run, " "); has { // one, as for the kernel
+			run = path + " " + session.ShellWord(strings.TrimSpace(option))
+		}
+	}
+	b.plan.Setup = "set -e\ncd " + session.ShellWord(b.plan.workspace) + "\necho start\n" + run + " " +
+		session.ShellWord("./"+path.Join(dir, "start")) + " true\n"
+	b.plan.leave("start", "projectStartExports")
 }
 
 // local reports whether requirements name other files of the project.

@@ -72,7 +72,9 @@ func Read(ctx context.Context, tree fs.FS, at Place, req session.ProjectRequest)
 	p.Kind, p.File = ways[0].kind, ways[0].file
 	switch p.Kind {
 	case session.ProjectDevContainer:
-		err = p.readDevContainer(req.Environment)
+		if err = p.readDevContainer(req.Environment); err == nil {
+			p.leaveMetadata()
+		}
 	case session.ProjectDockerfile:
 		err = p.readDockerfile(".", p.File) // also where binder has it, as for repo2docker
 	case session.ProjectPackages:
@@ -84,6 +86,16 @@ func Read(ctx context.Context, tree fs.FS, at Place, req session.ProjectRequest)
 		p.Image, err = p.name(ctx, at.Folder.Owner, at.name())
 	}
 	return p, err
+}
+
+// leaveMetadata notes the settings that images carry for a devcontainer.
+func (p *Plan) leaveMetadata() {
+	const label = "devcontainer.metadata"
+	for _, image := range p.Bases {
+		if p.place.Labels != nil && strings.Trim(p.place.Labels(image)[label], "[]{} \n") != "" {
+			p.leave(label+" "+image, "projectMetadata")
+		}
+	}
 }
 
 // find returns the files by which a project can be built, the best first.

@@ -194,9 +194,9 @@ func TestADevContainerIsTakenOver(t *testing.T) {
 		{Name: "WHERE", Value: "/home/work/vision/x"}}; !slices.Equal(plan.Env, want) {
 		t.Errorf("the variables are %v, want %v", plan.Env, want)
 	}
-	if !slices.Equal(plan.Ports, []int{8000}) || !plan.GPU ||
+	if !slices.Equal(plan.Ports, []int{8000}) || !plan.Accelerator.IsZero() ||
 		plan.Minimum != (session.Resources{CPU: 4, Memory: 8 * gpu.GiB, Shm: gpu.GiB}) {
-		t.Errorf("it asks for %v, %+v and a GPU: %v", plan.Ports, plan.Minimum, plan.GPU)
+		t.Errorf("it asks for %v, %+v and devices %v", plan.Ports, plan.Minimum, plan.Accelerator)
 	}
 	const setup = `set -e
 cd /home/work/vision
@@ -206,6 +206,8 @@ echo onCreateCommand.b
 tar xf 'it'\''s.tar'
 echo postCreateCommand
 sh -c 'pip install -e /home/work/vision'
+echo postAttachCommand
+sh -c 'git status'
 `
 	if plan.Setup != setup {
 		t.Errorf("the session runs\n%s\nwant\n%s", plan.Setup, setup)
@@ -334,5 +336,17 @@ RUN echo \`+"\n"+`# not read: the last line is continued`))
 	}
 	if none := read(t, tree("requirements.txt", "a")).Secrets; len(none) > 0 {
 		t.Errorf("a list of packages has the secrets %q", none)
+	}
+}
+
+func TestAnArgumentForAProxyIsFound(t *testing.T) {
+	for lines, want := range map[string]bool{
+		"ARG HTTP_PROXY": true, "arg VERSION=1 \\\n  https_proxy=http://a": true, "ARG HTTP_PROXY=http://a": true,
+		"ARG VERSION=HTTP_PROXY": false, "ENV HTTP_PROXY=": false, "RUN echo ARG HTTP_PROXY": false, "ARG": false,
+		"# ARG HTTP_PROXY": false,
+	} {
+		if got := read(t, tree("Dockerfile", "FROM a\n"+lines+"\n")).DeclaresProxy(); got != want {
+			t.Errorf("%q has one: %t", lines, got)
+		}
 	}
 }

@@ -20,6 +20,19 @@ func (p *Plan) readSecrets() {
 	}
 }
 
+// DeclaresProxy reports whether the Dockerfile has an ARG for a proxy, whose address is then written into the image.
+func (p *Plan) DeclaresProxy() bool {
+	return slices.ContainsFunc(instructions(p.Dockerfile), func(words []string) bool {
+		if len(words) == 0 || !strings.EqualFold(words[0], "ARG") {
+			return false
+		}
+		return slices.ContainsFunc(words[1:], func(word string) bool {
+			name, _, _ := strings.Cut(strings.ToUpper(word), "=")
+			return name == "HTTP_PROXY" || name == "HTTPS_PROXY"
+		})
+	})
+}
+
 // mounted returns the ids of RUN --mount=type=secret in a Dockerfile.
 func mounted(text string) (ids []string) {
 	for _, words := range instructions(text) {

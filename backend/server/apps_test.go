@@ -180,6 +180,7 @@ func TestANotebookIsCompletedBeforeAPageReadsIt(t *testing.T) {
 		{"GET", "/api/contents/x.txt", "[]"},
 		{"PUT", "/api/contents/x.ipynb", "[]"},
 		{"GET", "/lab/tree/x.ipynb", "[]"},
+		{"GET", session.LivePath + "?path=x.ipynb", "[" + session.LivePath + " x.ipynb]"},
 	} {
 		asked = nil
 		w.visit(t, c.method, c.path, nil, "Cookie", cookie, "Origin", "http://"+notebook+":"+w.port)
@@ -189,20 +190,39 @@ func TestANotebookIsCompletedBeforeAPageReadsIt(t *testing.T) {
 	}
 }
 
-// TestAnAddressLeadsToTheSessionThatContinues: that of an app of a session which was parked, or has moved.
+// TestAnAddressLeadsToTheSessionThatContinues: that of an app of a session which was parked, or has moved. The page
+// says so meanwhile, and then starts the app; what an open page asks for in the background does not.
 func TestAnAddressLeadsToTheSessionThatContinues(t *testing.T) {
 	w := start(t)
 	w.upstream(t)
 	cookie := w.enter(t)
-	visit := func() *http.Response {
-		return w.visit(t, "GET", "/lab", nil, "Cookie", cookie, "Origin", "http://"+notebook+":"+w.port)
+	asks := []string{"Cookie", cookie, "Origin", "http://" + notebook + ":" + w.port}
+	opens := []string{"Cookie", cookie, "Accept", "text/html", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest",
+		"document"}
+	until := func(headers []string, status int, holds string) {
+		t.Helper()
+		for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+			response := w.visit(t, "GET", "/lab", nil, headers...)
+			body := text(t, response)
+			if response.StatusCode == status && strings.Contains(body, holds) {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("it leads to %d %s", response.StatusCode, body)
+			}
+		}
 	}
-	w.agent.Change("aaaaaaaaaaaa", func(s *session.Session) { s.Status = session.Terminated })
+	w.agent.Change("aaaaaaaaaaaa", func(s *session.Session) {
+		s.Status, s.Parked, s.EndImage = session.Terminated, true, &session.EndImage{State: session.WorkDone}
+		s.Folders = []session.FolderMount{{Folder: "ffffffffffff", Name: "home", Target: session.Home}}
+	})
+	w.server.ForgetPorts()
+	until(opens, http.StatusServiceUnavailable, "is stopped and kept")
 	next := w.running("bbbbbbbbbbbb")
 	next.From = "aaaaaaaaaaaa"
 	w.agent.Put(next)
 	w.agent.SetApps(next.ID, session.App{ID: "notebook", Title: "Notebook", Kind: "web", Path: "/lab", Port: 9999,
-		State: session.AppReady})
+		State: session.AppStopped})
 	dial := w.agent.Dial
 	w.agent.Dial = func(ctx context.Context, id session.ID, port int) (net.Conn, error) {
 		if id != next.ID || port != 9999 {
@@ -210,16 +230,16 @@ func TestAnAddressLeadsToTheSessionThatContinues(t *testing.T) {
 		}
 		return dial(ctx, "aaaaaaaaaaaa", 8888)
 	}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		response := visit()
-		body := text(t, response)
-		if response.StatusCode == http.StatusOK && strings.HasPrefix(body, "host=localhost:9999") {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("it leads to %d %s", response.StatusCode, body)
-		}
+	starts := w.agent.Starts()
+	until(asks, http.StatusConflict, "is not running")
+	if again := w.agent.Starts(); again != starts {
+		t.Fatalf("a request of an open page started the app %d times", again-starts)
 	}
+	until(opens, http.StatusOK, "host=localhost:9999")
+	if again := w.agent.Starts(); again != starts+1 {
+		t.Errorf("opening its page started the app %d times", again-starts)
+	}
+	until(asks, http.StatusOK, "host=localhost:9999")
 }
 
 func TestTicketBecomesACookieAndDisappears(t *testing.T) {

@@ -81,6 +81,9 @@ func (s fileRoutes) mount(m *mounts) {
 	take(m, route.ProjectBuild, func(r *http.Request, req hub.ProjectBuilding) (api.Operation, error) {
 		return s.hub.BuildProject(r.Context(), r.PathValue("folder"), r.URL.Query().Get("agent"), req)
 	})
+	take(m, route.ProjectBuildChoices, func(r *http.Request, req session.ProjectRequest) ([]hub.BuildChoice, error) {
+		return s.hub.BuildChoices(r.Context(), r.PathValue("folder"), r.URL.Query().Get("agent"), req)
+	})
 	take(m, route.ProjectOpen, func(r *http.Request, req hub.ProjectOpening) (hub.RecentProject, error) {
 		return s.hub.OpenProject(r.Context(), r.PathValue("folder"), r.URL.Query().Get("agent"), req)
 	})

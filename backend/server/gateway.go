@@ -106,8 +106,11 @@ func (g *gateway) serveAdmitted(w http.ResponseWriter, r *http.Request, host app
 		g.explainError(w, r, host, err)
 		return
 	}
-	if notebook := notebookOf(r, host); notebook != "" {
+	switch notebook := notebookOf(r, host); {
+	case notebook != "":
 		g.complete(r.Context(), host, port, notebook)
+	case jupyter(host) && r.URL.Path == session.LivePath:
+		port = session.KeeperPort(port)
 	}
 	g.forward(w, r, host, port)
 }
@@ -116,13 +119,15 @@ func (g *gateway) serveAdmitted(w http.ResponseWriter, r *http.Request, host app
 // page that only asks when a file was saved asks without its content.
 func notebookOf(r *http.Request, host appHost) string {
 	at, isFile := strings.CutPrefix(r.URL.Path, "/api/contents/")
-	jupyter := host.app == "jupyterlab" || host.app == "notebook"
-	if !jupyter || !isFile || r.Method != http.MethodGet || !strings.HasSuffix(at, ".ipynb") ||
+	if !jupyter(host) || !isFile || r.Method != http.MethodGet || !strings.HasSuffix(at, ".ipynb") ||
 		r.URL.Query().Get("content") == "0" {
 		return ""
 	}
 	return at
 }
+
+// jupyter reports whether an app has notebooks, whose output a session may keep.
+func jupyter(host appHost) bool { return host.app == "jupyterlab" || host.app == "notebook" }
 
 // complete has a notebook written with what its cells printed while no page was open, where the session keeps that. See
 // package keeper.
@@ -171,7 +176,7 @@ func (g *gateway) reach(r *http.Request, host appHost) (int, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), g.patience(r))
 	defer cancel()
 	for {
-		port, err := g.find(ctx, host)
+		port, err := g.find(ctx, host, isNavigation(r))
 		if err == nil || !unreached(err) {
 			return port, err
 		}
@@ -208,8 +213,8 @@ func (g *gateway) agentOf(ctx context.Context, host appHost) (session.Agent, ses
 }
 
 // find returns the port of an app. It waits while the app starts and restarts it if it died, but not if a person
-// stopped it.
-func (g *gateway) find(ctx context.Context, host appHost) (int, error) {
+// stopped it. In a session that continues the one of the address, opening its page starts it.
+func (g *gateway) find(ctx context.Context, host appHost, opens bool) (int, error) {
 	g.mu.Lock()
 	found, ok := g.ports[host]
 	g.mu.Unlock()
@@ -230,11 +235,12 @@ func (g *gateway) find(ctx context.Context, host appHost) (int, error) {
 		if app.ID != host.app {
 			continue
 		}
-		if app.State == session.AppStopped && !strings.HasPrefix(app.ID, portApp) {
+		starts := app.State == session.AppStopped && opens && id != host.session
+		if app.State == session.AppStopped && !starts && !strings.HasPrefix(app.ID, portApp) {
 			return 0, session.NewError(session.CodeAppConflict, fmt.Sprintf("%s is not running.", app.Title),
 				"Open it from Slipway.")
 		}
-		if app.State == session.AppFailed || app.State == session.AppStarting {
+		if starts || app.State == session.AppFailed || app.State == session.AppStarting {
 			if app, err = agent.StartApp(ctx, id, session.AppRequest{App: app.ID, Dir: app.Dir}); err != nil {
 				return 0, err
 			}
@@ -395,6 +401,9 @@ func (g *gateway) explainError(w http.ResponseWriter, r *http.Request, host appH
 	case findErr != nil:
 		p.Title, p.Text, p.Retry, status = "There is no such session", "It may have been removed.", 0,
 			http.StatusNotFound
+	case one.Continuable():
+		p.Title, status = "The session is stopped and kept", http.StatusServiceUnavailable
+		p.Text = "Continue " + one.Name + " in Slipway. This page then opens by itself."
 	case one.Status.Terminal():
 		p.Title, p.Retry, status = "The session has ended", 0, http.StatusGone
 		p.Text = fmt.Sprintf("%s ended: %s.", one.Name, cmp.Or(string(one.Reason), string(one.Status)))

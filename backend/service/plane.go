@@ -283,9 +283,13 @@ func openHub(home place.Home, machine *local.Machine, connector *remote.Connecto
 	if machine.Engine != local.EngineSim {
 		cloner = connector
 	}
+	var author func(context.Context) session.GitAuthor
+	if machine.Name == local.AgentName { // not of a demo
+		author = connector.Author
+	}
 	return hub.Open(hub.Config{
 		Members:   []hub.Member{{Name: machine.Name, Local: true, Agent: machine.Agent.Agent()}},
-		Connector: connector, Cloner: cloner, Shelf: shelf, Catalogue: environments.In(home.Dir),
+		Connector: connector, Cloner: cloner, Author: author, Shelf: shelf, Catalogue: environments.In(home.Dir),
 		Now:      machine.Clock.Now,
 		Settings: settings.New(home.Dir, nil), Notifier: notify.NewDesktop(nil),
 		Vault:     vault.New(keyringFor(home, machine), home.Join("secrets.json")),

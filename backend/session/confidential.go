@@ -16,16 +16,40 @@ import (
 type Confidential struct {
 	Secrets []EnvVar       `json:"secrets,omitempty"` // a value for each of [Spec].Secrets
 	Login   *RegistryLogin `json:"login,omitempty"`   // for the registry of the image; nil: none
+	Author  GitAuthor      `json:"author,omitzero"`   // of commits in the session; zero: unknown
 }
 
 // IsZero reports whether there is nothing to keep.
-func (c Confidential) IsZero() bool { return len(c.Secrets) == 0 && c.Login == nil }
+func (c Confidential) IsZero() bool {
+	return len(c.Secrets) == 0 && c.Login == nil && c.Author == GitAuthor{}
+}
+
+// GitAuthor is the name and the address that a person's commits have. Either may be empty.
+type GitAuthor struct {
+	Name  string `json:"name,omitempty"`
+	Email string `json:"email,omitempty"`
+}
 
 // RegistryLogin is a person's login to a registry.
 type RegistryLogin struct {
 	Server   string `json:"server"` // as [RegistryOf] returns it
 	User     string `json:"user"`
 	Password string `json:"password"`
+}
+
+// ProxyToken is the password of the proxy of one build: 26 to 64 letters and digits, random.
+type ProxyToken string
+
+// String hides the token from logs and texts.
+func (ProxyToken) String() string { return Hidden }
+
+// UnmarshalText implements [encoding.TextUnmarshaler]. It accepts only what can be a token.
+func (t *ProxyToken) UnmarshalText(text []byte) error {
+	if len(text) < 26 || len(text) > 64 || strings.Trim(string(text), "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") != "" {
+		return NewError(CodeAgentInvalid, "The token of a proxy is invalid.", "Start the build again.")
+	}
+	*t = ProxyToken(text)
+	return nil
 }
 
 // DockerHub is the registry of images whose names have none.

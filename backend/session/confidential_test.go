@@ -1,6 +1,8 @@
 package session
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -64,5 +66,21 @@ func TestValuesMustFitTheSecrets(t *testing.T) {
 		Login: &RegistryLogin{Server: "ghcr.io", User: "ada", Password: "p"}}
 	if wrong := fits.Check(spec); len(wrong) > 0 {
 		t.Errorf("what fits is refused: %+v", wrong)
+	}
+}
+
+func TestTheTokenOfAProxyIsNotPrinted(t *testing.T) {
+	const token = "TESTTESTTESTTESTTESTTESTTE"
+	var build ProjectBuild
+	if err := json.Unmarshal([]byte(`{"proxy":"`+token+`"}`), &build); err != nil || build.Proxy != token {
+		t.Errorf("it is read as %q, %v", string(build.Proxy), err)
+	}
+	if said := fmt.Sprintf("%v %+v %s", build, build, build.Proxy); strings.Contains(said, token) {
+		t.Errorf("it is in %s", said)
+	}
+	for _, wrong := range []string{"", token[:25], strings.Repeat(token, 3), token + "@", strings.ToLower(token)} {
+		if err := json.Unmarshal([]byte(`"`+wrong+`"`), &build.Proxy); CodeOf(err) != CodeAgentInvalid {
+			t.Errorf("%q is accepted: %v", wrong, err)
+		}
 	}
 }

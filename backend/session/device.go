@@ -49,6 +49,11 @@ type Queue interface {
 	//
 	//rpc:method name=idle.simulate effect=read who=owner
 	SimulateIdle(ctx context.Context, id ID, policy IdlePolicy) (IdleSimulation, error)
+	// Prefer has a container wait for sessions like this one, besides those like the last ones, or not any longer. An
+	// agent forgets it when it ends.
+	//
+	//rpc:method name=prefer effect=again who=owner
+	Prefer(ctx context.Context, id ID, on bool) error
 }
 
 // DeviceBoard is the state of an agent's devices.

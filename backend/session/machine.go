@@ -38,6 +38,8 @@ type Capacity struct {
 	Memory     gpu.Bytes `json:"memory"`
 	UsedCPUs   int       `json:"usedCpus"`   // allocated
 	UsedMemory gpu.Bytes `json:"usedMemory"` // allocated
+	// Warm is how many containers wait for launches. They have no grants.
+	Warm int `json:"warm,omitempty"`
 }
 
 // Caller is who asks, as the agent knows them.

@@ -71,6 +71,14 @@ func (s Session) Continued() Spec {
 	return spec
 }
 
+// Inherited is the image of the parked session that this one continues, if it was launched from that, else empty.
+func (s Session) Inherited() string {
+	if s.From == "" || !CustomizedRef(s.Spec.Image) || !strings.HasSuffix(s.Spec.Image, "-"+string(s.From)) {
+		return ""
+	}
+	return s.Spec.Image
+}
+
 // With is what is launched to have the session again with an image of it and a home. What ran once when it was new does
 // not run again.
 func (s Session) With(image string, home Mount) Spec {

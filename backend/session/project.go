@@ -4,13 +4,16 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
+	"net"
 	"strings"
 	"time"
 
 	"slipway/gpu"
 )
 
-// Projects makes images of projects: directories of folders with a file that says what their code needs.
+// Projects makes images of projects: directories of folders with a file that says what their code needs. It also makes
+// such folders.
 type Projects interface {
 	// ReadProject says what image a project asks for, and which file decides that. It builds nothing. Fails with
 	// file_use_not-found if there is no such directory or file, and with file_use_invalid if a file cannot be
@@ -25,6 +28,49 @@ type Projects interface {
 	//
 	//rpc:method name=project.build effect=again limit=long args=folder,project who=owner-admin
 	BuildProject(ctx context.Context, folder FolderID, req ProjectBuild) (ImageWork, error)
+	// LendConnection waits until a step of the build with this token connects to its proxy, and returns the connection.
+	// The caller is the proxy. Fails with operation_read_not-found if there is no such build, or when it ends.
+	//
+	//rpc:method name=project.lend effect=once class=bulk limit=slow who=owner-admin
+	LendConnection(ctx context.Context, folder FolderID, token ProxyToken) (net.Conn, error)
+	// CloneFolder has the machine's own git clone a repository into a new folder. Each line of the stream is a
+	// [CloneNews] in JSON, or from the caller a [CloneAnswer], of [MaxCloneLine] bytes at most. There is a folder if
+	// the news is Done, and nothing is left if the stream ends earlier. Git has none of the agent's configuration,
+	// keys and stored logins. Fails with file_use_invalid for another address than one of HTTP,
+	// folder_create_already-exists, and engine_create_unsupported where there is no git.
+	//
+	//rpc:method name=project.clone effect=once who=custom
+	CloneFolder(ctx context.Context, req CloneRequest) (io.ReadWriteCloser, error)
+}
+
+// CloneRequest asks for a folder with a clone.
+type CloneRequest struct {
+	Owner   string `json:"owner,omitempty"` // as in [FolderRequest]
+	Name    string `json:"name"`            // of the folder
+	Address string `json:"address"`         // URL[@REF] of the repository, without a password
+}
+
+// MaxCloneLine is the most bytes of a line of [Projects.CloneFolder].
+const MaxCloneLine = 32 << 10
+
+// CloneNews is what the agent says while it clones. One of its fields is set.
+type CloneNews struct {
+	Line   string         `json:"line,omitempty"` // what git printed
+	Ask    *CloneQuestion `json:"ask,omitempty"`  // git waits for its answer
+	Failed *Cause         `json:"failed,omitempty"`
+	Done   bool           `json:"done,omitempty"`
+}
+
+// CloneQuestion is what git asks.
+type CloneQuestion struct {
+	Text   string `json:"text"`
+	Secret bool   `json:"secret,omitempty"` // a password: not shown while it is typed
+	Again  bool   `json:"again,omitempty"`  // the previous answer was not accepted
+}
+
+// CloneAnswer answers the last question. It is stored nowhere.
+type CloneAnswer struct {
+	Answer string `json:"answer"`
 }
 
 // ProjectRequest says which project is meant, and what the person has chosen.
@@ -42,6 +88,9 @@ type ProjectBuild struct {
 	// are in memory until the build ends, and stored nowhere.
 	Secrets []EnvVar        `json:"secrets,omitempty"`
 	Logins  []RegistryLogin `json:"logins,omitempty"`
+	// Proxy makes the steps reach the internet through the caller, who serves [Projects.LendConnection] with this token
+	// until the build ends. It is in memory only, too. Empty: through the network of the machine.
+	Proxy ProxyToken `json:"proxy,omitempty"`
 }
 
 // ProjectKind is how a project says what it needs.
@@ -78,7 +127,8 @@ type ProjectNeeds struct {
 	Env     []EnvVar  `json:"env,omitempty"`
 	Ports   []int     `json:"ports,omitempty"`
 	Minimum Resources `json:"minimum,omitzero"`
-	GPU     bool      `json:"gpu,omitempty"` // it asks for one
+	// Accelerator is what it asks of the machine's devices.
+	Accelerator gpu.Request `json:"accelerator,omitzero"`
 	// Mounts has the project's directory first; empty: the folder is mounted at its usual place. Other folders of the
 	// owner's may be among them, which the project's code then sees.
 	Mounts []FolderMount `json:"mounts,omitempty"`

@@ -260,6 +260,11 @@ func KeeperPort(server int) int {
 	return server - before
 }
 
+// LivePath is where an app with such a program answers which of a notebook's cells run, to a page that was away. Its
+// query has the kernel, the path of the notebook, when it was saved, the client of the page, and as shown, as often as
+// needed, the ids of the runs that the page shows from now on.
+const LivePath = "/slipway/live"
+
 func number(hole string, n int) Phrase { return Fill(hole, strconv.Itoa(n)) }
 
 // Clip shortens text for a message.

@@ -174,7 +174,7 @@ var devices = Tables{Fields: map[reflect.Type]Fields{
 		"Name": ofSlurm, "Partition": ofSlurm, "QOS": List(mostOfSlurm, ofSlurm), "DefaultQOS": ofSlurm,
 	},
 	reflect.TypeFor[session.SlurmQOS](): {"Name": ofSlurm},
-	reflect.TypeFor[session.Capacity](): {"CPUs": cpu, "UsedCPUs": count},
+	reflect.TypeFor[session.Capacity](): {"CPUs": cpu, "UsedCPUs": count, "Warm": count},
 	reflect.TypeFor[session.Caller]():   {"Owner": Maybe(Owner)},
 	reflect.TypeFor[session.Load]():     {"CPU": amount},
 	reflect.TypeFor[session.Allowance](): {
@@ -267,9 +267,11 @@ var images = Tables{
 			"Setup": Bytes(128 << 10), "Env": List(session.MaxEnv), "Ports": List(session.MaxPorts, port),
 			"Mounts": List(session.MaxMounts),
 		},
-		reflect.TypeFor[session.ProjectLeft](): {"What": title},
-		reflect.TypeFor[session.ImageDisk]():   {"Images": List(MostSessions)},
-		reflect.TypeFor[session.ImageRoom]():   {"Containers": count},
+		reflect.TypeFor[session.ProjectLeft]():   {"What": title},
+		reflect.TypeFor[session.CloneNews]():     {"Line": title},
+		reflect.TypeFor[session.CloneQuestion](): {"Text": title},
+		reflect.TypeFor[session.ImageDisk]():     {"Images": List(MostSessions)},
+		reflect.TypeFor[session.ImageRoom]():     {"Containers": count},
 		reflect.TypeFor[session.ImageParts](): {
 			"ID": imageID, "Refs": GoodOf(1000, reference), "Arch": title, "OS": title, "Layers": List(mostLayers),
 		},

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -35,7 +34,7 @@ func (b *bench) measureCluster() {
 	defer os.RemoveAll(dir) //nolint:errcheck // a leftover in the temporary directory harms nobody
 	c := &cluster{config: filepath.Join(dir, "ssh_config")}
 	c.write("login") // until its node is known
-	host := cmp.Or(os.Getenv("SLIPWAY_TEST_DOCKER"), os.Getenv("DOCKER_HOST"))
+	host := dockerHost()
 	c.plane, err = startPlane(b.ctx, b.o.binary, host, "SLIPWAY_SSH_CONFIG="+c.config)
 	measure.OK(err)
 	var closed error

@@ -6,7 +6,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -74,12 +73,12 @@ func main() {
 
 // run runs the measurements one after another on one control plane.
 func (b *bench) run(ctx context.Context) (err error) {
-	host := cmp.Or(os.Getenv("SLIPWAY_TEST_DOCKER"), os.Getenv("DOCKER_HOST"))
+	host := dockerHost()
 	if host == "" {
 		return errors.New(
 			"set SLIPWAY_TEST_DOCKER to the address of a Docker daemon that has the test images; make bench does it")
 	}
-	if b.plane, err = startPlane(ctx, b.o.binary, host); err != nil {
+	if b.plane, err = startPlane(ctx, b.o.binary, host, noneWaits); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.stop()) }()
@@ -88,7 +87,8 @@ func (b *bench) run(ctx context.Context) (err error) {
 		name string
 		do   func()
 	}{
-		{"idle", b.measureIdle}, {"start", b.measureStart}, {"click", b.measureClick}, {"project", b.measureProject},
+		{"idle", b.measureIdle}, {"start", b.measureStart}, {"warm", b.measureWarm},
+		{"click", b.measureClick}, {"project", b.measureProject},
 		{"echo", b.measureEcho}, {"output", b.measureOutput},
 		{"stall", b.measureStall}, {"list", b.measureList}, {"files", b.measureFiles}, {"browser", b.measureBrowser},
 		{"waiting", b.measureWaiting}, {"window", b.measureWindow}, {"inference", b.measureInference},

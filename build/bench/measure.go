@@ -27,7 +27,7 @@ func (b *bench) measureStart() {
 			ours, whole, theirs = append(ours, accepted), append(whole, asked), append(theirs, docker)
 		}
 	}
-	b.add(against("accepted → prompt", ours, "docker run -it", theirs, "≤ 1.3", 1.3))
+	b.add(against("accepted → prompt", ours, "docker run -it", theirs, "≤ 1.05", 1.05))
 	b.add(against("asked → prompt", whole, "docker run -it", theirs, "", 0))
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,6 +35,9 @@ type plane struct {
 	live     map[session.ID]bool // sessions to end
 	services map[string]bool     // to remove
 }
+
+// dockerHost is the address of the daemon that is measured; empty: none is named.
+func dockerHost() string { return cmp.Or(os.Getenv("SLIPWAY_TEST_DOCKER"), os.Getenv("DOCKER_HOST")) }
 
 // startPlane starts a control plane with Docker. more are environment variables that it gets besides.
 func startPlane(ctx context.Context, binary, host string, more ...string) (*plane, error) {

@@ -67,8 +67,10 @@ root_tar() {
         for one in *.deb; do dpkg -x \"\$one\" \"\$1\" && rm \"\$one\"; done")
     proxy=$(apt-config shell P Acquire::http::Proxy | sed "s/^P='\(.*\)'$/\1/")
     [ -z "$proxy" ] || option+=(--aptopt="Acquire::http::Proxy \"$proxy\"")
+    # A mirror may be a copy that is some weeks old. What it has is signed all the same.
     as_root mmdebstrap --quiet --variant=essential --include="$include" \
-        --aptopt='Acquire::Languages "none"' --aptopt='APT::Install-Recommends "false"' "${option[@]}" \
+        --aptopt='Acquire::Languages "none"' --aptopt='APT::Install-Recommends "false"' \
+        --aptopt='Acquire::Check-Valid-Until "false"' "${option[@]}" \
         --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
         --dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/info/*' \
         "$suite" "${from[@]}" >"$2" <<<"$sources"

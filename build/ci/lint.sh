@@ -21,3 +21,6 @@ if ! "$linter" version 2>/dev/null | grep -q "${version#v}"; then
 fi
 "$linter" run ./...
 (cd frontend && npm run --silent lint)
+# The script that sessions get is outside the interface, and read by the same rules.
+frontend/node_modules/.bin/eslint --config frontend/eslint.config.js --max-warnings 0 backend/agent/apps/lab
+frontend/node_modules/.bin/prettier --config frontend/.prettierrc.json --check --log-level warn backend/agent/apps/lab

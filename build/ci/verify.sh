@@ -28,7 +28,7 @@ others)
     exec build/ci/docker.sh build/ci/verify.sh with-images
     ;;
 with-images)
-    build/ci/images.sh llama lab
+    build/ci/images.sh llama lab notebook7
     npm --prefix frontend run --silent e2e -- --project images
     export SLIPWAY_TEST_MODEL=slipway-test/llama:1
     exec build/ci/modern.sh build/ci/verify.sh race

@@ -199,7 +199,7 @@ func (t *sources) figures() []figure {
 		{"files that name StatFile", t.naming("StatFile"), 5, "with hub/copies.go, which calls it"},
 		{"lines of the root", rootLines, 400, "backend/*.go"},
 		{"files of the root", rootFiles, 4, "backend/*.go"},
-		{"lines of Go", plain, 149_000, "neither tests nor generated"},
+		{"lines of Go", plain, 152_500, "neither tests nor generated"},
 		{"lines of generated Go", generated, 10_000, ""},
 		{"wide lines of Go", wideGo, 0, "more than 120 columns, a tab is 4"},
 		{"wide lines of TypeScript", wideTS, 0, "more than 120 columns"},

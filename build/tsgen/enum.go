@@ -78,6 +78,7 @@ var constantEnums = []struct {
 	{"StepState", "hub.StepState", "Where a step of an operation stands.", false},
 	{"SecretKind", "hub.SecretKind", "What a secret is for.", false},
 	{"PromptKind", "hub.PromptKind", "What a person is asked for.", false},
+	{"BuildPlace", "hub.BuildPlace", "Where the image of a project is built.", false},
 	{"Keeping", "hub.Keeping", "What to keep of a file that changed on both sides.", false},
 }
 

@@ -165,8 +165,9 @@ describe('apps', () => {
     const left = async (tab: Page) => {
       await eventually('its tab is closed', () => Promise.resolve(tab.isClosed()))
       await eventually('its program has ended', async () => !(await running()))
-      expect((await program.apps(session.id)).find((app) => app.id === 'code-server')).toMatchObject({
-        state: 'stopped',
+      await eventually('it is stopped', async () => {
+        const app = (await program.apps(session.id)).find(({ id }) => id === 'code-server')
+        return app?.state === 'stopped'
       })
     }
     const first = await begin()
@@ -205,7 +206,11 @@ describe('apps', () => {
   })
 
   it('say why one could not be started, in the notification when the dialog is closed', async () => {
-    await install('code-server', "import sys, time\ntime.sleep(1)\nsys.exit('the settings file is broken at line 3')")
+    await install(
+      'code-server',
+      "import os, sys, time\nwhile not os.path.exists('/home/work/fail'): time.sleep(0.1)\n" +
+        "sys.exit('the settings file is broken at line 3')",
+    )
     const page = await dialog()
     await tile(page, 'code-server')
       .getByRole('button', { name: /^code-server/ })
@@ -215,6 +220,8 @@ describe('apps', () => {
       .waitFor()
     await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click()
     const card = page.locator('[data-opening="code-server"]')
+    await card.getByText(/^Starting…/).waitFor()
+    await sh('touch fail')
     await card.getByText(/ended with code 1 before it answered: the settings file is broken at line 3/).waitFor()
     await picture(page, 'apps-failed')
     await card.getByRole('button', { name: 'Dismiss the notification of code-server' }).click()

@@ -24,6 +24,8 @@ stage(program, browser, {
   },
 })
 
+/** The page is connected, so it listens to keys. */
+const connected = (page: Page) => page.getByText('Connected').waitFor()
 const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { name }).first().waitFor()
 const dialog = (page: Page) => page.getByRole('dialog').last().waitFor()
 
@@ -104,7 +106,7 @@ const views: View[] = [
     name: 'palette',
     path: () => '/gpus',
     ready: async (page) => {
-      await heading(page, 'GPUs')
+      await connected(page)
       await page.keyboard.press('Control+k')
       await page.getByRole('option', { name: /alive: details/ }).waitFor()
     },
@@ -113,7 +115,7 @@ const views: View[] = [
     name: 'keys',
     path: () => '/gpus',
     ready: async (page) => {
-      await heading(page, 'GPUs')
+      await connected(page)
       await page.keyboard.press('?')
       await dialog(page)
     },

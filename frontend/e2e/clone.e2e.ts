@@ -1,14 +1,12 @@
 import { execFileSync } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join, normalize } from 'node:path'
+import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Operation, Session } from '@/api/types.gen'
 import { Browser, picture } from './browser'
+import { GitServer } from './gitServer'
 import { stage } from './hooks'
 import { row } from './launcherPage'
 import { minimalImage, Program } from './program'
@@ -18,40 +16,17 @@ const dir = mkdtempSync(join(tmpdir(), 'slipway-clone-'))
 const home = join(dir, 'home')
 const program = new Program('docker', { HOME: home, GIT_CONFIG_NOSYSTEM: '1' })
 const browser = new Browser()
-const password = 'correct horse'
-let server: Server
-let address = ''
+const server = new GitServer()
 let built = ''
-
-const git = (...words: string[]) => execFileSync('git', words, { stdio: 'ignore' })
 
 beforeAll(async () => {
   mkdirSync(join(dir, 'work', 'demo'), { recursive: true })
   mkdirSync(home)
   writeFileSync(join(dir, 'work', 'demo', 'Dockerfile'), `FROM ${minimalImage}\nRUN echo made > /made\n`)
-  git('init', '-q', '-b', 'main', join(dir, 'work'))
-  git('-C', join(dir, 'work'), 'add', '.')
-  git('-C', join(dir, 'work'), '-c', 'user.name=ada', '-c', 'user.email=ada@example.com', 'commit', '-q', '-m', 'all')
-  git('clone', '-q', '--bare', join(dir, 'work'), join(dir, 'paper.git'))
-  git('-C', join(dir, 'paper.git'), 'update-server-info')
-  const login = `Basic ${Buffer.from(`ada:${password}`).toString('base64')}`
-  server = createServer((request, response) => {
-    if (request.headers.authorization !== login) {
-      response.writeHead(401, { 'WWW-Authenticate': 'Basic realm="papers"' }).end()
-      return
-    }
-    try {
-      response.end(readFileSync(join(dir, normalize(new URL(request.url ?? '', 'http://x').pathname))))
-    } catch {
-      response.writeHead(404).end()
-    }
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/paper.git`
+  await server.start(dir)
 })
 afterAll(() => {
-  server.close()
+  server.stop()
   if (built) execFileSync('docker', ['-H', process.env.SLIPWAY_TEST_DOCKER ?? '', 'rmi', '-f', built])
   rmSync(dir, { recursive: true, force: true })
 })
@@ -71,15 +46,17 @@ describe('a repository', () => {
     await page.getByRole('button', { name: 'Open a project…' }).click()
     await opening(page).getByLabel('Address').fill('paper')
     await opening(page).getByRole('button', { name: 'Clone' }).click()
-    await page.getByText('"paper" is no address of a git repository').waitFor()
+    await page.getByText('This is not the address of a git repository').waitFor()
     await picture(page, 'project-address')
-    await opening(page).getByLabel('Address').fill(`${address}#demo`)
+    await opening(page).getByLabel('Address').fill(`${server.address}#demo`)
     await opening(page).getByRole('button', { name: 'Clone' }).click()
     await answer(page, 'username', 'Username', 'ada')
     await page.locator('[data-prompt="password"]').waitFor()
     await picture(page, 'project-login')
-    await answer(page, 'password', 'Password', password)
+    await answer(page, 'password', 'Password', server.password)
     const project = page.getByRole('dialog', { name: 'Project paper' })
+    expect(await project.getByLabel('Dockerfile', { exact: true }).innerText()).toContain('FROM ')
+    await picture(page, 'project-clone')
     await project.getByRole('button', { name: 'Build the image' }).click()
     await project.getByRole('button', { name: 'Launch a session' }).click()
     await page.getByRole('button', { name: 'Launch', exact: true }).click()
@@ -90,7 +67,7 @@ describe('a repository', () => {
       .getByText('Running')
       .waitFor()
     expect(session?.folders?.map((f) => f.name)).toContain('paper')
-    expect(readFileSync(join(home, 'paper', '.git', 'config'), 'utf8')).not.toContain(password)
+    expect(readFileSync(join(home, 'paper', '.git', 'config'), 'utf8')).not.toContain(server.password)
 
     writeFileSync(join(home, 'paper', 'demo', 'Dockerfile'), `FROM ${minimalImage}\nRUN echo again > /made\n`)
     await page.goto(`${program.url}/sessions/${session?.id ?? ''}`)

@@ -4,6 +4,7 @@ import type { Session } from '@/api/types.gen'
 import { Browser, picture } from './browser'
 import { Cluster } from './cluster'
 import { stage } from './hooks'
+import { escape } from './keys'
 import { choose, enter, launch, row } from './launcherPage'
 import { execute, newNotebook, openNotebooks, printed } from './notebookPage'
 import { eventually, notebookImage, Program } from './program'
@@ -92,6 +93,18 @@ describe('a cluster with Slurm', () => {
     limited = await program.launch({ name: 'limited', agent: 'cluster', image: notebookImage, slurm: { time: '2m' } })
   })
 
+  it('counts down to the time limit of another', async () => {
+    const page = await browser.page(program, `/sessions/${limited.id}`)
+    await page.getByRole('button', { name: 'Show recipe' }).click()
+    const recipe = page.getByRole('dialog').filter({ hasText: 'slurm:' })
+    await recipe.waitFor()
+    await pictures(page, 'recipe')
+    await escape(page)
+    await recipe.waitFor({ state: 'hidden' })
+    await page.getByRole('timer').first().waitFor()
+    await pictures(page, 'limit')
+  })
+
   it('opens Jupyter on its node, where a cell finds what Slurm gave the job', async () => {
     const page = await browser.page(program, `/sessions?apps=${session.id}`)
     const tree = await openNotebooks(browser.context, page)
@@ -147,16 +160,7 @@ describe('a cluster with Slurm', () => {
     expect(await jobs()).toBe(before)
   })
 
-  it('counts down to its time limit, by which Slurm ends it', async () => {
-    const page = await browser.page(program, `/sessions/${limited.id}`)
-    await page.getByRole('button', { name: 'Show recipe' }).click()
-    const recipe = page.getByRole('dialog').filter({ hasText: 'slurm:' })
-    await recipe.waitFor()
-    await pictures(page, 'recipe')
-    await page.keyboard.press('Escape')
-    await recipe.waitFor({ state: 'hidden' })
-    await page.getByRole('timer').first().waitFor()
-    await pictures(page, 'limit')
+  it('is ended by Slurm at its time limit', async () => {
     expect((await program.status(limited.id, 'TERMINATED')).reason).toBe('task-timeout')
   })
 

@@ -46,7 +46,10 @@ describe('the demo', () => {
     await page.getByRole('button', { name: 'Run all' }).click()
     await page.getByText('20 customers written').waitFor()
     await page.getByRole('img', { name: '<SVG object>' }).waitFor()
-    expect(await page.frameLocator('iframe').getByRole('row').count()).toBe(4)
+    await eventually(
+      'the table has its rows',
+      async () => (await page.frameLocator('iframe').getByRole('row').count()) === 4,
+    )
     expect(await page.getByRole('alert').count()).toBe(0)
     await picture(page, 'demo-notebook')
 

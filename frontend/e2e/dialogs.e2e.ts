@@ -223,7 +223,8 @@ describe('a dialog changes nothing when it is left', () => {
         .getByRole('button', { name: leave ?? 'Cancel', exact: true })
         .last()
         .click()
-    for (const close of [button, escape]) {
+    const key = (page: Page) => escape(page)
+    for (const close of [button, key]) {
       const page = await browser.page(program, path())
       const dialog = await open(page)
       await dialog.waitFor()

@@ -1,6 +1,10 @@
 import type { Locator, Page } from 'playwright-core'
+import { eventually } from './program'
 
-/** Drags files of the disk over an element as a file manager does, and lets them go where asked. */
+/**
+ * Drags files of the disk over an element and lets them go where asked. As a file manager does, it tells that they are
+ * there for as long as they are.
+ */
 export async function drag(page: Page, onto: Locator, files: string[], seen: () => Promise<unknown>): Promise<void> {
   const box = await onto.boundingBox()
   if (!box) throw new Error('there is nothing to drop onto')
@@ -13,8 +17,12 @@ export async function drag(page: Page, onto: Locator, files: string[], seen: () 
       data: { items: [], files, dragOperationsMask: 1 },
     })
   await event('dragEnter')
-  await event('dragOver')
-  await seen()
+  let enough = false
+  const hover = async () => {
+    await event('dragOver')
+    return enough
+  }
+  await Promise.all([seen().finally(() => (enough = true)), eventually('the drag is seen', hover)])
   await event('drop')
   await wire.detach()
 }

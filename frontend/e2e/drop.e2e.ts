@@ -53,6 +53,7 @@ describe('what is dropped onto the page', () => {
     await drag(page, page.locator('main'), [file], () => page.getByText(hint).waitFor())
     await page.getByText('Drop a single folder to open it as a project.').waitFor()
     await page.goto(`${program.url}/launcher`)
+    await page.getByRole('heading', { name: 'Launch a session' }).waitFor()
     await drag(page, page.locator('main'), [paper], async () => {
       await page.getByText('A folder opens as a project.', { exact: false }).waitFor()
       expect(await page.getByText(hint).count()).toBe(0)

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { Session, Usage } from '@/api/types.gen'
 import { Browser, picture } from './browser'
 import { stage } from './hooks'
 import { DemoProgram, eventually } from './program'
@@ -18,12 +19,23 @@ const batch = (command: string, memory: number) =>
     command,
     resources: { cpu: 1, memory: memory * MIB },
   })
+const wait = 'until [ -e /tmp/go ]; do sleep 0.2; done'
+
+/** Lets a session go on that waits, once it was measured. */
+async function letGo({ id }: Session): Promise<void> {
+  await program.status(id, 'RUNNING')
+  const samples = () => program.call<Usage[]>('GET', `/sessions/${id}/usage`)
+  await eventually('it was measured', async () => (await samples()).length > 0)
+  await program.cli('exec', id, '--', 'touch', '/tmp/go')
+}
 
 describe('a session that failed', () => {
   it('shows the last lines of its log, its charts, and what differed from the last success', async () => {
-    const good = await batch('sleep 3', 512)
+    const good = await batch(wait, 512)
+    await letGo(good)
     await program.status(good.id, 'TERMINATED')
-    const bad = await batch('for i in $(seq 30); do echo line $i; done; sleep 5; echo out of luck; exit 3', 256)
+    const bad = await batch(`for i in $(seq 30); do echo line $i; done; ${wait}; echo out of luck; exit 3`, 256)
+    await letGo(bad)
     const page = await browser.page(program, `/sessions/${bad.id}`)
     await page.getByText('The startup command ended with exit code 3.').waitFor()
     const log = page.getByRole('region', { name: 'The last 20 lines of the log' })

@@ -6,6 +6,7 @@ import type { FileListing, Folder } from '@/api/types.gen'
 import { Browser, picture } from './browser'
 import { entry, local, makeFolder, openedFolder } from './foldersPage'
 import { stage } from './hooks'
+import { escape } from './keys'
 import { row } from './launcherPage'
 import { DemoProgram, eventually } from './program'
 
@@ -297,7 +298,7 @@ describe('files in a folder', () => {
       .getByRole('dialog')
       .filter({ has: page.locator('.ant-modal-body, .ant-modal-content') })
       .last()
-    const close = () => page.keyboard.press('Escape')
+    const close = () => escape(page)
     await entry(list, 'table.csv').click()
     await page.getByRole('columnheader', { name: 'score' }).waitFor()
     await close()
@@ -347,7 +348,7 @@ describe('files in a folder', () => {
     await entry(list, 'text').click()
     await page.getByRole('textbox', { name: 'text' }).waitFor()
     expect(await page.getByRole('textbox', { name: 'text' }).inputValue()).toBe('bytes')
-    await page.keyboard.press('Escape')
+    await escape(page)
     await list.getByRole('button', { name: 'Delete line\\nbreak' }).click()
     await page.getByRole('dialog', { name: 'Delete line\\nbreak?' }).getByRole('button', { name: 'Delete' }).click()
     await eventually('it is gone', async () => (await names(folder.id)).length === 2)

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { Phase, Session } from '@/api/types.gen'
 import { Browser, picture } from './browser'
 import { stage } from './hooks'
+import { escape } from './keys'
 import { choose } from './launcherPage'
 import { DemoProgram, eventually } from './program'
 
@@ -74,7 +75,7 @@ describe('the record of scheduling', () => {
     const session = await failed('closed-twice')
     for (const close of [
       (page: Page) => page.getByRole('dialog').getByRole('button', { name: 'Close' }).click(),
-      (page: Page) => page.keyboard.press('Escape'),
+      (page: Page) => escape(page),
     ]) {
       const page = await browser.page(program, `/sessions/${session.id}?state=finished&view=history&h.result=FAILURE`)
       await shows(page, 'Prepare')
@@ -120,7 +121,7 @@ describe('the record of scheduling', () => {
     await page.getByText('No phases match the filter.').waitFor()
     await page.getByRole('button', { name: 'Clear filter' }).click()
     await shows(page, ...all)
-    expect(await text.inputValue()).toBe('')
+    await eventually('the field is empty', async () => (await text.inputValue()) === '')
   })
 
   it('stays current by itself, and is read again by a button', async () => {

@@ -14,6 +14,22 @@ async function pictures(pages: Page[], test: string): Promise<void> {
   }
 }
 
+declare module 'vitest' {
+  interface TaskMeta {
+    /** Where the pages of a test that failed were. */
+    pages?: string[]
+  }
+}
+
+/** Where a page is: its address, how many steps led there, and what has the focus. */
+async function place(page: Page): Promise<string> {
+  const inside = page.evaluate(
+    () => `${history.length} steps, focus on ${document.activeElement?.outerHTML.slice(0, 120)}`,
+  )
+  const late = new Promise<string>((answer) => setTimeout(answer, 5_000, 'it does not answer'))
+  return `${page.url()} (${await Promise.race([inside, late]).catch(String)})`
+}
+
 /**
  * After each test: pictures of every page if it failed, then the promises that
  * hold for all of them: no request left the machine, no page broke.
@@ -21,7 +37,10 @@ async function pictures(pages: Page[], test: string): Promise<void> {
 export function watchOver(browser: () => Browser): void {
   afterEach(async ({ task }) => {
     const { context, foreign, errors } = browser()
-    if (task.result?.state === 'fail') await pictures(context.pages(), task.name)
+    if (task.result?.state === 'fail') {
+      task.meta.pages = await Promise.all(context.pages().map(place))
+      await pictures(context.pages(), task.name)
+    }
     await browser().clear()
     expect(foreign.splice(0)).toEqual([])
     expect(errors.splice(0)).toEqual([])

@@ -51,6 +51,31 @@ async function idle(tree: Page): Promise<void> {
   )
 }
 
+/** What leaves some of each kind of output, and the end of an error. */
+const rich = [
+  'from IPython.display import HTML, clear_output, display',
+  'print("gone"); clear_output(wait=True)',
+  'print("50 %", end="\\r"); print("100 %"); display(HTML("<b>rich</b>")); print("then")',
+  '1 / 0',
+].join('\n')
+
+/** Opens a notebook, begins its second cell, closes it, and has the cell print. */
+async function startAway(address: string, what: string): Promise<void> {
+  const sheet = await browser.context.newPage()
+  await sheet.goto(address)
+  await sheet.locator('#kernel_indicator_icon.kernel_idle_icon').waitFor()
+  await sheet.locator('.code_cell .CodeMirror').nth(1).click()
+  await sheet.keyboard.press('Control+A')
+  await sheet.keyboard.insertText(
+    `import os\nwhile not os.path.exists("go"): time.sleep(0.1)\nos.remove("go"); print("for", "${what}")`,
+  )
+  await save(sheet)
+  await sheet.keyboard.press('Control+Enter')
+  await sheet.locator('#kernel_indicator_icon.kernel_busy_icon').waitFor()
+  await sheet.close()
+  await program.cli('exec', 'kept', '--', 'touch', 'go')
+}
+
 /** Saves the notebook. */
 async function save(sheet: Page): Promise<void> {
   await Promise.all([
@@ -189,7 +214,7 @@ describe('Jupyter', () => {
     const sheet = await newNotebook(browser.context, tree)
     await execute(sheet, counting)
     const address = sheet.url()
-    await sheet.keyboard.insertText('print("then")\n1 / 0')
+    await sheet.keyboard.insertText(rich)
     await sheet.keyboard.press('Shift+Enter')
     await save(sheet)
     await sheet.close()
@@ -201,7 +226,8 @@ describe('Jupyter', () => {
     await again.goto(address)
     await again.locator('.code_cell').nth(1).locator('.output_error').waitFor()
     expect(await printed(again)).toBe(counted)
-    expect(await printed(again, 1)).toBe('then')
+    expect(await printed(again, 1)).toMatch(/^100 %\s*then$/)
+    expect(await again.locator('.code_cell').nth(1).locator('.output_html b').innerText()).toBe('rich')
     expect(await again.locator('.code_cell').nth(1).locator('.input_prompt').innerText()).toContain('2')
     await picture(again, 'jupyter-kept')
 
@@ -221,13 +247,8 @@ describe('Jupyter', () => {
     })
     expect(files).toEqual(['Untitled.ipynb'])
 
-    await again.locator('.code_cell .CodeMirror').nth(1).click()
-    await again.keyboard.press('Control+A')
-    await again.keyboard.insertText('time.sleep(1); print("for", "the image")')
-    await save(again)
-    await again.keyboard.press('Control+Enter')
-    await again.locator('#kernel_indicator_icon.kernel_busy_icon').waitFor()
     await again.close()
+    await startAway(address, 'the image')
     await idle(tree)
     const notebook = () => program.cli('exec', 'kept', '--', 'cat', 'Untitled.ipynb')
     expect(await notebook()).not.toContain('for the image')
@@ -237,5 +258,14 @@ describe('Jupyter', () => {
       .split('\n')
       .find((ref) => ref.includes('with-notebooks'))
     await program.cli('image', 'rm', '--yes', image ?? '')
+
+    await startAway(address, 'the end')
+    await idle(tree)
+    expect(await notebook()).not.toContain('for the end')
+    await program.cli('stop', '--keep', 'kept')
+    await program.status(session.id, 'TERMINATED')
+    await program.cli('continue', 'kept')
+    await eventually('it runs again', async () => (await program.sessions()).some((s) => s.status === 'RUNNING'))
+    expect(await notebook()).toContain('for the end')
   })
 })

@@ -1,8 +1,13 @@
 import type { Locator, Page } from 'playwright-core'
 
-/** Presses Escape once the focus is in a dialog, as it is for a person by the time they have read it. */
-export async function escape(page: Page): Promise<void> {
-  await page.waitForFunction(() => Boolean(document.activeElement?.closest('[role="dialog"]')))
+/**
+ * Presses Escape once the focus is inside what it is to close, as it is for a person by the time they have read it. The
+ * pointer leaves before: a tip that is open takes the key for itself.
+ */
+export async function escape(page: Page, inside = '[role="dialog"], .ant-drawer'): Promise<void> {
+  await page.mouse.move(0, 0)
+  await page.waitForFunction((selector) => Boolean(document.activeElement?.closest(selector)), inside)
+  await page.locator('.ant-tooltip:visible').first().waitFor({ state: 'detached' })
   await page.keyboard.press('Escape')
 }
 

@@ -185,7 +185,7 @@ describe('a machine with nothing but a login', () => {
 
     process.kill(program.pid, 'SIGSTOP')
     lab.cable.cut()
-    for (const pid of lab.processes()) process.kill(pid, 'SIGKILL')
+    lab.kill()
     await letGo('sleep')
     await sheet.clock.fastForward('08:00:00')
     process.kill(program.pid, 'SIGCONT')

@@ -195,8 +195,19 @@ export class Lab {
       })
   }
 
+  /** Kills what runs there of the lab's own programs, of which one may end with another. */
+  kill(): void {
+    for (const pid of this.processes()) {
+      try {
+        process.kill(pid, 'SIGKILL')
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+      }
+    }
+  }
+
   async close(): Promise<void> {
-    for (const pid of this.processes()) process.kill(pid, 'SIGKILL')
+    this.kill()
     for (const child of this.#children) await end(child)
     await this.#cable?.close()
     rmSync(this.dir, { recursive: true, force: true })

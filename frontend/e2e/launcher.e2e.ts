@@ -3,6 +3,7 @@ import type { Page } from 'playwright-core'
 import type { Folder } from '@/api/types.gen'
 import { Browser, picture } from './browser'
 import { stage } from './hooks'
+import { escape } from './keys'
 import { faultyDrafts } from './launcherFaults'
 import { enter, enterMemory, launch, row, step } from './launcherPage'
 import { DemoProgram, eventually } from './program'
@@ -224,7 +225,7 @@ describe('the launcher', () => {
     await page.getByRole('button', { name: 'Files of other-8' }).click()
     const files = page.getByRole('dialog', { name: 'other-8' })
     await files.getByRole('navigation', { name: 'Path' }).waitFor()
-    await page.keyboard.press('Escape')
+    await escape(page)
     await files.waitFor({ state: 'hidden' })
     await page.getByRole('textbox', { name: 'Search folders' }).fill('')
     await box('made-here').uncheck()

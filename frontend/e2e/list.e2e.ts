@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { Browser, picture } from './browser'
 import { stage } from './hooks'
+import { escape } from './keys'
 import { enter, launch, row, type Wish } from './launcherPage'
 import { DemoProgram, eventually } from './program'
 
@@ -21,7 +22,7 @@ const column = async (page: Page, name: string) => {
   const box = await page.locator('.ant-popover:visible').boundingBox()
   expect((box?.y ?? -1) >= 0 && (box?.y ?? 0) + (box?.height ?? 9999) <= 800).toBe(true)
   await picture(page, 'sessions-columns')
-  await page.keyboard.press('Escape')
+  await escape(page, '.ant-popover')
   await page.getByRole('columnheader', { name }).waitFor()
 }
 
@@ -183,7 +184,7 @@ describe('the list', () => {
     await page.getByRole('button', { name: 'Fold the summary' }).click()
     await page.getByRole('button', { name: 'Rows and grouping' }).click()
     await page.getByRole('radiogroup', { name: 'Rows', exact: true }).getByText('Dense').click()
-    await page.keyboard.press('Escape')
+    await escape(page, '.ant-popover')
     await page.reload()
     await page.getByRole('region', { name: 'Free resources' }).waitFor()
     await row(page, 'in-view').waitFor()
@@ -193,7 +194,7 @@ describe('the list', () => {
     await page.getByRole('button', { name: 'Choose columns' }).click()
     for (const name of ['Environment', 'Image', 'Usage', 'Created', 'Folders'])
       await page.getByRole('checkbox', { name, exact: true }).check()
-    await page.keyboard.press('Escape')
+    await escape(page, '.ant-popover')
     await page.getByRole('columnheader', { name: 'Folders' }).waitFor({ state: 'attached' })
     const terminal = row(page, 'in-view').getByRole('button', { name: 'Terminal' })
     const right = async () => ((await terminal.boundingBox())?.x ?? 9999) < 1280

@@ -79,7 +79,7 @@ describe('the machine of a launch', () => {
   it('is chosen by the person for a new folder, also on Automatic', async () => {
     const page = await open()
     await newFolder(page, 'fresh', 'lab')
-    expect(await tick(page, 'fresh · lab').isChecked()).toBe(true)
+    await eventually('it is ticked', () => tick(page, 'fresh · lab').isChecked())
     expect([await on('lab', 'fresh'), await on('workstation', 'fresh')]).toMatchObject([{ name: 'fresh' }, undefined])
     await page.getByText('It has fresh.').waitFor()
   })

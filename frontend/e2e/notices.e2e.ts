@@ -66,7 +66,12 @@ describe('an end by idle checks', () => {
     await drawer.getByText('Stopped and kept').waitFor()
     await picture(page, 'parked')
     await drawer.getByRole('button', { name: 'Continue' }).click()
-    await eventually('it runs again', async () => (await program.session('worth-keeping')).status === 'RUNNING')
+    await eventually('it runs again', () =>
+      program.session('worth-keeping').then(
+        ({ status }) => status === 'RUNNING',
+        () => false, // its name belongs to no live session yet
+      ),
+    )
     expect(await program.cli('show', 'worth-keeping')).toMatch(/Mounts +folder worth-keeping → \/home\/work/)
   })
 })
@@ -110,8 +115,7 @@ describe('the dock of notifications', () => {
   it('has one card for each launch, also of several or of a cluster, collapsed until it is opened', async () => {
     const page = await browser.page(program)
     await page.getByText('Connected').waitFor()
-    await launchFour('swarm')
-    await runs('trio', { cluster: 3 })
+    await Promise.all([launchFour('swarm'), runs('trio', { cluster: 3 })])
     const chip = (name: string) => dock(page).getByRole('button', { name: new RegExp(`^${name}`) })
     await chip('swarm').getByText('4 of 4 running').waitFor()
     await chip('trio').getByText('3 of 3 running').waitFor()

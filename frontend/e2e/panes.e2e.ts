@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import type { Session } from '@/api/types.gen'
+import type { Session, Settings } from '@/api/types.gen'
 import { Browser, picture } from './browser'
 import { stage } from './hooks'
 import { eventually, minimalImage, Program } from './program'
@@ -92,15 +92,17 @@ describe('a terminal with several shells', () => {
     await page.getByRole('switch', { name: 'Screen reader support' }).click()
     await picture(page, 'terminal-settings')
     await page.keyboard.press('Escape')
-    expect(await program.call('GET', '/settings')).toMatchObject({
-      terminalTheme: 'contrast',
-      terminalPaste: 'several',
-      terminalReader: true,
+    await eventually('the choices are stored', async () => {
+      const { terminalTheme, terminalPaste, terminalReader } = await program.call<Settings>('GET', '/settings')
+      return terminalTheme === 'contrast' && terminalPaste === 'several' && terminalReader
     })
     await page.reload()
     await shell.ready()
     const stage = page.locator('[data-active="true"] .xterm').locator('xpath=../..')
-    expect(await stage.evaluate((element) => getComputedStyle(element).backgroundColor)).toBe('rgb(0, 0, 0)')
+    await eventually(
+      'it is black',
+      async () => (await stage.evaluate((element) => getComputedStyle(element).backgroundColor)) === 'rgb(0, 0, 0)',
+    )
     await page.locator('[data-active="true"] .xterm-accessibility').waitFor({ state: 'attached' })
     await page.evaluate(() => navigator.clipboard.writeText('one\ntwo'))
     await page.locator('[data-active="true"] .xterm-helper-textarea').focus()
@@ -141,7 +143,7 @@ describe('a terminal with several shells', () => {
     await picture(page, 'terminal-search-all')
     await dialog.getByRole('button', { name: /^needle-4711 in the hay$/ }).click()
     await page.getByRole('search').getByText('1 of 1').waitFor()
-    expect(await shell.rows()).toContain('needle-4711 in the hay')
+    await eventually('the line is shown', async () => (await shell.rows()).includes('needle-4711 in the hay'))
     await page.keyboard.press('Escape')
     const [download] = await Promise.all([
       page.waitForEvent('download'),

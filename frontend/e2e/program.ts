@@ -11,6 +11,7 @@ type Engine = 'docker' | 'sim'
 export const binary = resolve(process.env.SLIPWAY_BIN ?? '../build/bin/slipway')
 export const notebookImage = 'slipway-test/notebook:1'
 export const labImage = 'slipway-test/lab:1'
+export const notebook7Image = 'slipway-test/nb7:1'
 export const minimalImage = 'slipway-test/minimal:1'
 export const pipImage = 'slipway-test/pip:1'
 

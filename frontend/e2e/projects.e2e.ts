@@ -37,11 +37,9 @@ describe('a project', () => {
       'train.py': '',
     })
     await dialog.getByText('Not built yet').waitFor()
-    await dialog.getByText('Choose one with the version that this file names').waitFor()
-    await picture(page, 'project-found')
-    await dialog.getByRole('button', { name: 'Show the Dockerfile' }).click()
+    await dialog.getByText('Choose one that has Python 3.11.').waitFor()
     await dialog.getByText('-r requirements.txt').waitFor()
-    await picture(page, 'project-dockerfile')
+    await picture(page, 'project-found')
     expect(await built()).toHaveLength(0)
     await dialog.getByRole('button', { name: 'Build the image' }).click()
     await picture(page, 'project-builds')

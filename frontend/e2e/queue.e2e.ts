@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { Session } from '@/api/types.gen'
 import { Browser, download, picture } from './browser'
 import { stage } from './hooks'
+import { escape } from './keys'
 import { askFor, choose, launch, row } from './launcherPage'
 import { DemoProgram, eventually } from './program'
 import { ShellPage, Wire } from './shellPage'
@@ -155,7 +156,7 @@ describe('the queue', () => {
     await page.getByRole('button', { name: 'Clear' }).click()
     await page.getByRole('button', { name: 'Choose columns' }).click()
     await page.getByRole('checkbox', { name: 'Priority' }).check()
-    await page.keyboard.press('Escape')
+    await escape(page, '.ant-popover')
     await row(page, 'came-first').getByRole('button', { name: 'Change the priority of came-first' }).click()
     await page.getByRole('spinbutton', { name: 'Priority' }).fill('80')
     await page.keyboard.press('Enter')

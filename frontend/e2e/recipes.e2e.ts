@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { Browser } from './browser'
 import { stage } from './hooks'
-import { DemoProgram } from './program'
+import { DemoProgram, eventually } from './program'
 
 // What a session was asked for, as a file: kept, compared, opened, dropped, and launched again by nobody but the
 // person.
@@ -37,8 +37,10 @@ describe('recipes', () => {
     await dialog.getByText('HF_TOKEN is not saved', { exact: false }).waitFor()
     await dialog.getByText('docker run', { exact: true }).click()
     await dialog.getByRole('button', { name: 'Copy docker run' }).click()
-    expect(await page.evaluate(() => navigator.clipboard.readText())).toMatch(
-      /^docker run -dit --name train-a .* -e HF_TOKEN -e SEED=7 python:3\.12@sha256:[0-9a-f]{64}$/,
+    await eventually('the line is on the clipboard', async () =>
+      /^docker run -dit --name train-a .* -e HF_TOKEN -e SEED=7 python:3\.12@sha256:[0-9a-f]{64}$/.test(
+        await page.evaluate(() => navigator.clipboard.readText()),
+      ),
     )
     const download = page.waitForEvent('download')
     await dialog.getByRole('button', { name: 'Save as file' }).click()

@@ -11,19 +11,25 @@ const browser = new Browser()
 
 stage(program, browser, { afresh: true })
 
-const launched = (name: string) =>
-  program.running({
-    name,
-    image: 'python:3.12',
-    resources: { cpu: 1, memory: 1024 ** 3 },
-    idle: { lifetime: '1m' },
-  })
+const GIB = 1024 ** 3
+
+/** Launches a session that begins its minute of life when it is let. */
+async function launched(name: string): Promise<{ id: string; begin: () => Promise<unknown> }> {
+  const image = 'python:3.12'
+  const first = await program.running({ name: 'has-all-cpus', image, resources: { cpu: 16, memory: GIB } })
+  const idle = { lifetime: '1m' }
+  const { id } = await program.launch({ name, image, resources: { cpu: 1, memory: GIB }, idle })
+  return { id, begin: () => program.call('POST', `/sessions/${first.id}/terminate`, { forced: true }) }
+}
+
 const bell = (page: Page) => page.getByRole('button', { name: /^Notifications, \d+ unread$/ })
 
 describe('an end by idle checks', () => {
   it('is in the bell afterwards, with its reason and the way to the history, also if no page was open', async () => {
     const seen = await launched('lost-in-sight')
     const page = await browser.page(program, '/gpus')
+    await page.getByText('Connected').waitFor()
+    await seen.begin()
     await program.status(seen.id, 'TERMINATED')
     await bell(page).click()
     const drawer = page.getByRole('dialog', { name: 'Notifications' })
@@ -37,6 +43,7 @@ describe('an end by idle checks', () => {
     const unseen = await launched('lost-unseen')
     await row(page, 'lost-unseen').waitFor()
     await shut(page)
+    await unseen.begin()
     await program.status(unseen.id, 'TERMINATED')
     const later = await browser.page(program, '/usage')
     await bell(later).click()

@@ -9,6 +9,7 @@ import type { NewToken, Service, ServiceReport } from '@/api/types.gen'
 import { Browser, download, picture } from './browser'
 import { makeFolder } from './foldersPage'
 import { stage } from './hooks'
+import { escape } from './keys'
 import { row } from './launcherPage'
 import { DemoProgram, eventually } from './program'
 
@@ -52,7 +53,7 @@ describe('services', () => {
     await drawer.getByRole('button', { name: 'Recipe' }).click()
     await page.getByText('name: assistant').waitFor()
     await picture(page, 'services-recipe')
-    await page.keyboard.press('Escape')
+    await escape(page)
     await events.getByRole('link', { name: 'Log' }).first().click()
     await page.waitForURL(/view=logs/)
   })
@@ -67,7 +68,7 @@ describe('services', () => {
     await page.getByRole('button', { name: 'Create token' }).click()
     await page.getByText('Copy it now.').waitFor()
     await picture(page, 'services-token')
-    await page.keyboard.press('Escape')
+    await escape(page)
     await drawer.getByText('editor').first().waitFor()
 
     const { id, text } = await program.call<NewToken>('POST', '/services/assistant/tokens', { name: 'script' })

@@ -29,11 +29,11 @@ const sh = (script: string) => inSession(program, session, script)
 const dialog = () => appsOf(browser, program, session)
 const opened = (click: () => Promise<void>) => openedBy(browser, click)
 
-/** Answers anything, slowly enough at its start to be seen starting, and notes each start. */
+/** Answers anything once it is let, so that it is seen starting, and notes each start. */
 const editor = `
-import http.server, sys, time
+import http.server, os, sys, time
 open('/home/work/starts', 'a').write('once\\n')
-time.sleep(1)
+while not os.path.exists('/home/work/listen'): time.sleep(0.1)
 port = int(next(a for a in sys.argv if a.startswith('--bind-addr=')).rsplit(':', 1)[1])
 class Page(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
@@ -116,6 +116,7 @@ describe('the dialog of apps', () => {
       .getByText(/^Starting…/)
       .waitFor()
     await tile(page, 'code-server').getByRole('progressbar').waitFor()
+    await sh('touch listen')
     expect(((await asked).postDataJSON() as Record<string, unknown>).port).toBeUndefined()
     const first = await clicked
     await first.getByRole('heading', { name: 'an editor' }).waitFor()

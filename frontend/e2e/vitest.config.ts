@@ -17,6 +17,7 @@ const containers = [
   'sessions',
   'terminal',
   'tiles',
+  'warm',
 ].map((name) => `${name}.e2e.ts`)
 
 /** What without Docker goes through every dialog or many states, or waits for minutes: build/ci/verify.sh. */

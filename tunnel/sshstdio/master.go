@@ -19,7 +19,11 @@ type master struct {
 	carrier *carrier // its own session, whose command waits until this side ends
 	socket  string
 	asked   bool // logging in needed a secret
-	ridden  bool // a carrier has used it; guarded by Remote.mu
+
+	// guarded by Remote.mu
+	ridden bool // a carrier has used it
+	uses   int  // commands that run over it
+	over   bool // it is closed when none uses it
 }
 
 // close may be called more than once.
@@ -50,51 +54,71 @@ func (r *Remote) takeMaster() *master {
 	return nil
 }
 
-// drop closes a shared connection that has failed.
+// drop gives up a shared connection that has failed, or whose carrier has ended. Commands that use it come to an end.
 func (r *Remote) drop(m *master) {
 	r.mu.Lock()
 	if r.master == m {
 		r.master = nil
 	}
+	m.over = true
+	used := m.uses > 0
 	r.mu.Unlock()
-	m.close()
+	if !used {
+		m.close()
+	}
 }
 
-// shared returns the connection for a command. It logs in if none is up.
-func (r *Remote) shared(ctx context.Context) (way, error) {
+// use returns the way of a command over a shared connection. The caller holds mu.
+func (r *Remote) use(m *master) (w way, release func()) {
+	m.uses++
+	return way{socket: m.socket, patient: true}, func() {
+		r.mu.Lock()
+		m.uses--
+		last := m.over && m.uses == 0
+		r.mu.Unlock()
+		if last {
+			m.close()
+		}
+	}
+}
+
+// shared returns the connection for a command, which calls release at its end. It logs in if none is up.
+func (r *Remote) shared(ctx context.Context) (w way, release func(), err error) {
 	if err := r.enter(ctx); err != nil {
-		return way{}, err
+		return way{}, nil, err
 	}
 	defer r.leave()
 	r.mu.Lock()
-	m := r.master
-	r.mu.Unlock()
-	if m != nil && m.alive() {
-		return way{socket: m.socket, patient: true}, nil
+	if m := r.master; m != nil && m.alive() {
+		defer r.mu.Unlock()
+		w, release = r.use(m)
+		return w, release, nil
 	}
+	r.mu.Unlock()
+	alone := func() {}
 	known, err := r.inspect(ctx)
 	if err != nil {
-		return way{}, err
+		return way{}, nil, err
 	}
 	if known.masterIsUp {
-		return way{socket: known.controlPath, patient: true}, nil
+		return way{socket: known.controlPath, patient: true}, alone, nil
 	}
 	if runtime.GOOS == "windows" { // its ssh cannot share connections
-		return way{strict: known.strict, patient: true}, nil
+		return way{strict: known.strict, patient: true}, alone, nil
 	}
-	m, err = r.login(ctx, known)
+	m, err := r.login(ctx, known)
 	if err != nil {
-		return way{}, err
+		return way{}, nil, err
 	}
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.closed {
-		r.mu.Unlock()
-		m.close()
-		return way{}, os.ErrClosed
+		defer m.close()
+		return way{}, nil, os.ErrClosed
 	}
 	r.master = m
-	r.mu.Unlock()
-	return way{socket: m.socket, patient: true}, nil
+	w, release = r.use(m)
+	return w, release, nil
 }
 
 // login opens a connection to share, and asks what ssh asks.

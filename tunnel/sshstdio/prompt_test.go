@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -238,6 +239,57 @@ func TestOnePasswordServesCommandsAndACarrier(t *testing.T) {
 	}
 	echo(t, conn) // and goes on while another is dialled
 	_ = conn.Close()
+}
+
+func TestACommandOutlivesTheCarrierBesideIt(t *testing.T) {
+	p := newPlace(t)
+	person := &asker{answers: map[askpass.Kind][]string{askpass.KindPassword: {testPassword}}}
+	r := p.remote(t, askingServer(t, p, byPassword), person)
+	if _, err := r.Run(soon(t), []string{"true"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := r.Dial(soon(t), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	echo(t, conn)
+	login, ridden, over := r.master, conn.(tunnel.Carrier).Conn.(*carrier), make(chan bool)
+	drop := ridden.ended
+	ridden.ended = func() {
+		drop()
+		close(over)
+	}
+	from, to := io.Pipe()
+	defer to.Close()
+	type outcome struct {
+		said string
+		err  error
+	}
+	ended := make(chan outcome, 1)
+	go func() {
+		result, err := r.Run(soon(t), []string{"cat"}, from)
+		ended <- outcome{string(result.Stdout), err}
+	}()
+	for uses := 0; uses == 0; runtime.Gosched() {
+		r.mu.Lock()
+		uses = login.uses
+		r.mu.Unlock()
+	}
+	_ = conn.Close() // as the agent ends that the command stops
+	<-over
+	if login.carrier.closed.Load() {
+		t.Error("the connection is closed while a command uses it")
+	}
+	if _, err := to.Write([]byte("the end")); err != nil {
+		t.Error(err)
+	}
+	_ = to.Close()
+	if got := <-ended; got.err != nil || got.said != "the end" || !login.carrier.closed.Load() {
+		t.Errorf("it said %q, %v; the connection is closed: %v", got.said, got.err, login.carrier.closed.Load())
+	}
+	if person.kinds() != "password" {
+		t.Errorf("asked %s", person.kinds())
+	}
 }
 
 func TestRefusingToAnswerEndsTheLogin(t *testing.T) {

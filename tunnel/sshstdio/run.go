@@ -56,10 +56,11 @@ func (r *Remote) stream(ctx context.Context, command []string, stdin io.Reader,
 	if len(command) == 0 {
 		return "", 0, errors.New("sshstdio: no command to run")
 	}
-	shared, err := r.shared(ctx)
+	shared, release, err := r.shared(ctx)
 	if err != nil {
 		return "", 0, err
 	}
+	defer release()
 	mark := newMark()
 	args := append(r.options(shared), runScript(mark, command))
 	inner := &between{to: stdout, mark: mark}

@@ -310,6 +310,11 @@ func (a *Apps) startProgram(ctx context.Context, g Guest, p program, asked strin
 	defer beside.Wait()
 	if p.keeps && installed[link.Program] != "" { // which a simulated container has not
 		beside.Go(func() { a.startKeeper(ctx, g, p) })
+		beside.Go(func() {
+			if err := installLab(ctx, g); err != nil {
+				a.config.Log.Warn("pages do not show what cells print that run already", "app", p.id, "err", err)
+			}
+		})
 	}
 	service, err := g.StartService(ctx, req)
 	if err != nil {

@@ -2,9 +2,14 @@ package apps
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -89,6 +94,48 @@ func TestAnAppIsInstalledByTheSessionsOwnPip(t *testing.T) {
 	c.found["jupyter-lab"], c.asked = "/usr/bin/jupyter-lab", session.ExecRequest{}
 	if err := install(t.Context(), c, p, &said); err != nil || c.asked.Command != nil {
 		t.Errorf("what is there is installed again: %v, %v", err, c.asked.Command)
+	}
+}
+
+func TestTheExtensionOfPagesIsWrittenAsItIs(t *testing.T) {
+	c := &container{command: prints("", 0)}
+	if err := installLab(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	argv := slices.Clone(c.asked.Command)
+	argv[4] = strings.Replace(argv[4], labDir, dir, 1)
+	for range 2 { // a session opens it more than once
+		if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {
+			t.Fatal(err, string(out))
+		}
+	}
+	// It is found by name/package.json, which says where the script is.
+	var found struct {
+		Name       string
+		JupyterLab struct {
+			Build struct{ Load string } `json:"_build"`
+		}
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "slipway-live", "package.json"))
+	if err != nil || json.Unmarshal(data, &found) != nil {
+		t.Fatalf("its description is %s, %v", data, err)
+	}
+	script, err := os.ReadFile(filepath.Join(dir, found.Name, found.JupyterLab.Build.Load))
+	if err != nil || string(script) != labScript || !strings.Contains(labScript, "`"+session.LivePath+"?") ||
+		!strings.Contains(labScript, "_JUPYTERLAB['"+found.Name+"']") {
+		t.Errorf("its script is %.80q, %v", script, err)
+	}
+	for _, p := range programs {
+		if args := p.args(setting{port: p.port}); p.keeps != slices.ContainsFunc(args, func(arg string) bool {
+			return strings.HasSuffix(arg, ".extra_labextensions_path="+labDir)
+		}) {
+			t.Errorf("%s: %v", p.id, args)
+		}
+	}
+	c.command = prints("", 1)
+	if installLab(t.Context(), c) == nil {
+		t.Error("a session that cannot write it hides that")
 	}
 }
 

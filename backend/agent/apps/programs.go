@@ -71,7 +71,7 @@ var programs = []program{
 // jupyterArgs are the arguments of a Jupyter server whose settings begin with each of the given names. Pages of other
 // origins and requests to other hosts stay refused: the gateway rewrites both to those of the app.
 func jupyterArgs(names []string, s setting) []string {
-	args := []string{"--no-browser"}
+	args := []string{"--no-browser", "--LabServerApp.extra_labextensions_path=" + labDir} // Notebook 6 ignores it
 	if s.socket == "" {
 		args = append(args, "--ip=127.0.0.1", "--port="+strconv.Itoa(s.port))
 	} else { // and so do its kernels

@@ -50,12 +50,15 @@ type Folders struct {
 	dirty map[session.FolderID]bool
 	ended map[session.FolderID]bool // a session that used it has ended
 	going *removal                  // the folder that is deleted now
+	// staged are the folders that are filled now.
+	staged map[session.FolderID]bool
 }
 
 // New returns the folders of a machine. Run counts and deletes them.
 func New(config Config) *Folders {
 	f := &Folders{config: config, disk: folder.NewDisk(config.Dir, config.UID, config.GID),
-		due: make(chan struct{}, 1), dirty: map[session.FolderID]bool{}, ended: map[session.FolderID]bool{}}
+		due: make(chan struct{}, 1), dirty: map[session.FolderID]bool{}, ended: map[session.FolderID]bool{},
+		staged: map[session.FolderID]bool{}}
 	f.disk.Machine = config.Machine
 	if config.Remove == nil {
 		f.config.Remove = f.disk.Remove
@@ -68,6 +71,7 @@ func New(config Config) *Folders {
 func (f *Folders) Run(ctx context.Context) {
 	var group sync.WaitGroup
 	group.Go(func() { f.counter.Run(ctx) })
+	group.Go(func() { settleStaged(ctx, f) })
 	for {
 		next, err := f.settleHomes(ctx)
 		if err != nil {
@@ -193,17 +197,24 @@ func (f *Folders) GetFolder(_ context.Context, id session.FolderID) (session.Fol
 	return f.dress(one, users[id]), nil
 }
 
-func (f *Folders) CreateFolder(ctx context.Context, req session.FolderRequest) (session.Folder, error) {
+// wanted returns the folder that is asked for, which does not exist yet.
+func (c Config) wanted(req session.FolderRequest) (session.Folder, error) {
 	if wrong := req.Validate(); len(wrong) > 0 {
 		return session.Folder{}, session.Refused(session.CodeFileInvalid, wrong...)
 	}
-	one := session.Folder{
-		ID: session.FolderID(session.NewID()), Name: req.Name, Owner: cmp.Or(req.Owner, f.config.Owner),
+	return session.Folder{
+		ID: session.FolderID(session.NewID()), Name: req.Name, Owner: cmp.Or(req.Owner, c.Owner),
 		Permission: cmp.Or(req.Permission, session.FolderReadWrite),
 		Mode:       cmp.Or(req.Mode, session.FolderGeneral), State: session.FolderReady,
-		CreatedAt: f.config.Clock.Now().UTC(),
+		CreatedAt: c.Clock.Now().UTC(),
+	}, nil
+}
+
+func (f *Folders) CreateFolder(ctx context.Context, req session.FolderRequest) (session.Folder, error) {
+	one, err := f.config.wanted(req)
+	if err != nil {
+		return session.Folder{}, err
 	}
-	var err error
 	var opened map[string][]string
 	if req.Path != "" {
 		dirs, release := f.config.Opened() // no directory around it or in it is opened meanwhile
@@ -218,10 +229,10 @@ func (f *Folders) CreateFolder(ctx context.Context, req session.FolderRequest) (
 	}
 	err = f.config.Records.Update(func(tx *store.Tx) error {
 		all, err := tx.Folders()
-		if err != nil {
-			return err
+		if err == nil {
+			err = admit(all, one)
 		}
-		if err := cmp.Or(roomFor(all), nameFree(all, one)); err != nil {
+		if err != nil {
 			return err
 		}
 		delete(opened, one.Owner)
@@ -251,6 +262,11 @@ func (f *Folders) link(one *session.Folder, path string) error {
 	}
 	one.Path, one.Inode = found.Path, found.Inode
 	return nil
+}
+
+// admit fails unless there can be a new folder beside all that there are.
+func admit(all []session.Folder, one session.Folder) error {
+	return cmp.Or(roomFor(all), nameFree(all, one))
 }
 
 // roomFor fails if the machine has as many folders as it may have.

@@ -13,6 +13,8 @@ type Building struct {
 	engine.Build
 	Owner string
 	Bases []string // images that it extends; those that are not on the machine are pulled first
+	// Begin prepares the build if it runs, rather than joins another one. end is called after it. It may be nil.
+	Begin func(b *engine.Build) (end func(), err error)
 }
 
 // BuildImage starts a build, or joins one of the same image. An image that is there is not built again.
@@ -31,7 +33,18 @@ func (m *Images) BuildImage(ctx context.Context, b Building) (session.ImageWork,
 	case present:
 		m.jobs.end(one, nil)
 	default:
-		m.tasks.Go(func() { m.jobs.end(one, m.config.Health.Heed(m.build(working, one, b))) })
+		end, err := func() {}, error(nil)
+		if b.Begin != nil {
+			end, err = b.Begin(&b.Build)
+		}
+		if err != nil {
+			m.jobs.end(one, err)
+			break
+		}
+		m.tasks.Go(func() {
+			defer end()
+			m.jobs.end(one, m.config.Health.Heed(m.build(working, one, b)))
+		})
 	}
 	return m.jobs.await(working, one.ID, 0)
 }

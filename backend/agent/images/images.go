@@ -35,6 +35,8 @@ type Config struct {
 	WriteKept func(ctx context.Context, id session.ID) error
 	// TakeHome copies the home of a parked session out of the container that it has kept.
 	TakeHome func(ctx context.Context, s session.Session, tell func(gpu.Bytes)) error
+	// Unreserve removes the containers that wait for sessions, which use images. None is made before done is called.
+	Unreserve func(ctx context.Context) (done func())
 }
 
 // Images are the images of a machine.
@@ -185,6 +187,7 @@ func (m *Images) RemoveImage(ctx context.Context, ref string) error {
 		if used := users[image.ID]; len(used) > 0 {
 			return imageInUse(ref, used)
 		}
+		defer m.config.Unreserve(ctx)()
 		return m.config.Engine.RemoveImage(ctx, image.ID)
 	})
 	if err == nil {

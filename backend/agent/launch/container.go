@@ -30,7 +30,7 @@ func (r *Runner) containers(s session.Session) ([]engine.Container, error) {
 	for number := range list {
 		c := r.container(s, number)
 		c.Mounts, c.Hidden, c.Guest.Pins = mounts.List, mounts.Hidden, mounts.Pins
-		c.Guest.Env = append(c.Guest.Env, kept.Secrets...)
+		c.Guest.Env, c.Guest.Author = append(c.Guest.Env, kept.Secrets...), kept.Author
 		list[number] = c
 	}
 	return list, nil
@@ -51,6 +51,7 @@ func (r *Runner) container(s session.Session, number int) engine.Container {
 	}) {
 		guest.Defaults = cacheEnv()
 	}
+	guest.Defaults = append(guest.Defaults, gitEnv(s)...)
 	if s.Spec.Type == session.Batch && number == 0 {
 		guest.Command = s.Spec.Command
 	}
@@ -159,6 +160,29 @@ func cacheEnv() []session.EnvVar {
 		{Name: "CONDA_PKGS_DIRS", Value: session.CachePath + "/conda/pkgs"},
 		{Name: "HF_HOME", Value: session.CachePath + "/huggingface"},
 	}
+}
+
+// gitEnv lets git work in what the person has mounted to write in, also if it belongs to another user there.
+func gitEnv(s session.Session) (vars []session.EnvVar) {
+	var dirs []string
+	for _, m := range s.Folders {
+		if !m.Auto && !m.ReadOnly {
+			dirs = append(dirs, m.Target)
+		}
+	}
+	for _, m := range s.Spec.Mounts {
+		if m.Source != "" && !m.ReadOnly {
+			dirs = append(dirs, session.MountTarget(m))
+		}
+	}
+	for i, dir := range dirs {
+		vars = append(vars, session.EnvVar{Name: fmt.Sprintf("GIT_CONFIG_KEY_%d", i), Value: "safe.directory"},
+			session.EnvVar{Name: fmt.Sprintf("GIT_CONFIG_VALUE_%d", i), Value: dir})
+	}
+	if len(dirs) > 0 {
+		vars = append(vars, session.EnvVar{Name: "GIT_CONFIG_COUNT", Value: strconv.Itoa(len(dirs))})
+	}
+	return vars
 }
 
 const (

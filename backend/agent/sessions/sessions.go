@@ -45,6 +45,12 @@ type Config struct {
 		Drop(id session.ID)
 	}
 	Removed func(session.Session) // called when a record was removed
+	// Warm has containers that wait for launches. Take returns the id with which a session is to be stored, and
+	// Return takes back that of one that was not.
+	Warm interface {
+		Take(s session.Session) session.ID
+		Return(id session.ID)
+	}
 }
 
 // Sessions are those of a machine. Its methods are safe for concurrent use.
@@ -186,6 +192,7 @@ func (m *Sessions) launch(ctx context.Context, req session.LaunchRequest, held b
 		s := m.newSession(req)
 		s.DependsOn, s.Folders, s.Tags = depends, mounted, tags
 		s.Move = session.Move{Floats: req.Floats, From: req.From, Held: held}
+		s.ID = m.config.Warm.Take(s)
 		stored, err := m.keep(s, req)
 		if session.CodeOf(err) == session.CodeNameTaken && !named && try < 20 {
 			continue // a random name that is in use
@@ -219,6 +226,7 @@ func (m *Sessions) keep(s session.Session, req session.LaunchRequest) (session.S
 	stored, err := m.create(s, req.Key)
 	if err != nil || stored.ID != s.ID || stored.Status.Terminal() {
 		m.config.Confidential.Drop(s.ID)
+		m.config.Warm.Return(s.ID)
 	}
 	return stored, err
 }

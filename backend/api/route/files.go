@@ -111,6 +111,9 @@ var (
 		"Build the image of the project in a folder, as an operation, which continues in the background. The build "+
 			"reads the stored secrets that the request and the project name.",
 		agentQuery...)
+	ProjectBuildChoices = at[session.ProjectRequest, []hub.BuildChoice]("project-build-choices",
+		"POST /folders/{folder}/project/build/choices", "Show where the image of the project in a folder can be built "+
+			"for another machine, and what that costs. For this computer's agent there is no choice.", agentQuery...)
 	ProjectOpen = at[hub.ProjectOpening, hub.RecentProject]("project-open", "POST /folders/{folder}/project/open",
 		"Remember a project that is opened to be used, and the image that a session is launched with.", agentQuery...)
 	Projects = at[None, []hub.RecentProject]("projects", "GET /projects",

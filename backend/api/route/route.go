@@ -207,7 +207,7 @@ func All() []Description {
 	}, SessionFiles().all(), []described{
 		FileCopy, FileSync, Folders, FolderCreate, Folder, FolderUpdate, FolderTrash, FolderRestore, FolderDelete,
 		FolderDeleteStop, FolderSFTP, Project, ProjectBuild,
-		ProjectOpen, Projects, ProjectUpdate, ProjectForget, ProjectClone,
+		ProjectBuildChoices, ProjectOpen, Projects, ProjectUpdate, ProjectForget, ProjectClone,
 	}, FolderFiles().all(), []described{
 		Recents, RecentUpdate, RecentDelete, RecentRecipe, SessionRecipe, RecipeRead, RecipeCompare, LinkRead,
 		Settings, SettingsUpdate, SettingsFile, SettingUpdate, Secrets, SecretSet,

@@ -66,6 +66,9 @@ func (e *Engine) Create(ctx context.Context, c engine.Container) (string, error)
 	if err := e.ownCommand(ctx, &c, image); err != nil {
 		return "", err
 	}
+	if id, taken := e.reservations.take(ctx, c, image); taken {
+		return id, nil
+	}
 	config, host := containerConfig(c), hostConfig(c, facts)
 	if session.ImageDigest(c.Image) != "" {
 		config.Image = image // Docker does not know the digests of images that no registry has
@@ -311,18 +314,10 @@ func hostConfig(c engine.Container, facts *daemon.Facts) *container.HostConfig {
 		ShmSize:     int64(c.Shm),
 		OomScoreAdj: 500, // the kernel kills sessions before daemons
 		Init:        new(bool),
-		Resources: container.Resources{
-			CpusetCpus: strings.Trim(strings.ReplaceAll(fmt.Sprint(c.CPUs), " ", ","), "[]"),
-			NanoCPUs:   int64(len(c.CPUs)) * 1e9,
-			Memory:     int64(c.Memory),
-			MemorySwap: int64(c.Memory),
-		},
+		Resources:   resources(c),
 	}
 	if c.Guest.Admin {
 		h.CapAdd = append(h.CapAdd, "FSETID") // or files of packages lose their set-group-ID bit
-	}
-	if c.Processes > 0 {
-		h.PidsLimit = new(int64(c.Processes))
 	}
 	if facts.Remapped && !facts.Rootless {
 		h.UsernsMode = "host" // or the container's root could not read the guest's configuration
@@ -334,6 +329,20 @@ func hostConfig(c engine.Container, facts *daemon.Facts) *container.HostConfig {
 		h.SecurityOpt = append(h.SecurityOpt, "label=disable") // or it could not reach the link
 	}
 	return h
+}
+
+// resources are the limits of a container, which also a running one can get.
+func resources(c engine.Container) container.Resources {
+	r := container.Resources{
+		CpusetCpus: strings.Trim(strings.ReplaceAll(fmt.Sprint(c.CPUs), " ", ","), "[]"),
+		NanoCPUs:   int64(len(c.CPUs)) * 1e9,
+		Memory:     int64(c.Memory),
+		MemorySwap: int64(c.Memory),
+	}
+	if c.Processes > 0 {
+		r.PidsLimit = new(int64(c.Processes))
+	}
+	return r
 }
 
 func bind(from, to string, readOnly bool) mount.Mount {

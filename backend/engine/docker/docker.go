@@ -27,6 +27,7 @@ type Engine struct {
 	*images.Store
 	*networks.Networks
 	*stats.Reader
+	*reservations
 
 	config  Config
 	daemon  *daemon.Daemon
@@ -62,7 +63,7 @@ func Open(config Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Engine{
+	e := &Engine{
 		config: config, daemon: connection, kernels: kernels,
 		Devices: devices.New(connection, devices.Config{
 			Instance: config.Instance, Way: config.Attach, MPS: config.MPS,
@@ -70,7 +71,9 @@ func Open(config Config) (*Engine, error) {
 		}),
 		Store:    images.New(connection, config.Instance),
 		Networks: networks.New(connection, config.Instance), Reader: stats.New(connection),
-	}, nil
+	}
+	e.reservations = &reservations{engine: e, byName: map[string]*reserved{}}
+	return e, nil
 }
 
 func (e *Engine) Close() error {

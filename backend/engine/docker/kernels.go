@@ -27,6 +27,8 @@ import (
 //	kernels/<name>/config.json          the guest's configuration
 //	kernels/<name>/link/agent.sock      where the guest dials
 //	kernels/<name>/daemon               the id of the daemon that has the container
+//	kernels/<name>/waits                there while no session has the container
+//	kernels/<name>/labels.json          those of the session that took it, as the daemon does not change them
 type kernels struct {
 	dir     string
 	opening sync.Mutex // held while a name's socket is bound, so that it is bound once
@@ -49,7 +51,7 @@ type kernel struct {
 }
 
 func (k *kernel) guestPath() string  { return filepath.Join(k.dir, "guest") }
-func (k *kernel) configPath() string { return filepath.Join(k.dir, "config.json") }
+func (k *kernel) configPath() string { return filepath.Join(k.dir, configFile) }
 func (k *kernel) linkPath() string   { return filepath.Join(k.dir, "link") }
 
 // session is the session of a kernel, "" if its files no longer exist.
@@ -71,7 +73,10 @@ type delivery struct {
 	link   opener
 }
 
-const daemonFile = "daemon"
+const (
+	configFile = "config.json"
+	daemonFile = "daemon"
+)
 
 var errClosed = &session.Error{Code: session.CodeEngineUnavailable, Message: "The engine is closed."}
 
@@ -131,14 +136,20 @@ func (ks *kernels) write(dir string, files delivery) error {
 	if err := os.MkdirAll(filepath.Join(dir, "link"), 0o700); err != nil {
 		return daemon.FileFailure("the container's files", err)
 	}
-	if err := engine.ReplaceFile(filepath.Join(dir, "config.json"), data); err != nil {
+	if err := engine.ReplaceFile(filepath.Join(dir, configFile), data); err != nil {
 		return daemon.FileFailure("the guest's configuration", err)
 	}
 	if err := engine.LinkFile(guest, filepath.Join(dir, "guest"), 0o755); err != nil {
 		return daemon.FileFailure("the guest", err)
 	}
-	if err := engine.ReplaceFile(filepath.Join(dir, daemonFile), []byte(files.daemon)); err != nil {
-		return daemon.FileFailure("the container's files", err)
+	contents := map[string]string{daemonFile: files.daemon}
+	if files.config.Waits {
+		contents[waitsFile] = ""
+	}
+	for name, content := range contents {
+		if err := engine.ReplaceFile(filepath.Join(dir, name), []byte(content)); err != nil {
+			return daemon.FileFailure("the container's files", err)
+		}
 	}
 	return nil
 }
@@ -203,6 +214,13 @@ func (ks *kernels) open(name string, answers opener) (*kernel, error) {
 	return k, nil
 }
 
+// has reports whether this process has made or found a container with a name.
+func (ks *kernels) has(name string) bool {
+	ks.mu.Lock()
+	defer ks.mu.Unlock()
+	return ks.byName[name] != nil
+}
+
 func (ks *kernels) bind(id string, k *kernel) {
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
@@ -220,10 +238,7 @@ func (ks *kernels) of(id string) *kernel {
 func (ks *kernels) sweep(name string) error {
 	ks.writing.Lock()
 	defer ks.writing.Unlock()
-	ks.mu.Lock()
-	known := ks.byName[name] != nil
-	ks.mu.Unlock()
-	if known {
+	if ks.has(name) {
 		return nil
 	}
 	return ks.discard(name)

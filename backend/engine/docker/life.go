@@ -17,6 +17,9 @@ import (
 // Start starts a created container. It also fails with disk_write_no-space, engine_read_not-found, and engine_attach_…
 // where a device could not be attached; then the container is removed.
 func (e *Engine) Start(ctx context.Context, id string) error {
+	if started, err := e.reservations.start(id); started {
+		return err
+	}
 	err := e.daemon.API.ContainerStart(ctx, id, container.StartOptions{})
 	if err == nil {
 		return nil
@@ -57,6 +60,7 @@ func (e *Engine) Remove(ctx context.Context, id string) error {
 			return err
 		}
 	}
+	e.reservations.forget(state.Name)
 	return e.kernels.discard(state.Name)
 }
 
@@ -71,6 +75,7 @@ func (e *Engine) removeLeftovers(ctx context.Context, id string) error {
 			return err
 		}
 	}
+	e.reservations.forget(k.name)
 	return e.kernels.discard(k.name)
 }
 

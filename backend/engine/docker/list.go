@@ -29,12 +29,14 @@ func (e *Engine) List(ctx context.Context) ([]engine.State, error) {
 	if err != nil {
 		return nil, err
 	}
-	states = slices.DeleteFunc(states, func(s engine.State) bool { return !e.isMine(s) })
 	e.mu.Lock()
 	sweep := !e.swept
 	e.swept, e.listedAt = true, began
 	e.mu.Unlock()
+	all := slices.Clone(states)
+	states = slices.DeleteFunc(states, func(s engine.State) bool { return !e.isMine(s) })
 	if sweep {
+		e.reservations.sweep(ctx, all)
 		e.sweep(ctx, states)
 		e.DropUnnamed(ctx)
 	}
@@ -68,9 +70,9 @@ func (e *Engine) Others(ctx context.Context) ([]engine.State, error) {
 	return slices.DeleteFunc(others, func(s engine.State) bool { return s.Labels[engine.LabelInstance] == "" }), err
 }
 
-// isMine reports whether this agent made a container; others may have our label too, see [labelsOf].
+// isMine reports whether this agent made a container for a session; others may have our label too, see [labelsOf].
 func (e *Engine) isMine(s engine.State) bool {
-	return s.Labels[engine.LabelInstance] == e.config.Instance
+	return s.Labels[engine.LabelInstance] == e.config.Instance && !e.reservations.has(s.Name)
 }
 
 func (e *Engine) mine() filters.Args {
@@ -120,7 +122,14 @@ func (e *Engine) Inspect(ctx context.Context, id string) (engine.State, error) {
 	if err != nil {
 		return engine.State{}, daemon.ContainerFailure(ctx, id, err)
 	}
-	return stateOf(c), nil
+	s := stateOf(c)
+	if s.Labels[engine.LabelInstance] != e.config.Instance {
+		return s, nil
+	}
+	if taken := e.kernels.labels(s.Name); taken != nil {
+		s.Labels = taken
+	}
+	return s, nil
 }
 
 func stateOf(c container.InspectResponse) engine.State {

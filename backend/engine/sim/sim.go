@@ -45,6 +45,7 @@ type Sim struct {
 	*containers
 	*images
 	*networks
+	engine.NoReservations
 	writing sync.Mutex // held while the state is written; taken before mu
 }
 

@@ -55,8 +55,7 @@ type Relayer func(ctx context.Context, job slurm.JobID, host string, argv []stri
 // Engine is a Slurm cluster as an [engine.Engine].
 type Engine struct {
 	*images.Store
-	engine.NoBuilder
-	noHome
+	without
 
 	config  Config
 	jobs    *jobs
@@ -214,10 +213,13 @@ func (e *Engine) Commit(ctx context.Context, _ string, _ engine.Commit) (session
 	return session.Image{}, cmp.Or(ended(ctx), noCommit())
 }
 
-// noHome reads no homes: one is a folder, or ends with its job.
-type noHome struct{}
+// without has what there is not on a cluster. No home is read: one is a folder, or ends with its job.
+type without struct {
+	engine.NoBuilder
+	engine.NoReservations
+}
 
-func (noHome) Home(ctx context.Context, _ string) (io.ReadCloser, error) {
+func (without) Home(ctx context.Context, _ string) (io.ReadCloser, error) {
 	return nil, cmp.Or(ended(ctx), noCommit())
 }
 

@@ -5,7 +5,8 @@
 // files are in the person's runtime folder, and has the server write what a notebook lacks. It does so late, so that a
 // page that is still open never finds its file changed: when a page is about to read the notebook, once no page has
 // been connected for ten minutes, and before the server is stopped. What has no cell of its own any more goes to a
-// notebook beside it. It needs no extension and runs as the session's user.
+// notebook beside it. A page that reads the notebook while a cell runs can ask for what it lacks of that run. The
+// keeper needs no extension and runs as the session's user.
 //
 // Kernels with CurveZMQ are not listened to, and the keeper says so. What is kept is lost with the container. It is
 // bounded for each cell, each kernel and all of them.
@@ -181,7 +182,7 @@ func (k *Keeper) all() (list []*kernel) {
 
 // watchPages follows which kernels have pages, as long as that matters, and writes what none has fetched for long.
 func (k *Keeper) watchPages(ctx context.Context) {
-	alone := map[string]time.Time{} // kernels without a page, since when
+	alone := solitude{}
 	var looked time.Time
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
@@ -201,19 +202,30 @@ func (k *Keeper) watchPages(ctx context.Context) {
 		if k.look(ctx) != nil {
 			continue // the server may be busy, or not be there yet
 		}
-		for _, one := range list {
-			path, pages := one.place()
-			if pages > 0 || path == "" || !one.unsettled() {
-				delete(alone, one.id)
-			} else if since, known := alone[one.id]; !known {
-				alone[one.id] = now
-			} else if now.Sub(since) > lateAfter {
-				_ = k.Write(ctx, path, false) // it is tried again, and the rest of a cell that runs comes later
-				alone[one.id] = now
-			}
+		for _, path := range alone.late(list, now) {
+			_ = k.Write(ctx, path, false) // it is tried again, and the rest of a cell that runs comes later
 		}
 		k.forget()
 	}
+}
+
+// solitude has the ids of kernels without a page whose notebooks lack something, and since when.
+type solitude map[string]time.Time
+
+// late returns the notebooks that have had no page for lateAfter, each once in that time.
+func (s solitude) late(list []*kernel, now time.Time) (notebooks []string) {
+	for _, one := range list {
+		path, pages := one.place()
+		if pages > 0 || path == "" || !one.unsettled() {
+			delete(s, one.id)
+		} else if since, known := s[one.id]; !known {
+			s[one.id] = now
+		} else if now.Sub(since) > lateAfter {
+			notebooks = append(notebooks, path)
+			s[one.id] = now
+		}
+	}
+	return notebooks
 }
 
 // look asks the server which notebooks have kernels, and which of these have pages.

@@ -18,6 +18,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -39,6 +40,8 @@ type lab struct {
 	more   []any // notebooks whose kernels are k2, k3 …
 	writes int
 	now    time.Time
+	// between is called once, after a notebook was read and before it is written.
+	between func()
 }
 
 const labKey = "a key"
@@ -110,6 +113,10 @@ func (l *lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
 		return
 	case isFile && r.Method == http.MethodGet:
+		if l.between != nil && r.URL.Query().Get("content") == "0" {
+			l.between()
+			l.between = nil
+		}
 		file := fields{"last_modified": l.saved[path]}
 		if r.URL.Query().Get("content") == "1" {
 			file["content"] = l.files[path]
@@ -262,6 +269,64 @@ func TestOutputWithoutAPageIsWritten(t *testing.T) {
 			t.Error("what it has is written again")
 		}
 	})
+}
+
+func TestOutputIsWrittenTenMinutesAfterTheLastPage(t *testing.T) {
+	l := openLab(t, [3]string{"long"})
+	l.publish("1", "execute_input", `{"code":"long","execution_count":1}`)
+	l.publish("1", "stream", `{"name":"stdout","text":"one\n"}`)
+	l.taken(1, "one")
+	began, alone := time.Now(), solitude{}
+	for _, step := range []struct {
+		after time.Duration
+		pages int
+		late  bool
+	}{
+		{0, 0, false}, {lateAfter, 0, false}, {lateAfter + time.Second, 0, true},
+		{lateAfter + 2*time.Second, 0, false}, {2*lateAfter + 2*time.Second, 0, true},
+		// While a page is open nothing is late, and the time begins again when it is closed.
+		{4 * lateAfter, 1, false}, {5 * lateAfter, 0, false}, {6 * lateAfter, 0, false},
+		{6*lateAfter + time.Second, 0, true},
+	} {
+		l.set(func() { l.pages = step.pages })
+		l.look()
+		late := alone.late(l.keeper.all(), began.Add(step.after))
+		if step.late != slices.Equal(late, []string{"a b.ipynb"}) || !step.late && len(late) > 0 {
+			t.Errorf("after %s with %d pages these are late: %q", step.after, step.pages, late)
+		}
+	}
+	l.publish("1", "status", `{"execution_state":"idle"}`)
+	for l.keeper.all()[0].prints(time.Now().Add(seldom)) {
+		time.Sleep(5 * time.Millisecond) // until it has come over the connection
+	}
+	l.write(false)
+	if late := alone.late(l.keeper.all(), began.Add(20*lateAfter)); len(late) > 0 {
+		t.Errorf("what lacks nothing is late: %q", late)
+	}
+}
+
+func TestWhatWasSavedMeanwhileIsNotWrittenOver(t *testing.T) {
+	l := openLab(t, [3]string{"first"})
+	l.publish("1", "execute_input", `{"code":"first","execution_count":1}`)
+	l.publish("1", "stream", `{"name":"stdout","text":"one\n"}`)
+	l.publish("1", "status", `{"execution_state":"idle"}`)
+	l.taken(1, "one")
+	l.look()
+	l.set(func() {
+		l.between = func() {
+			l.files["a b.ipynb"], l.saved["a b.ipynb"] = sheetOf([3]string{"first"}, [3]string{"added"}), time.Now()
+		}
+	})
+	if err := l.keeper.Write(t.Context(), "a b.ipynb", false); err == nil || !l.keeper.all()[0].unsettled() {
+		t.Errorf("it was written over: %v", err)
+	}
+	if got := l.content("a b.ipynb"); got != `null null` {
+		t.Errorf("after another client has saved it has %s", got)
+	}
+	l.write(false)
+	if got := l.content("a b.ipynb"); got != `1 "one\n" null` {
+		t.Errorf("then it has %s", got)
+	}
 }
 
 func TestAKernelThatIsGoneIsNotForgottenBeforeItIsWritten(t *testing.T) {

@@ -30,6 +30,8 @@ const (
 
 // message is a message of a kernel whose digest was right.
 type message struct {
+	id      string
+	date    string
 	kind    string
 	parent  string // id of the request that it belongs to
 	client  string // who requested it: each page that is opened has another id
@@ -52,16 +54,26 @@ type kernel struct {
 
 	mu     sync.Mutex // guards everything below
 	runs   runs
-	size   int             // bytes of runs, as the keeper has counted them
-	left   map[string]bool // clients that have been connected, and whether they have left since then
-	path   string          // of its notebook; empty: not known yet, or it has none
-	pages  int             // that are connected to it, at the last look
+	recent recent
+	size   int                // bytes of runs, as the keeper has counted them
+	left   map[string]absence // clients that have been connected
+	path   string             // of its notebook; empty: not known yet, or it has none
+	pages  int                // that are connected to it, at the last look
 	looked time.Time
 	gone   bool      // it cannot be listened to any more
 	heard  bool      // it is listened to
 	deaf   time.Time // since when it is not
 	why    link.Why  // it cannot be, if that is known
 }
+
+// absence is what is known about a page that was connected to a kernel.
+type absence byte
+
+const (
+	present  absence = iota
+	doubtful         // it or another one has left
+	away
+)
 
 // connection is what a kernel's connection file says. See the documentation of jupyter_client.
 type connection struct {
@@ -170,10 +182,18 @@ func (k *kernel) take(m message, now time.Time) {
 	m.full = k.keeper.size.Load() > k.keeper.most
 	k.mu.Lock()
 	if k.left == nil || len(k.left) > maxClients {
-		k.left = map[string]bool{}
+		k.left = map[string]absence{}
 	}
-	k.left[m.client] = k.left[m.client] && !m.connect
-	k.runs.take(m, now, k.left[m.client])
+	left := k.left[m.client]
+	if m.connect {
+		left = present
+	}
+	k.left[m.client] = left
+	k.runs.take(m, now, left == away)
+	if m.kind == "execute_input" {
+		k.runs[len(k.runs)-1].doubtful = left == doubtful
+	}
+	k.recent.add(m)
 	k.weigh()
 	k.mu.Unlock()
 	k.keeper.makeRoom()
@@ -215,8 +235,14 @@ func (k *kernel) seen(path string, pages int, now time.Time) {
 	}
 	if pages == 0 {
 		k.runs.miss(k.looked)
-		for client := range k.left {
-			k.left[client] = true
+	} else if pages < k.pages { // the list of Notebook 7, say, is connected to kernels, too
+		k.runs.doubt(k.looked)
+	}
+	for client, before := range k.left {
+		if pages == 0 {
+			k.left[client] = away
+		} else if pages < k.pages && before == present {
+			k.left[client] = doubtful
 		}
 	}
 	k.pages, k.looked = pages, now
@@ -309,6 +335,7 @@ func decode(parts [][]byte, key string) (message, error) {
 	}
 	var header, parent struct {
 		ID     string `json:"msg_id"`
+		Date   string `json:"date"`
 		Type   string `json:"msg_type"`
 		Client string `json:"session"`
 	}
@@ -317,6 +344,7 @@ func decode(parts [][]byte, key string) (message, error) {
 		unmarshal(signed[3], &m.content)); err != nil {
 		return message{}, err
 	}
+	m.id, m.date = header.ID, header.Date
 	m.kind, m.parent, m.client, m.connect = header.Type, parent.ID, parent.Client, parent.Type == connectRequest
 	return m, nil
 }

@@ -32,6 +32,7 @@ type fields = map[string]any
 // run is one execution of a cell.
 type run struct {
 	request  string // id of the message that asked for it
+	client   string // who asked for it
 	code     string
 	count    json.Number
 	outputs  []*output
@@ -43,6 +44,7 @@ type run struct {
 	dropped  bool      // all that it printed was left out, as is what it still prints
 	last     time.Time // when the newest output came
 	missed   bool      // some of it came while no page was connected
+	doubtful bool      // some of it came after a page had left, while others were connected
 	settled  bool      // the file has it, or a later save of a page decided about it
 }
 
@@ -163,7 +165,8 @@ func (list runs) of(request string) *run {
 func (list *runs) take(m message, now time.Time, left bool) {
 	if m.kind == "execute_input" {
 		count, _ := m.content["execution_count"].(json.Number)
-		*list = append(*list, &run{request: m.parent, code: m.text("code"), count: count, last: now, missed: left})
+		*list = append(*list, &run{request: m.parent, client: m.client, code: m.text("code"), count: count, last: now,
+			missed: left})
 		list.bound()
 		return
 	}
@@ -255,9 +258,18 @@ func (list *runs) drop() {
 // miss notes that no page is connected, as was so at some time since the last look.
 func (list runs) miss(last time.Time) {
 	for _, r := range list {
-		r.missed = r.missed || !r.done || r.last.After(last)
+		r.missed = r.missed || r.goesOnSince(last)
 	}
 }
+
+// doubt notes that a page has left since the last look, and others have not.
+func (list runs) doubt(last time.Time) {
+	for _, r := range list {
+		r.doubtful = r.doubtful || r.goesOnSince(last)
+	}
+}
+
+func (r *run) goesOnSince(last time.Time) bool { return !r.done || r.last.After(last) }
 
 // unsettled reports whether a file may lack something.
 func (list runs) unsettled() bool {

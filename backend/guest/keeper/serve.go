@@ -25,8 +25,8 @@ const (
 )
 
 // Serve answers GET [link.WritePath]?path=NOTEBOOK, which returns when the notebook has what it lacked, and ?ending=1,
-// which is asked before the server ends. GET [link.UnkeptPath] returns the notebooks whose output is not kept.
-// Everything else is only answered.
+// which is asked before the server ends. GET [link.UnkeptPath] returns the notebooks whose output is not kept, and GET
+// [link.LivePath] the runs that a page which was away lacks. Everything else is only answered.
 func (k *Keeper) Serve(ctx context.Context, listener net.Listener) {
 	defer context.AfterFunc(ctx, func() { _ = listener.Close() })()
 	var callers sync.WaitGroup
@@ -80,8 +80,14 @@ func (k *Keeper) do(ctx context.Context, target string) (answer string, err erro
 		return answerDone, k.Write(ctx, query.Get("path"), query.Has("ending"))
 	case link.UnkeptPath:
 		list, err := k.unkept(ctx)
-		body, _ := json.Marshal(list) // texts can always be marshalled
-		return answerJSON + string(body), err
+		return inJSON(list), err
+	case link.LivePath:
+		return inJSON(k.live(query)), nil
 	}
 	return answerDone, nil
+}
+
+func inJSON(value any) string {
+	body, _ := json.Marshal(value) // what was read from JSON, and texts, can always be marshalled
+	return answerJSON + string(body)
 }

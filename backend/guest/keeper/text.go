@@ -78,6 +78,14 @@ func leftOut(bytes int) string { return fmt.Sprintf("[Slipway left out %d bytes 
 
 func (t *text) size() int { return len(t.head) + len(t.tail) + len(t.line) }
 
+// resumable returns the text so that what is printed next can follow it in a page, from where it would be overwritten.
+func (t *text) resumable() string {
+	if t.at == len(t.line) {
+		return t.String()
+	}
+	return t.String() + "\r" + string(t.line[:t.at])
+}
+
 func (t *text) String() string {
 	gap := ""
 	if t.dropped > 0 {

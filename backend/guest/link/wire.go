@@ -139,6 +139,9 @@ const WritePath = "/write"
 // UnkeptPath is where the service that keeps the output of notebooks answers with a list of [Unkept].
 const UnkeptPath = "/unkept"
 
+// LivePath is where the service that keeps the output of notebooks answers pages.
+const LivePath = session.LivePath
+
 // Unkept is a notebook whose output is not kept while no page is open.
 type Unkept struct {
 	Notebook string `json:"notebook"` // its path as the notebook server has it

@@ -54,7 +54,7 @@ func New(name string) *Agent {
 	b := &base{Name: name, epoch: "epoch-1", changed: make(chan struct{})}
 	machine, folders := &machine{base: b}, &folders{agent: name}
 	sessions := &sessions{base: b, machine: machine, keys: map[string]session.ID{}, refused: map[string]error{},
-		moved: map[session.ID]session.ID{}}
+		moved: map[session.ID]session.ID{}, chosen: map[session.ID]bool{}}
 	return &Agent{base: b, sessions: sessions, machine: machine,
 		services: &services{base: b},
 		inside:   &inside{sessions: sessions, apps: map[session.ID][]session.App{}},

@@ -360,6 +360,17 @@ func (unanswered) BuildProject(ctx context.Context,
 	return
 }
 
+func (unanswered) LendConnection(ctx context.Context,
+	folder session.FolderID, token session.ProxyToken) (result net.Conn, err error) {
+	err = unsupported("LendConnection")
+	return
+}
+
+func (unanswered) CloneFolder(ctx context.Context, req session.CloneRequest) (result io.ReadWriteCloser, err error) {
+	err = unsupported("CloneFolder")
+	return
+}
+
 func (a *Agent) Devices(ctx context.Context) (result session.DeviceBoard, err error) {
 	if err = a.enter(ctx); err == nil {
 		defer a.mu.Unlock()
@@ -425,6 +436,15 @@ func (a *Agent) SimulateIdle(ctx context.Context,
 	if err = a.enter(ctx); err == nil {
 		defer a.mu.Unlock()
 		result, err = a.simulateIdle(ctx, id, policy)
+	}
+	return
+}
+
+func (a *Agent) Prefer(ctx context.Context,
+	id session.ID, on bool) (err error) {
+	if err = a.enter(ctx); err == nil {
+		defer a.mu.Unlock()
+		err = a.prefer(ctx, id, on)
 	}
 	return
 }

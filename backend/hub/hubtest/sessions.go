@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -24,6 +25,8 @@ type sessions struct {
 	phases   []session.Phase
 	refused  map[string]error // by the name of the session
 	launches int
+	chosen   map[session.ID]bool // preferred ones
+	choices  int
 }
 
 // put is called with mu held.
@@ -222,6 +225,28 @@ func (a *sessions) terminate(ctx context.Context, id session.ID, _ bool) (sessio
 	return a.change(ctx, id, func(s *session.Session) {
 		s.Status, s.Reason, s.TerminatedAt = session.Terminated, session.ReasonUser, new(time.Now())
 	})
+}
+
+// Preferred returns the preferred sessions, sorted, and how many calls said so.
+func (a *sessions) Preferred() (ids []session.ID, calls int) {
+	a.do(func() { ids, calls = slices.Sorted(maps.Keys(a.chosen)), a.choices })
+	return ids, calls
+}
+
+// Forget has the agent know no preferred sessions, as after a restart.
+func (a *sessions) Forget() { a.do(func() { clear(a.chosen) }) }
+
+func (a *sessions) prefer(ctx context.Context, id session.ID, on bool) error {
+	a.choices++
+	if _, err := a.get(ctx, id); err != nil {
+		return err
+	}
+	if on {
+		a.chosen[id] = true
+	} else {
+		delete(a.chosen, id)
+	}
+	return nil
 }
 
 func (a *sessions) setPriority(ctx context.Context, id session.ID, priority int) (session.Session, error) {

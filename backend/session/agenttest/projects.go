@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"io"
 	"slices"
 	"strings"
 
@@ -13,7 +14,9 @@ import (
 func caseProject(s *suite) {
 	f := s.folder(session.FolderRequest{Name: "project-1"})
 	inside := session.Place{Folder: f.ID}
-	s.do(func(ctx context.Context) error { return s.agent.MakeDirectory(ctx, inside, "paper", true) })
+	for _, dir := range []session.FilePath{"paper", "proxied"} {
+		s.do(func(ctx context.Context) error { return s.agent.MakeDirectory(ctx, inside, dir, true) })
+	}
 	req := session.ProjectRequest{Path: "paper", Environment: s.Image}
 	read := func() session.Project { return must(s, with2(s.agent.ReadProject, f.ID, req)) }
 	if p := read(); p.Kind != session.ProjectPlain || p.Image != s.Image || p.Dockerfile != "" {
@@ -31,6 +34,12 @@ func caseProject(s *suite) {
 		!strings.HasPrefix(found.Dockerfile, "FROM ") || !slices.Equal(found.Secrets, []string{"TOKEN"}) {
 		s.Errorf("the project is %+v", found)
 	}
+	refused(s, "a connection for no build", session.CodeOperationNotFound,
+		with2(s.agent.LendConnection, f.ID, session.ProxyToken(rand.Text())))
+	s.store(inside, "proxied/Dockerfile", "FROM "+s.Image+"\nARG HTTP_PROXY\n")
+	refused(s, "a build that stores its proxy", session.CodeImageInvalid, with2(s.agent.BuildProject, f.ID,
+		session.ProjectBuild{ProjectRequest: session.ProjectRequest{Path: "proxied"},
+			Proxy: session.ProxyToken(rand.Text())}))
 	w := s.work(must(s, build))
 	if w.State != session.WorkDone || w.Ref != found.Image || w.Kind != session.WorkBuild {
 		s.Errorf("the build ended as %+v, %+v", w, w.Error)
@@ -45,6 +54,10 @@ func caseProject(s *suite) {
 		s.Errorf("what was built already was built as %+v", w)
 	}
 	mountProject(s, f, inside)
+	refused(s, "a clone of the machine's own files", session.CodeFileInvalid,
+		func(ctx context.Context) (io.ReadWriteCloser, error) {
+			return s.agent.CloneFolder(ctx, session.CloneRequest{Name: "cloned", Address: "file:///etc"})
+		})
 	refused(s, "a directory that is not there", session.CodeFileNotFound,
 		with2(s.agent.ReadProject, f.ID, session.ProjectRequest{Path: "absent"}))
 	refused(s, "a folder that is not there", session.CodeFolderNotFound,

@@ -203,6 +203,7 @@ func caseUnknown(s *suite) {
 		"tags":      failure(with2(s.agent.SetTags, nobody, nil)),
 		"terminate": failure(with2(s.agent.Terminate, nobody, false)),
 		"priority":  failure(with2(s.agent.SetPriority, nobody, 5)),
+		"prefer":    func(ctx context.Context) error { return s.agent.Prefer(ctx, nobody, true) },
 		"devices":   failure(with2(s.agent.SetAccelerator, nobody, gpu.Request{})),
 		"keep":      failure(with2(s.agent.Keep, nobody, session.Duration(time.Hour))),
 		"simulate":  failure(with2(s.agent.SimulateIdle, nobody, session.IdlePolicy{})),
@@ -316,6 +317,9 @@ func casePriority(s *suite) {
 		with2(s.agent.SetAccelerator, waiting.ID, gpu.Request{Shares: -1}))
 	if same := must(s, with2(s.agent.SetAccelerator, waiting.ID, gpu.Request{})); same.Status != session.Pending {
 		s.Errorf("it is %+v", same)
+	}
+	for _, on := range []bool{true, true, false, false} {
+		s.ok(s.void(func(ctx context.Context) error { return s.agent.Prefer(ctx, waiting.ID, on) }))
 	}
 	found := s.await(waiting.ID, "explained", func(x session.Session) bool { return x.Wait != nil })
 	if found.Wait.Message == "" || found.Wait.Code == "" {

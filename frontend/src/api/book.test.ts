@@ -52,6 +52,21 @@ describe('applyEvent', () => {
     expect(Object.keys(book() ?? {})).toEqual(['a'])
     expect(client.getQueryData(keys.settings)).toEqual(testSettings)
   })
+  it('lets no answer that was asked for before a snapshot take the place of what events tell', async () => {
+    let answer: (agents: Agent[]) => void = () => {}
+    const asked = client.fetchQuery({
+      queryKey: keys.agents,
+      queryFn: ({ signal }) => {
+        expect(signal.aborted).toBe(false)
+        return new Promise<Agent[]>((resolve) => (answer = resolve))
+      },
+    })
+    applyEvent(client, first)
+    applyEvent(client, event({ agent: makeAgent({ live: 2 }) }))
+    answer([makeAgent({ live: 1 })])
+    await asked
+    expect(client.getQueryData<Agent[]>(keys.agents)?.map((a) => a.live)).toEqual([2])
+  })
   it('puts an agent and an operation in the place of the older one', () => {
     applyEvent(client, first)
     applyEvent(client, event({ agent: makeAgent({ name: 'lab', local: false }) }))

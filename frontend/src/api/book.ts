@@ -22,6 +22,19 @@ export type UsageBook = Record<string, Usage>
 /** How many samples of a session are kept for its charts: an hour at one every two seconds. */
 const usageKept = 1800
 
+/** What a snapshot tells whole and events change afterwards. */
+const told = [
+  'machines',
+  'recents',
+  'projects',
+  'settings',
+  'version',
+  'devices',
+  'presets',
+  'agents',
+  'operations',
+] as const
+
 /** Puts one event of the channel into Query, so that every view that shows it changes. */
 export function applyEvent(client: QueryClient, event: Event): void {
   if (event.snapshot) applySnapshot(client, event.snapshot)
@@ -47,15 +60,11 @@ function applySnapshot(client: QueryClient, snapshot: Snapshot): void {
   }
   client.setQueryData(keys.sessions, book)
   client.setQueryData(keys.latestUsage, usage)
-  client.setQueryData(keys.machines, snapshot.machines)
-  client.setQueryData(keys.recents, snapshot.recents)
-  client.setQueryData(keys.projects, snapshot.projects)
-  client.setQueryData(keys.settings, snapshot.settings)
-  client.setQueryData(keys.version, snapshot.version)
-  client.setQueryData(keys.devices, snapshot.devices)
-  client.setQueryData(keys.presets, snapshot.presets)
-  client.setQueryData(keys.agents, snapshot.agents)
-  client.setQueryData(keys.operations, snapshot.operations)
+  for (const name of told) {
+    // An answer that is on its way is older than the events that follow, and would take their place.
+    void client.cancelQueries({ queryKey: keys[name], exact: true })
+    client.setQueryData(keys[name], snapshot[name])
+  }
   // What was fetched before the gap may have changed meanwhile.
   void client.invalidateQueries({ queryKey: keys.finished })
   void client.invalidateQueries({ queryKey: ['usage'] })

@@ -148,3 +148,16 @@ export function writePiece(
     call.send(piece)
   })
 }
+
+/** Writes a text as a whole file. */
+export async function writeText(
+  place: FilePlace,
+  path: string,
+  text: string,
+  how: Omit<FinishRequest, 'size'> & { conflict: Conflict },
+): Promise<void> {
+  const blob = new Blob([text])
+  const key = `edit${Date.now().toString(36)}`
+  await writePiece(place, path, key, 0, blob, () => {}, new AbortController().signal)
+  await finishUpload(place, path, key, { size: blob.size, ...how })
+}

@@ -33,6 +33,7 @@ export const keys = {
   folders: ['folders'] as const, // asked for again while something is counted or deleted, and when it is changed here
   project: (folder: string, dir: string, file: string, environment: string) =>
     ['project', folder, dir, file, environment] as const,
+  buildChoices: (project: readonly string[]) => ['build-choices', ...project] as const,
   files: (place: string, path: string) => ['files', place, path] as const,
   images: ['images'] as const, // asked for again when an operation on images has ended
   imageDisk: (agent: string) => ['images', 'disk', agent] as const,

@@ -399,6 +399,12 @@ export type PromptKind =
   | "keep"
   | "notice";
 
+/** Where the image of a project is built. */
+export type BuildPlace =
+  | ""
+  | "through"
+  | "here";
+
 /** What to keep of a file that changed on both sides. */
 export type Keeping =
   | "this"
@@ -694,6 +700,19 @@ export interface AuditEntry {
   count?: number;
   /** It changes who may reach the agent, or is an attempt to. */
   security?: boolean;
+}
+
+/** BuildChoice is a place where the image of a project can be built for another machine, and what that costs. */
+export interface BuildChoice {
+  where: BuildPlace;
+  /** It cannot be built there; absent: it can. */
+  why?: Phrase;
+  /** Bytes are those of the images that it extends and that the machine lacks, which are sent there. What a build here adds comes to it. */
+  bytes: Bytes;
+  /** The size of one is unknown. */
+  more: boolean;
+  /** Seconds is how long that takes at the rate of the last large copy to the machine; absent: there was none. */
+  seconds?: number;
 }
 
 /** Cancelled is a session that is cancelled because another one ends. */
@@ -1173,6 +1192,8 @@ export interface FileSyncing {
   delete?: boolean;
   /** Of what changed on both sides: this, that or both; empty: ask. */
   keep?: Keeping;
+  /** Send only copies what changed in This, and asks nothing: it fails if That has changed the same file, or has files and was never synced with This. It fills an empty That also with what is named .git. */
+  send?: boolean;
 }
 
 /** FinishRequest says what an uploaded file must be. */
@@ -1662,6 +1683,8 @@ export interface Machine {
   usedCpus: number;
   /** Allocated. */
   usedMemory: Bytes;
+  /** Warm is how many containers wait for launches. They have no grants. */
+  warm?: number;
   /** Busy CPUs, by anything. */
   loadCpu: number;
   /** Used by anything. */
@@ -2037,8 +2060,8 @@ export interface Project {
   env?: EnvVar[];
   ports?: number[];
   minimum?: Resources;
-  /** It asks for one. */
-  gpu?: boolean;
+  /** Accelerator is what it asks of the machine's devices. */
+  accelerator?: Accelerator;
   /** Mounts has the project's directory first; empty: the folder is mounted at its usual place. Other folders of the owner's may be among them, which the project's code then sees. */
   mounts?: FolderMount[];
   left?: ProjectLeft[];
@@ -2054,9 +2077,10 @@ export interface ProjectBuilding {
   environment?: string;
   /** Secrets are those of session.Project.Secrets that the build may read. An agent gets the value of no other. */
   secrets?: string[];
+  where?: BuildPlace;
 }
 
-/** ProjectCloning asks for a git repository to become a folder: on this computer, a clone that its sessions see; on another machine, a copy of that. */
+/** ProjectCloning asks for a git repository to become a folder: on this computer, a clone that its sessions see; on another machine, a copy of that, or a clone by that machine's git where this computer has none or its sessions are simulated. */
 export interface ProjectCloning {
   /** URL[@REF][#SUBDIRECTORY] of the repository, without a password. */
   address: string;
@@ -3513,6 +3537,8 @@ export const routes = {
   "project": { method: "POST", path: "/api/v1/folders/{folder}/project", query: ["agent"] },
   /** Build the image of the project in a folder, as an operation, which continues in the background. The build reads the stored secrets that the request and the project name. */
   "project-build": { method: "POST", path: "/api/v1/folders/{folder}/project/build", query: ["agent"] },
+  /** Show where the image of the project in a folder can be built for another machine, and what that costs. For this computer's agent there is no choice. */
+  "project-build-choices": { method: "POST", path: "/api/v1/folders/{folder}/project/build/choices", query: ["agent"] },
   /** Remember a project that is opened to be used, and the image that a session is launched with. */
   "project-open": { method: "POST", path: "/api/v1/folders/{folder}/project/open", query: ["agent"] },
   /** List the remembered projects, the one that was opened last first. */
@@ -3725,6 +3751,7 @@ export interface RouteTypes {
   "folder-sftp": { request: undefined; response: Session };
   "project": { request: ProjectRequest; response: Project };
   "project-build": { request: ProjectBuilding; response: Operation };
+  "project-build-choices": { request: ProjectRequest; response: BuildChoice[] };
   "project-open": { request: ProjectOpening; response: RecentProject };
   "projects": { request: undefined; response: RecentProject[] };
   "project-update": { request: ProjectPin; response: RecentProject };

@@ -27,7 +27,7 @@ const icons: Record<string, LucideIcon> = {
   skipped: CircleMinus,
 }
 
-function Step({ step }: { step: StepSubject }) {
+function Step({ step, agent = '' }: { step: StepSubject; agent?: string }) {
   const { t } = useTranslation()
   const Icon = icons[step.state] ?? CircleDashed
   return (
@@ -35,7 +35,7 @@ function Step({ step }: { step: StepSubject }) {
       <Icon size={15} className={`${css.icon} ${css[step.state] ?? ''}`} aria-hidden />
       <div className={css.words}>
         <div className={css.title}>
-          {t(`operation.step.${step.name as 'pair'}`, { defaultValue: step.title })}
+          {t(`operation.step.${step.name as 'pair'}`, { defaultValue: step.title, agent })}
           <span className="unseen"> {t(`operation.state.${step.state as 'ok'}`, { defaultValue: step.state })}</span>
         </div>
         {step.detail ? <div className={css.detail}>{step.detail}</div> : null}
@@ -146,7 +146,7 @@ export function OperationView({ operation, onAnswer, onCancel, follow = false }:
       {steps.length > 0 || running ? (
         <ol className={css.steps} aria-live="polite">
           {steps.map((step) => (
-            <Step key={step.name} step={step} />
+            <Step key={step.name} step={step} agent={operation.agent} />
           ))}
           {steps.length === 0 && !prompt ? (
             <Step step={{ name: 'begin', title: t('operation.begins'), state: 'running' }} />

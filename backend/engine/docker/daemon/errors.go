@@ -141,6 +141,7 @@ const (
 	ReasonWrongPlatform // the image is for another machine
 	ReasonNoAddresses   // every address pool of the daemon is given away
 	ReasonTaken         // another container or network has the name
+	ReasonRemoved       // another call has just removed the image, or what was left of one below it
 	// ReasonNoBridgeFilter says that the kernel does not filter what goes through a bridge.
 	ReasonNoBridgeFilter
 )
@@ -174,6 +175,7 @@ var reasonTexts = Wordings[Reason]{
 	When(`(?i)no space left on device|disk quota exceeded`, ReasonNoSpace),
 	When(`(?i)non-overlapping IPv4 address pool|predefined address pools have been fully subnetted`, ReasonNoAddresses),
 	When(`name ".*" is (already )?in use`, ReasonTaken), // Podman's 500
+	When(`unrecognized image ID`, ReasonRemoved),
 	When(`cannot restrict inter-container communication`, ReasonNoBridgeFilter),
 	When(`(?i)toomanyrequests|too many requests|rate limit`, ReasonRateLimited),
 	When(`(?i)no matching manifest for|exec format error|does not match the (specified|detected) (host )?platform|`+

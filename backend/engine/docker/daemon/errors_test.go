@@ -144,7 +144,8 @@ func TestReasonsOfWhatDockerTellsOnlyByText(t *testing.T) {
 		`container create: creating container storage: the container name "slipway-a" is already in use by ` +
 			`"1f2e". You have to remove that container to be able to reuse that name: that name is already in ` +
 			`use`: ReasonTaken,
-		"something else altogether": ReasonUnknown,
+		"unrecognized image ID sha256:22c3395f69b2": ReasonRemoved,
+		"something else altogether":                 ReasonUnknown,
 	} {
 		if got := ReasonOf(text, errors.New(text)); got != want {
 			t.Errorf("%q: got %d, want %d", text, got, want)

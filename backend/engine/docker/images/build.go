@@ -3,10 +3,12 @@ package images
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -29,9 +31,20 @@ func (s *Store) Build(ctx context.Context, b engine.Build, progress func(session
 	if facts.Podman {
 		return session.Image{}, engine.CannotBuild()
 	}
-	args := map[string]*string{}
+	options := build.ImageBuildOptions{Version: build.BuilderBuildKit, Tags: []string{b.Ref}, Dockerfile: b.Dockerfile,
+		Target: b.Target, BuildArgs: map[string]*string{}, Labels: b.Labels, Remove: true, ForceRemove: true}
 	for name, value := range b.Args {
-		args[name] = &value
+		options.BuildArgs[name] = &value
+	}
+	if b.Proxy != nil {
+		if facts.Rootless || !facts.Here {
+			return session.Image{}, session.NewError(session.CodeEngineUnsupported,
+				"This machine's Docker has a network of its own, so it cannot build through another computer.",
+				"Build the image on your computer, and send it.")
+		}
+		useProxy(&options, b.Proxy)
+		progress = hiding(b.Proxy, progress)
+		defer s.forgetProxy(context.WithoutCancel(ctx), b.Proxy)
 	}
 	id, end, err := s.openSession(ctx, b)
 	if err != nil {
@@ -41,9 +54,11 @@ func (s *Store) Build(ctx context.Context, b engine.Build, progress func(session
 	content, to := io.Pipe()
 	go func() { to.CloseWithError(b.Context(ctx, to)) }()
 	defer content.Close()
-	said, err := s.daemon.API.ImageBuild(ctx, content, build.ImageBuildOptions{Version: build.BuilderBuildKit,
-		BuildID: id, SessionID: id, Tags: []string{b.Ref}, Dockerfile: b.Dockerfile, Target: b.Target, BuildArgs: args,
-		Labels: b.Labels, Remove: true, ForceRemove: true})
+	options.BuildID, options.SessionID = id, id
+	said, err := s.daemon.API.ImageBuild(ctx, content, options)
+	if sent, ok := errors.AsType[*url.Error](err); ok {
+		err = sent.Err // without the address of the request, which has the arguments of the build
+	}
 	if err != nil {
 		return session.Image{}, daemon.Failure(ctx, err)
 	}
@@ -55,6 +70,36 @@ func (s *Store) Build(ctx context.Context, b engine.Build, progress func(session
 		return session.Image{}, buildFailure(ctx, err)
 	}
 	return s.Image(ctx, b.Ref)
+}
+
+// useProxy makes the steps use a proxy on the loopback of the daemon's machine. BuildKit knows these arguments, and
+// keeps them out of images and out of what decides whether a step is repeated.
+func useProxy(options *build.ImageBuildOptions, proxy *url.URL) {
+	options.NetworkMode = "host"
+	address, near := proxy.String(), "localhost,127.0.0.1,::1"
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {
+		options.BuildArgs[name] = &address
+	}
+	options.BuildArgs["NO_PROXY"], options.BuildArgs["no_proxy"] = &near, &near
+}
+
+// hiding returns progress without the password of a proxy, which a step may print.
+func hiding(proxy *url.URL, progress func(session.Build)) func(session.Build) {
+	password, _ := proxy.User.Password()
+	header := base64.StdEncoding.EncodeToString([]byte(proxy.User.String()))
+	hide := strings.NewReplacer(password, session.Hidden, header, session.Hidden)
+	return func(now session.Build) {
+		now.Log = hide.Replace(now.Log)
+		progress(now)
+	}
+}
+
+// forgetProxy deletes the record of a build that used a proxy, since it has the password.
+func (s *Store) forgetProxy(ctx context.Context, proxy *url.URL) {
+	password, _ := proxy.User.Password()
+	if err := s.forget(ctx, password); err != nil {
+		s.daemon.Log.Warn("the record of a build could not be deleted", "error", err)
+	}
 }
 
 func (s *Store) cancelBuild(ctx context.Context, id string) {

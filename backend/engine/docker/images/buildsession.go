@@ -87,6 +87,11 @@ func (o only) Close() error {
 
 func (only) Addr() net.Addr { return &net.UnixAddr{} }
 
+// framed returns a message of gRPC as it is sent, uncompressed and after its length.
+func framed(message []byte) []byte {
+	return append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message))), message...)
+}
+
 // ServeHTTP serves one call: a frame with the message of the request, one with the answer, and a code after it.
 func (o offer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxCall))
@@ -98,8 +103,7 @@ func (o offer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/grpc")
 	w.Header().Set("Trailer", "Grpc-Status")
 	if code == grpcOK {
-		frame := binary.BigEndian.AppendUint32([]byte{0}, uint32(len(answer)))
-		w.Write(append(frame, answer...)) //nolint:errcheck // BuildKit has gone
+		w.Write(framed(answer)) //nolint:errcheck // BuildKit has gone
 	}
 	w.Header().Set("Grpc-Status", strconv.Itoa(code))
 }

@@ -184,7 +184,7 @@ func (s *Store) RemoveImage(ctx context.Context, ref string) error {
 	for _, name := range append(slices.Concat(said.RepoTags, said.RepoDigests), found.ID) {
 		_, err := s.daemon.API.ImageRemove(ctx, name, image.RemoveOptions{PruneChildren: true})
 		switch {
-		case err == nil, errdefs.IsNotFound(err):
+		case err == nil, errdefs.IsNotFound(err), daemon.ReasonOf(daemon.Text(err), err) == daemon.ReasonRemoved:
 		case errdefs.IsConflict(err) && name == found.ID: // others are made of it
 		case errdefs.IsConflict(err):
 			return inUse(ref, "")

@@ -58,6 +58,7 @@ export function AgentFacts({ row }: { row: Row }) {
             (machine.engine !== 'sim' && machine.engineVersion ? ` ${machine.engineVersion}` : '')}
         </Fact>
       ) : null}
+      {machine?.warm ? <Fact name={t('agents:fact.warm')}>{t('agents:warm', { count: machine.warm })}</Fact> : null}
       {machine?.slurm ? (
         <Fact name={t('agents:fact.slurm')}>
           {machine.slurm.partitions.map((p) => p.name).join(', ')}

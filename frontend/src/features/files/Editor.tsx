@@ -3,7 +3,7 @@ import { Save } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { asProblem } from '@/api/client'
-import { type FilePlace, finishUpload, statFile, writePiece } from '@/api/files'
+import { type FilePlace, statFile, writeText } from '@/api/files'
 import type { FileInfo } from '@/api/types.gen'
 import css from './files.module.css'
 import { visible } from './paths'
@@ -40,10 +40,7 @@ export function Editor({ place, path, file, readOnly, text, onChanged, onCancel,
     return () => onChanged(false)
   }, [changed, onChanged])
   const write = async () => {
-    const blob = new Blob([written(value)])
-    const key = `edit${Date.now().toString(36)}`
-    await writePiece(place, path, key, 0, blob, () => {}, new AbortController().signal)
-    await finishUpload(place, path, key, { size: blob.size, conflict: 'replace', mode: file.mode })
+    await writeText(place, path, written(value), { conflict: 'replace', mode: file.mode })
     void message.success(t('files:saved'))
     onSaved()
   }

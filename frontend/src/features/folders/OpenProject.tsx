@@ -42,6 +42,7 @@ export function OpenProject({ address: asked, dropped, agents, folders, onClose,
   const { t } = useTranslation(['folders', 'common'])
   const local = agents.find((a) => a.local)?.name ?? ''
   const simulated = useMachines().data?.some((m) => m.agent === local && m.engine === 'sim') ?? false
+  const far = agents.filter((a) => !a.local)
   const files = dropped && !('path' in dropped) ? dropped : null
   const first = files ? 'upload' : dropped ? 'directory' : simulated && !asked ? 'folder' : 'repository'
   const [source, setSource] = useState<Source>(first)
@@ -70,6 +71,7 @@ export function OpenProject({ address: asked, dropped, agents, folders, onClose,
     if (target && upload === 'whole') onOpened({ folder: target, dir: '' })
   }, [target, upload, onOpened])
   const path = directory.trim()
+  const cloner = simulated && agent === local ? (far[0]?.name ?? '') : agent // of a repository
   const chosen = folders.find((f) => f.id === folder)
   const others = agents.filter((a) => a.name !== moved?.folder.agent)
   const twin = moved && folders.find((f) => f.agent === agent && f.name === moved.folder.name)
@@ -101,7 +103,7 @@ export function OpenProject({ address: asked, dropped, agents, folders, onClose,
     try {
       if (source === 'repository') {
         const from = address.trim()
-        const begun = await call('project-clone', { body: { address: from, directory: path, agent } })
+        const begun = await call('project-clone', { body: { address: from, directory: path, agent: cloner } })
         begin(begun, { dir: from.split('#')[1] ?? '', address: from })
       } else if (source === 'elsewhere') {
         if (!moved) return
@@ -128,6 +130,7 @@ export function OpenProject({ address: asked, dropped, agents, folders, onClose,
   const busy = operation !== undefined && (isRunning(operation) || done !== undefined)
   const failure = problem ?? (operation?.state === 'failed' ? operation.error : undefined)
   const sources: Source[] = simulated ? ['folder'] : ['repository', 'directory', 'folder']
+  if (simulated && far.length > 0) sources.unshift('repository')
   if (moved) sources.push('elsewhere')
   if (files) sources.push('upload')
   const verb = {
@@ -174,7 +177,9 @@ export function OpenProject({ address: asked, dropped, agents, folders, onClose,
                   onChange={(event) => setAddress(event.target.value)}
                   onPressEnter={() => able && void go()}
                 />
-                <span className={css.hint}>{t('folders:openProject.addressHint')}</span>
+                <span className={css.hint}>
+                  {t(simulated ? 'folders:openProject.addressThere' : 'folders:openProject.addressHint')}
+                </span>
               </label>
             ) : null}
             {source === 'folder' ? (
@@ -205,7 +210,7 @@ export function OpenProject({ address: asked, dropped, agents, folders, onClose,
                   })}
                 </span>
               </label>
-            ) : (
+            ) : source === 'repository' && simulated ? null : (
               <label>
                 {t(source === 'repository' ? 'folders:openProject.into' : 'folders:openProject.directory')}
                 <Input
@@ -220,15 +225,15 @@ export function OpenProject({ address: asked, dropped, agents, folders, onClose,
                 ) : null}
               </label>
             )}
-            {source === 'repository' && agents.length > 1 ? (
+            {source === 'repository' && far.length > 0 ? (
               <label>
                 {t('folders:dialog.agent')}
                 <Select
-                  value={agent}
-                  options={agents.map((a) => ({ value: a.name, label: a.name }))}
+                  value={cloner}
+                  options={(simulated ? far : agents).map((a) => ({ value: a.name, label: a.name }))}
                   onChange={setAgent}
                 />
-                {agent === local ? null : (
+                {simulated || agent === local ? null : (
                   <span className={css.hint}>{t('folders:openProject.copied', { agent })}</span>
                 )}
               </label>

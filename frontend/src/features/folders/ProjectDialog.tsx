@@ -1,12 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
 import { Alert, Button, Select, Skeleton } from 'antd'
-import { useEffect, useRef, useState } from 'react'
+import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { asProblem, call } from '@/api/client'
-import { useEnvironments, useOperations } from '@/api/hooks'
+import { useAgents, useEnvironments, useOperations } from '@/api/hooks'
 import { keys } from '@/api/keys'
 import { useSecrets } from '@/api/secrets'
-import type { Folder, FolderMount, Mount, Project, RecentProject, Spec } from '@/api/types.gen'
+import type { BuildPlace, Folder, FolderMount, Mount, Project, RecentProject, Spec } from '@/api/types.gen'
 import { useOperationActions, useStartOperation } from '@/api/useOperation'
 import { isRunning } from '@/lib/operation'
 import { whyText } from '@/lib/phrases'
@@ -14,8 +14,10 @@ import { CopyButton } from '@/ui/CopyButton'
 import { Dialog } from '@/ui/Dialog'
 import { ErrorState } from '@/ui/ErrorState'
 import { OperationView } from '@/ui/OperationView'
+import { BuildPlaces } from './BuildPlaces'
 import css from './folders.module.css'
 import type { Opening } from './opening'
+import { TakeDockerfile } from './TakeDockerfile'
 
 interface ProjectDialogProps {
   opening: Opening
@@ -40,7 +42,7 @@ function specOf(folder: Folder, project: Project): Spec {
     env: project.env ?? [],
     ports: project.ports ?? [],
     ...(project.setup ? { setup: project.setup } : {}),
-    ...(project.gpu ? { accelerator: { devices: 1 } } : {}),
+    ...(project.accelerator ? { accelerator: project.accelerator } : {}),
   }
 }
 
@@ -54,8 +56,9 @@ export function ProjectDialog({ opening, onClose, onLaunch }: ProjectDialogProps
   const start = useStartOperation()
   const body = { path: dir, file, environment }
   const path = { folder: folder.id }
+  const key = keys.project(folder.id, dir, file, environment)
   const query = useQuery({
-    queryKey: keys.project(folder.id, dir, file, environment),
+    queryKey: key,
     queryFn: () => call('project', { path, body }),
     staleTime: 0, // its files may have changed
     retry: false,
@@ -79,6 +82,22 @@ export function ProjectDialog({ opening, onClose, onLaunch }: ProjectDialogProps
   }, [operation?.state, refetch])
   const project = query.data
   const ready = project !== undefined && (project.present || !project.dockerfile)
+  const agents = useAgents().data ?? []
+  const chooses = query.isSuccess && !ready && agents.some((a) => a.name === folder.agent && !a.local)
+  const [chosen, setPlace] = useState<BuildPlace>()
+  const choices = useQuery({
+    queryKey: keys.buildChoices(key),
+    queryFn: () => call('project-build-choices', { path, body }),
+    enabled: chooses,
+    staleTime: 0, // what the machines have may have changed
+    retry: false,
+  })
+  const able = choices.data?.filter((one) => !one.why)
+  const place = (able?.find((one) => one.where === chosen) ?? able?.[0])?.where
+  const places = chooses ? (
+    <BuildPlaces agent={folder.agent} choices={choices} value={place} onChange={setPlace} />
+  ) : null
+  const noPlace = chooses && (choices.isPending || able?.length === 0)
   const asBefore = file === (opening.file ?? '') && environment === (opening.environment ?? '')
   const changed = !ready && asBefore && Boolean(known?.image) && known?.image !== project?.image
   const go = async () => {
@@ -88,7 +107,9 @@ export function ProjectDialog({ opening, onClose, onLaunch }: ProjectDialogProps
       await onLaunch(specOf(folder, project))
       return
     }
-    const begun = await start(() => call('project-build', { path, body: { ...body, secrets: project.secrets ?? [] } }))
+    const begun = await start(() =>
+      call('project-build', { path, body: { ...body, where: place ?? '', secrets: project.secrets ?? [] } }),
+    )
     if (begun) setBuilding(begun.id)
   }
   return (
@@ -97,7 +118,7 @@ export function ProjectDialog({ opening, onClose, onLaunch }: ProjectDialogProps
       title={t('folders:project.title', { name: folder.name })}
       okText={t(`folders:project.${ready ? 'launch' : changed ? 'rebuild' : 'build'}`)}
       cancelText={t('common:action.close')}
-      okButtonProps={{ disabled: !project || busy || query.isFetching }}
+      okButtonProps={{ disabled: !project || busy || query.isFetching || noPlace }}
       onOk={() => void go()}
       onCancel={onClose}
     >
@@ -109,11 +130,18 @@ export function ProjectDialog({ opening, onClose, onLaunch }: ProjectDialogProps
         <div className={css.form}>
           <span className={css.mono}>{project.image}</span>
           <OperationView operation={operation} follow {...actions} />
+          {busy ? null : places}
         </div>
       ) : (
         <>
           {changed ? <Alert type="info" showIcon title={t('folders:project.changed')} /> : null}
-          <ProjectFacts project={project} onFile={setFile} onEnvironment={setEnvironment} />
+          <ProjectFacts
+            opening={opening}
+            project={project}
+            places={places}
+            onFile={setFile}
+            onEnvironment={setEnvironment}
+          />
         </>
       )}
     </Dialog>
@@ -121,19 +149,24 @@ export function ProjectDialog({ opening, onClose, onLaunch }: ProjectDialogProps
 }
 
 interface ProjectFactsProps {
+  opening: Opening
   project: Project
+  /** The choice of where it is built; null: there is none. */
+  places: ReactNode
   onFile: (file: string) => void
   onEnvironment: (image: string) => void
 }
 
-function ProjectFacts({ project, onFile, onEnvironment }: ProjectFactsProps) {
+function ProjectFacts({ opening, project, places, onFile, onEnvironment }: ProjectFactsProps) {
   const { t } = useTranslation('folders')
-  const [open, setOpen] = useState(false)
+  const [open, setOpen] = useState(!project.present) // what is built is seen before
   const environments = useEnvironments().data ?? []
   const base = project.bases[0] ?? project.image
   const offered = environments.flatMap((family) =>
     family.versions.map((v) => ({ value: v.image, label: `${family.title} ${v.title}` })),
   )
+  // One that is built below a directory of its own would have to be elsewhere, or to say so.
+  const takeable = project.kind === 'packages' && !project.files.some((name) => /[/]|^Dockerfile$/.test(name))
   const chooses = project.kind === 'packages' || project.kind === 'plain'
   return (
     <div className={css.form}>
@@ -167,6 +200,7 @@ function ProjectFacts({ project, onFile, onEnvironment }: ProjectFactsProps) {
         <dt>{t('project.state')}</dt>
         <dd>{t(project.present ? 'project.present' : project.dockerfile ? 'project.absent' : 'project.pulled')}</dd>
       </dl>
+      {places}
       {project.mounts ? <ProjectMounts mounts={project.mounts} /> : null}
       {project.secrets && !project.present ? <BuildSecrets names={project.secrets} /> : null}
       {project.left && project.left.length > 0 ? (
@@ -196,7 +230,19 @@ function ProjectFacts({ project, onFile, onEnvironment }: ProjectFactsProps) {
             <Button type="link" size="small" aria-expanded={open} onClick={() => setOpen(!open)}>
               {t(open ? 'project.hide' : 'project.show')}
             </Button>
-            {open ? <CopyButton text={project.dockerfile} label={t('project.copy')} /> : null}
+            {open ? (
+              <span className={css.actions}>
+                {takeable ? (
+                  <TakeDockerfile
+                    folder={opening.folder.id}
+                    dir={opening.dir}
+                    text={project.dockerfile}
+                    onTaken={onFile}
+                  />
+                ) : null}
+                <CopyButton text={project.dockerfile} label={t('project.copy')} />
+              </span>
+            ) : null}
           </div>
           {open ? (
             <pre className={css.dockerfile} tabIndex={0} aria-label={t('project.dockerfile')}>

@@ -1,93 +1,10 @@
-import { screen, waitFor, within } from '@testing-library/react'
+import { screen, waitFor } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
-import { useState } from 'react'
 import { describe, expect, it, vi } from 'vitest'
-import { renderView, serve } from '@/api/testing/render'
-import { makeAgent } from '@/api/testing/session'
-import type { Folder, Operation, Project, RecentProject } from '@/api/types.gen'
-import { FoldersPage } from './FoldersPage'
-import { type Dropped, folderNameOf } from './opening'
-
-const folder = (id: string, agent: string, change: Partial<Folder> = {}): Folder => ({
-  id,
-  name: 'paper',
-  agent,
-  owner: 'me',
-  permission: 'rw',
-  mode: 'general',
-  auto: false,
-  state: 'ready',
-  usedBy: [],
-  createdAt: '2026-01-01T00:00:00Z',
-  ...change,
-})
-const known = (id: string, change: Partial<RecentProject> = {}): RecentProject => ({
-  id,
-  name: 'paper',
-  agent: 'local',
-  folder: 'f',
-  pinned: false,
-  openedAt: '2026-01-01T00:00:00Z',
-  ...change,
-})
-const found: Project = {
-  kind: 'packages',
-  file: 'requirements.txt',
-  files: ['requirements.txt', 'Dockerfile'],
-  image: 'new:1',
-  present: false,
-  dockerfile: 'FROM lab:1',
-  generated: true,
-  bases: ['lab:1'],
-}
-const agents = [makeAgent({ name: 'local', local: true }), makeAgent({ name: 'lab', local: false })]
-
-function show(
-  projects: RecentProject[],
-  folders: Folder[],
-  answers: Parameters<typeof serve>[0] = {},
-  reopen = '',
-  dropped: Dropped | null = null,
-) {
-  const sent = serve({
-    'GET /api/v1/folders': folders,
-    'GET /api/v1/environments': [],
-    'GET /api/v1/projects': projects,
-    'POST /api/v1/folders/f/project': found,
-    'POST /api/v1/folders/f/project/open': projects[0],
-    'POST /api/v1/folders/g/project': found,
-    'POST /api/v1/folders/g/project/open': projects[0],
-    ...answers,
-  })
-  const onLaunch = vi.fn(() => Promise.resolve())
-  const onReopened = vi.fn()
-  function Page() {
-    const [drop, setDrop] = useState(dropped)
-    return (
-      <FoldersPage
-        project=""
-        reopen={reopen}
-        dropped={drop}
-        onDropTaken={() => setDrop(null)}
-        onReopened={onReopened}
-        onOpen={vi.fn()}
-        onLaunch={onLaunch}
-      />
-    )
-  }
-  renderView(<Page />, { known: { agents, projects, machines: [], operations: [] } })
-  const bodies = (path: string) => sent.filter((s) => s.path === `/api/v1/${path}`).map((s) => s.body)
-  return { sent, bodies, onLaunch, onReopened }
-}
-
-/** Opens the dialog, and returns the rows of its list. */
-async function rows() {
-  await userEvent.click(await screen.findByRole('button', { name: 'Open a project…' }))
-  const list = await screen.findByRole('region', { name: 'Recent projects' })
-  return within(list).findAllByRole('listitem')
-}
-
-const press = async (name: string | RegExp) => userEvent.click(await screen.findByRole('button', { name }))
+import { makeMachine } from '@/api/testing/session'
+import type { Operation } from '@/api/types.gen'
+import { folderNameOf } from './opening'
+import { folder, found, known, press, rows, show } from './testing/projects'
 
 describe('remembered projects', () => {
   it('are listed with pinned ones first, and say where they are or why they cannot be opened', async () => {
@@ -185,15 +102,54 @@ describe('remembered projects', () => {
     )
   })
 
-  it('are remembered with the image that a session is launched with', async () => {
+  it('are remembered with the image that a session is launched with, and ask for what they need', async () => {
     const { bodies, onLaunch } = show([known('a')], [folder('f', 'local')], {
-      'POST /api/v1/folders/f/project': { ...found, present: true },
+      'POST /api/v1/folders/f/project': { ...found, present: true, accelerator: { memory: 8 } },
     })
     await rows()
     await press('paper')
     await press('Launch a session')
-    await waitFor(() => expect(onLaunch).toHaveBeenCalled())
+    const asked = { image: 'new:1', accelerator: { memory: 8 } }
+    await waitFor(() => expect(onLaunch).toHaveBeenCalledWith(expect.objectContaining(asked)))
     expect(bodies('folders/f/project/open').at(-1)).toMatchObject({ image: 'new:1' })
+  })
+
+  it('take over a generated Dockerfile', async () => {
+    const answer = (value: unknown) => new Response(JSON.stringify(value), { status: 200 })
+    const pieces: (string | undefined)[] = []
+    class Sending {
+      upload = {}
+      status = 200
+      responseText = '{"offset":10}'
+      onload = () => {}
+      open = (_: string, address: string) => pieces.push(address.split(/[?&]/).find((one) => one.startsWith('path=')))
+      send = () => this.onload()
+    }
+    vi.stubGlobal('XMLHttpRequest', Sending)
+    let finished: unknown
+    const { bodies } = show([known('a', { path: 'notebooks' })], [folder('f', 'local')], {
+      'POST /api/v1/folders/f/project': (body: unknown) =>
+        answer(
+          (body as { file: string }).file === 'Dockerfile'
+            ? { ...found, kind: 'dockerfile', file: 'Dockerfile', generated: false }
+            : { ...found, files: ['requirements.txt'] },
+        ),
+      'POST /api/v1/folders/f/files/upload': (body: unknown) => {
+        finished = body
+        return answer({})
+      },
+    })
+    await rows()
+    await press('paper')
+    // It is shown, because it is about to be built.
+    await screen.findByRole('button', { name: 'Hide the Dockerfile' })
+    await press('Save in the project')
+    await screen.findByText('The project has its own Dockerfile now.')
+    expect(pieces).toEqual(['path=notebooks%2FDockerfile'])
+    expect(finished).toEqual({ size: 10, conflict: 'fail' })
+    await screen.findByText('A Dockerfile of the project.')
+    expect(bodies('folders/f/project').at(-1)).toMatchObject({ file: 'Dockerfile' })
+    expect(screen.queryByRole('button', { name: 'Save in the project' })).not.toBeInTheDocument()
   })
 
   it('are opened by an address, which says so', async () => {
@@ -241,8 +197,34 @@ describe('a remembered project on another machine', () => {
     await rows()
     await press('Open paper on another machine')
     expect(screen.getByLabelText(/^Address/)).toHaveValue('https://x/paper.git#demo')
-    await screen.findByText('Cloned on this computer and copied to lab.')
+    await screen.findByText(/^Cloned on this computer and copied to lab, or cloned by lab/)
     expect(screen.getByRole('button', { name: 'Clone' })).toBeEnabled()
+  })
+})
+
+describe('a repository where sessions of this computer are simulated', () => {
+  it('is cloned by the git of another machine', async () => {
+    const operation: Partial<Operation> = { id: 'o', kind: 'project-clone', state: 'running', agent: 'lab' }
+    const machines = [makeMachine({ agent: 'local', engine: 'sim' })]
+    const steps = [{ name: 'cloneThere', title: '', state: 'running' }]
+    const { bodies } = show(
+      [],
+      [],
+      { 'POST /api/v1/projects/clone': { ...operation, subject: 'paper', steps, revision: 1 } },
+      '',
+      null,
+      machines,
+    )
+    await press('Open a project…')
+    await userEvent.click(await screen.findByRole('radio', { name: 'Git repository' }))
+    expect(screen.queryByLabelText(/^Directory for the clone/)).toBeNull()
+    await userEvent.type(screen.getByLabelText(/^Address/), 'https://x/paper.git#demo')
+    expect(screen.getByText(/The git of the machine clones it, and your answers go there\./)).toBeVisible()
+    await press('Clone')
+    await waitFor(() =>
+      expect(bodies('projects/clone')).toEqual([{ address: 'https://x/paper.git#demo', directory: '', agent: 'lab' }]),
+    )
+    await screen.findByText('Clone the repository with the git of lab')
   })
 })
 

@@ -18,28 +18,31 @@ export function useIsCopyOf(): (operation: Operation, name: string, agent: strin
   )
 }
 
-/** Mounts the copy of a folder in its place once it has arrived, whatever step is shown by then. */
+/**
+ * Mounts the copy of a folder in its place once it has arrived, whatever step is shown by then. A copy may begin and
+ * end between two renders, so those count that had not ended when the launcher was opened.
+ */
 export function useArrivals(change: Change): void {
   const client = useQueryClient()
   const operations = useOperations().data
   const isCopyOf = useIsCopyOf()
-  const running = useRef(new Set<string>())
+  const ended = useRef<Set<string>>(null)
   useEffect(() => {
-    for (const operation of operations ?? []) {
-      const { id, kind, state, agent, folder } = operation
-      if (kind !== 'file-copy') continue
-      if (isRunning(operation)) running.current.add(id)
-      else if (running.current.delete(id)) {
-        void client.invalidateQueries({ queryKey: keys.folders })
-        void client.invalidateQueries({ queryKey: keys.previews })
-        if (state !== 'done' || !agent || !folder) continue
-        change((old) => ({
-          ...old,
-          mounts: old.mounts.map((m) =>
-            m.folder && m.agent && isCopyOf(operation, m.folder, m.agent) ? { ...m, folder, agent } : m,
-          ),
-        }))
-      }
+    const over = (operations ?? []).filter((one) => one.kind === 'file-copy' && !isRunning(one))
+    if (operations) ended.current ??= new Set(over.map(({ id }) => id))
+    for (const operation of over) {
+      const { id, state, agent, folder } = operation
+      if (ended.current?.has(id)) continue
+      ended.current?.add(id)
+      void client.invalidateQueries({ queryKey: keys.folders })
+      void client.invalidateQueries({ queryKey: keys.previews })
+      if (state !== 'done' || !agent || !folder) continue
+      change((old) => ({
+        ...old,
+        mounts: old.mounts.map((m) =>
+          m.folder && m.agent && isCopyOf(operation, m.folder, m.agent) ? { ...m, folder, agent } : m,
+        ),
+      }))
     }
   }, [operations, change, client, isCopyOf])
 }

@@ -1,4 +1,4 @@
-import { act, screen, waitFor, within } from '@testing-library/react'
+import { act, fireEvent, screen, waitFor, within } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { applyEvent } from '@/api/book'
@@ -103,6 +103,26 @@ describe('the card of a launch', () => {
     await act(() => vi.advanceTimersByTimeAsync(100))
     expect(screen.getByText('Terminated')).toBeInTheDocument()
     await act(() => vi.advanceTimersByTimeAsync(6_000))
+    expect(screen.queryByText('Terminated')).not.toBeInTheDocument()
+  })
+  it('neither comes nor goes while a button is held down: what is pressed stays under the pointer', async () => {
+    vi.useFakeTimers()
+    const { tell } = open()
+    const press = (button: HTMLElement) => fireEvent.pointerDown(button)
+    const release = (button: HTMLElement) => fireEvent.pointerUp(button)
+    const bell = screen.getByRole('button', { name: 'Notifications' })
+    press(bell)
+    tell(fresh)
+    await act(() => vi.advanceTimersByTimeAsync(100))
+    expect(screen.queryByText('Pending')).not.toBeInTheDocument()
+    release(bell)
+    expect(screen.getByText('Pending')).toBeInTheDocument()
+    tell({ ...fresh, status: 'TERMINATED', reason: 'user-requested' })
+    await act(() => vi.advanceTimersByTimeAsync(100))
+    press(bell)
+    await act(() => vi.advanceTimersByTimeAsync(6_000))
+    expect(screen.getByText('Terminated')).toBeInTheDocument()
+    release(bell)
     expect(screen.queryByText('Terminated')).not.toBeInTheDocument()
   })
   it('stays away once dismissed, until the session ends', async () => {

@@ -4,6 +4,7 @@ import { useTranslation } from 'react-i18next'
 import { useIsMine, useSessionBook } from '@/api/hooks'
 import { useOpenings } from '@/api/openings'
 import { now, realLength } from '@/lib/now'
+import { useSteady } from '@/lib/steady'
 import { useBox } from '@/lib/useBox'
 import { LaunchChip, LaunchPanel } from './LaunchCard'
 import { closesAt, type Launch, launchesOf } from './launches'
@@ -93,8 +94,9 @@ export function ReclaimDock() {
   )
 }
 
-function Frame({ label, empty, children }: { label: string; empty: boolean; children: ReactNode }) {
+function Frame({ label, ...props }: { label: string; empty: boolean; children: ReactNode }) {
   const frame = useRef<HTMLElement>(null)
+  const { empty, children } = useSteady(props)
   const { height } = useBox(frame)
   useEffect(() => {
     document.documentElement.style.setProperty('--dock', `${height}px`)

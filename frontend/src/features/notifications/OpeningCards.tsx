@@ -5,6 +5,7 @@ import { useSearchParams } from 'react-router'
 import { useSessionBook } from '@/api/hooks'
 import { forgetOpening, type Opening, useOpenings } from '@/api/openings'
 import { useSessionActions } from '@/lib/actions'
+import { useSteady } from '@/lib/steady'
 import { formatElapsed } from '@/lib/time'
 import { useNow } from '@/lib/useNow'
 import { CopyButton } from '@/ui/CopyButton'
@@ -15,7 +16,7 @@ import css from './notifications.module.css'
  * beside it.
  */
 export function OpeningCards() {
-  const openings = useOpenings()
+  const openings = useSteady(useOpenings())
   const dialog = useSearchParams()[0].get('apps')
   return openings.filter((o) => o.session !== dialog).map((o) => <Card key={`${o.session} ${o.app}`} opening={o} />)
 }

@@ -7,6 +7,7 @@ import { useLacks } from '@/api/useLacks'
 import type { Session } from '@/api/types.gen'
 import { useSessionActions } from '@/lib/actions'
 import { type AnnouncedEnd, announcedEnd } from '@/lib/idle'
+import { useSteady } from '@/lib/steady'
 import { useNow } from '@/lib/useNow'
 import { Countdown, ReclaimButtons, useEndReason } from '@/ui/Reclaim'
 import { nameOf } from './launches'
@@ -45,7 +46,7 @@ export function useEnding(): Ending[] {
 /** Warnings of ends with their countdowns. They are never collapsed: who misses one loses a session. */
 export function ReclaimCards({ ending }: { ending: readonly Ending[] }) {
   const [dismissed, setDismissed] = useState<readonly string[]>([])
-  const now = useNow(ending.length > 0)
+  const now = useSteady(useNow(ending.length > 0))
   return ending.map((one) => {
     const key = `${one.key} ${one.end.at - now > lastCall ? 'early' : 'last'}`
     return dismissed.includes(key) ? null : (

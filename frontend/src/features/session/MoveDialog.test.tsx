@@ -54,6 +54,11 @@ describe('MoveDialog', () => {
     expect(await screen.findByRole('region', { name: 'Copy session study to lab' })).toBeInTheDocument()
     expect(screen.getByText(/^You can close this\. The copy continues/)).toBeInTheDocument()
   })
+  it('says that there are no files', async () => {
+    serve({ [`GET ${at}`]: { ...plan, files: 0, bytes: 0 } })
+    show()
+    expect(await screen.findByText('No files: its home and folders are empty.')).toBeInTheDocument()
+  })
   it('takes another name, if it is one', async () => {
     const sent = serve(answers)
     show()

@@ -148,7 +148,7 @@ function Plan({ plan }: { plan: RelocationPlan }) {
   ) : (
     <ul className={css.paths}>
       {plan.home ? <li>{t('move.home', { folder: plan.home, agent: plan.agent })}</li> : null}
-      <li>{plan.more ? t('move.moreFiles', sizes) : t('move.files', sizes)}</li>
+      <li>{t(plan.more ? 'move.moreFiles' : plan.files > 0 ? 'move.files' : 'move.noFiles', sizes)}</li>
       {plan.seconds === undefined ? null : (
         <li>{t('move.time', { time: formatElapsed(Math.max(plan.seconds, 1) * 1000) })}</li>
       )}

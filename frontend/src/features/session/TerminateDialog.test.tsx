@@ -39,6 +39,7 @@ describe('TerminateDialog', () => {
     const onClose = vi.fn()
     renderView(<TerminateDialog ids={['one']} onClose={onClose} />, { known })
     await userEvent.click(screen.getByRole('checkbox', { name: 'Keep it to continue later' }))
+    expect(screen.getByText(/^Stop and keep .+\?$/)).toBeInTheDocument()
     expect(screen.getByText(/Its home directory stays as a folder/)).toBeInTheDocument()
     expect(screen.getByRole('checkbox', { name: 'Force' })).toBeDisabled()
     await userEvent.click(screen.getByRole('button', { name: 'Stop and keep' }))

@@ -140,8 +140,8 @@ export function TerminateDialog({ ids, forced, onClose }: TerminateDialogProps) 
       width={500}
       title={
         left.length === 1
-          ? t('session:terminate.titleOne', { name: nameOf(left[0] ?? '') })
-          : t('session:terminate.titleMany', { count: left.length })
+          ? t(`session:terminate.${park ? 'parkOne' : 'titleOne'}`, { name: nameOf(left[0] ?? '') })
+          : t(`session:terminate.${park ? 'parkMany' : 'titleMany'}`, { count: left.length })
       }
       okText={t(`session:terminate.${park ? 'okPark' : force ? 'okForce' : 'ok'}`)}
       okButtonProps={{ danger: !park, type: 'primary' }}

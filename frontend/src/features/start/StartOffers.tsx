@@ -31,23 +31,29 @@ interface StartOffersProps {
 /** What one click starts: a notebook on this computer, the last one, and what is pinned. */
 export function StartOffers({ review, centred }: StartOffersProps) {
   const { t } = useTranslation('start')
-  const environments = useEnvironments().data ?? none
-  const recents = useRecents().data ?? none
-  const book = useSessionBook().data
-  const agents = useAgents().data ?? none
-  const machines = useMachines().data ?? none
+  const asked = [useEnvironments(), useRecents(), useSessionBook(), useAgents(), useMachines()] as const
+  const [environments, recents, book, agents, machines] = asked
   const settings = useSettings().data
   const opens = settings?.openApps ?? true
   const keep = settings?.keepHome
   const known = useMemo(
-    () => ({ environments, recents, sessions: Object.values(book ?? {}), agents, machines }),
-    [environments, recents, book, agents, machines],
+    () => ({
+      environments: environments.data ?? none,
+      recents: recents.data ?? none,
+      sessions: Object.values(book.data ?? {}),
+      agents: agents.data ?? none,
+      machines: machines.data ?? none,
+    }),
+    [environments.data, recents.data, book.data, agents.data, machines.data],
   )
   const fresh = useMemo(() => newOffer(known, keep), [known, keep])
   const rest = useMemo(() => recentOffers(known), [known])
   const preview = usePreview(fresh)
   const { start, busy } = useStart()
   const navigate = useNavigate()
+  const look = `${css.start} ${centred ? css.centred : ''}`
+  // Until it is known what is offered its room is kept: what is below must not move under the pointer.
+  if (asked.some(({ isPending }) => isPending)) return <div className={`${look} ${css.room}`} aria-hidden />
   // Nobody could launch it now: there is no engine, or no machine has that much.
   const possible = fresh && !preview.failed ? fresh : null
   if (!possible && rest.length === 0) return null
@@ -59,7 +65,7 @@ export function StartOffers({ review, centred }: StartOffersProps) {
     <Tile key={offer.key} offer={offer} busy={busy} review={review(offer.key)} onPress={() => press(offer)} />
   )
   return (
-    <section className={`${css.start} ${centred ? css.centred : ''}`} aria-label={t('title')}>
+    <section className={look} aria-label={t('title')}>
       <div className={css.head}>
         <h2 className={css.title}>{t('title')}</h2>
         <p className={css.text}>{t(opens ? 'text' : 'textClosed')}</p>
