@@ -34,7 +34,7 @@ func ReadAgent(env func(string) string) (Agent, error) {
 	r := reader{env: env}
 	agent := Agent{Shares: r.shares(), Idle: r.idle(), Guard: word(&r, "SLIPWAY_GPU_GUARD",
 		"Write warn, end-process or end-session.", gpu.PolicyWarn, gpu.PolicyEndProcess, gpu.PolicyEndSession),
-		Processes: session.DefaultProcesses, MPSForUsers: env("SLIPWAY_GPU_MPS") == "1",
+		Processes: session.DefaultProcesses, Warm: session.DefaultWarm, MPSForUsers: env("SLIPWAY_GPU_MPS") == "1",
 		Admins: word(&r, "SLIPWAY_SESSION_ADMIN", "Write admins, everyone or none.", session.AdminsOnly,
 			session.AdminsAll, session.AdminsNone),
 		Library: env("SLIPWAY_NVML_LIBRARY"),

@@ -17,7 +17,7 @@ func read(env map[string]string) (Agent, error) {
 
 func TestAnEmptyEnvironmentHasTheUsual(t *testing.T) {
 	got, err := read(nil)
-	want := Agent{Processes: session.DefaultProcesses}
+	want := Agent{Processes: session.DefaultProcesses, Warm: session.DefaultWarm}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v; want %+v", got, err, want)
 	}
@@ -29,7 +29,7 @@ func TestSettingsAreAsTheEnvironmentSays(t *testing.T) {
 		"SLIPWAY_GPU_RESERVE": "512m", "SLIPWAY_GPU_EXCLUDE": "GPU-1, GPU-2",
 		"SLIPWAY_IDLE_LIFETIME": "2d", "SLIPWAY_IDLE_WINDOW": "30m", "SLIPWAY_IDLE_GPU": "5", "SLIPWAY_IDLE_ANY": "1",
 		"SLIPWAY_GPU_GUARD": "end-session", "SLIPWAY_GPU_MPS": "1", "SLIPWAY_NVML_LIBRARY": "/lib/nvml.so",
-		"SLIPWAY_SESSION_PROCESSES": "9000", "SLIPWAY_SESSION_ADMIN": "none", "SLIPWAY_SESSION_WARM": "2",
+		"SLIPWAY_SESSION_PROCESSES": "9000", "SLIPWAY_SESSION_ADMIN": "none", "SLIPWAY_SESSION_WARM": "0",
 		"SLIPWAY_IMAGES_RECEIVE_MOST": "2", "SLIPWAY_IMAGES_RECEIVE_SIZE": "1g", "SLIPWAY_IMAGES_RECEIVE_KEEP": "1d"})
 	five := 5.0
 	want := Agent{
@@ -37,7 +37,7 @@ func TestSettingsAreAsTheEnvironmentSays(t *testing.T) {
 			Exclude: []gpu.UUID{"GPU-1", "GPU-2"}},
 		Idle: session.IdlePolicy{Lifetime: session.Duration(48 * time.Hour),
 			Use: session.UsePolicy{Window: session.Duration(30 * time.Minute), GPU: &five, Any: true}},
-		Guard: gpu.PolicyEndSession, Processes: 9000, Warm: 2, MPSForUsers: true, Admins: session.AdminsNone,
+		Guard: gpu.PolicyEndSession, Processes: 9000, MPSForUsers: true, Admins: session.AdminsNone,
 		Library: "/lib/nvml.so",
 		Images:  layers.Quota{Images: 2, Size: gpu.GiB, Keep: 24 * time.Hour}}
 	if err != nil || !reflect.DeepEqual(got, want) {

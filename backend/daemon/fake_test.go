@@ -117,6 +117,10 @@ func beDaemon() int {
 	if errors.Join(err, sockets.Close()) != nil {
 		return 1
 	}
+	if told := os.Getenv("FAKE_DIALLED"); told != "" { // a client that loses its tunnel connects again
+		_, err := Start(context.Background(), home, StartOptions{Keeper: KeeperNone, Timeout: time.Second})
+		_ = os.WriteFile(told, []byte(fmt.Sprint(err)), 0o600)
+	}
 	return 0
 }
 

@@ -50,9 +50,10 @@ func Start(ctx context.Context, home place.Home, opts StartOptions) (Status, err
 	if err != nil {
 		return Status{}, err
 	}
-	if !isThere(program) { // a client that was connecting is not to make the folder once more
-		return Status{}, session.NewError(session.CodeServerFailed,
-			"Slipway was removed from this machine: there is no "+program+" any more.", "Install it there again.")
+	if !isThere(program) || filepath.Dir(program) == home.Join(removedPrograms) {
+		// A client that was connecting is not to make the folder once more.
+		return Status{}, session.NewError(session.CodeServerFailed, "Slipway was removed from this machine.",
+			"Install it there again.")
 	}
 	if err := keepSettings(home, opts.Settings); err != nil {
 		return Status{}, err

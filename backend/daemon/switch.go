@@ -250,7 +250,10 @@ type Uninstalled struct {
 	Kept []string `json:"kept"` // paths that were not removed
 }
 
-const endTimeout = 2 * time.Minute
+const (
+	endTimeout      = 2 * time.Minute
+	removedPrograms = "bin.removed"
+)
 
 // Uninstall stops the daemon of a folder, disables its automatic start and removes its programs, and its data unless it
 // is needed. It fails with agent_call_conflict if the agent belongs to a control plane.
@@ -278,15 +281,37 @@ func Uninstall(ctx context.Context, home place.Home, opts UninstallOptions) (Uni
 	if err := unitOf(home).remove(ctx); err != nil {
 		return left, err
 	}
-	if running && c.StopAndWait(ctx) != nil {
-		if again, lost := Connect(ctx, home); lost == nil { // systemd may have stopped it first
-			if err := again.StopAndWait(ctx); err != nil {
-				return left, err
-			}
+	if running {
+		if err := stopForGood(ctx, home, c); err != nil {
+			return left, err
 		}
 	}
 	left.Kept, err = sweep(home, opts.KeepData || left.Live > 0)
 	return left, err
+}
+
+// stopForGood stops the agent. Its programs are put aside first, since a client whose tunnel ends connects again and
+// would start the agent while the folder is removed.
+func stopForGood(ctx context.Context, home place.Home, c *Client) error {
+	programs, aside := home.Join("bin"), home.Join(removedPrograms)
+	err := os.RemoveAll(aside)
+	if err == nil {
+		err = os.Rename(programs, aside)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // those of a package are elsewhere
+		return err
+	}
+	if c.StopAndWait(ctx) == nil {
+		return nil
+	}
+	again, err := Connect(ctx, home)
+	if err != nil { // systemd may have stopped it first
+		return home.WaitUnlocked(ctx)
+	}
+	if err := again.StopAndWait(ctx); err != nil {
+		return errors.Join(err, os.Rename(aside, programs))
+	}
+	return nil
 }
 
 // end ends all sessions if all is set, and returns how many keep running.
@@ -332,7 +357,7 @@ func sweep(home place.Home, keep bool) (kept []string, err error) {
 		return []string{home.Dir}, session.WrapError(err, session.CodeInstallFailed,
 			"Not everything in "+home.Dir+" could be removed.", "Remove it by hand: rm -rf "+home.Dir)
 	}
-	own := []string{home.Join("bin"), home.Join(tunnelSocket), home.Join(controlSocket), home.Join(settingsFile),
+	own := []string{home.Join("bin"), home.Join(removedPrograms), home.Join(tunnelSocket), home.Join(controlSocket), home.Join(settingsFile),
 		home.Join(switchLock), LogFile(home), LogFile(home) + ".1"}
 	for _, path := range own {
 		err = errors.Join(err, os.RemoveAll(path))

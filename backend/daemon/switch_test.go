@@ -183,6 +183,22 @@ func TestUninstallLeavesWhatIsNeeded(t *testing.T) {
 	}
 }
 
+func TestNoClientStartsTheAgentWhileItIsRemoved(t *testing.T) {
+	home, told := newHome(t), filepath.Join(t.TempDir(), "told")
+	s := switching{home: home}
+	if err := s.link(program(t, home, "good")); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("FAKE_DIALLED", told)
+	start(t, home, ProgramLink(home))
+	if left, err := Uninstall(t.Context(), home, UninstallOptions{}); err != nil || isThere(home.Dir) {
+		t.Errorf("left %v, %v", left.Kept, err)
+	}
+	if said, err := os.ReadFile(told); err != nil || !strings.Contains(string(said), "Slipway was removed") {
+		t.Errorf("a client that connected meanwhile was told: %s, %v", said, err)
+	}
+}
+
 func TestUninstallKeepsTheBooksOfWhatCannotBeAsked(t *testing.T) {
 	home := newHome(t)
 	if err := home.Make(); err != nil {

@@ -122,7 +122,8 @@ const (
 	// DefaultProcesses limits processes and threads in each container, unless the machine has another limit.
 	DefaultProcesses = 4096
 	// MaxWarm is how many containers may wait for launches.
-	MaxWarm = 8
+	MaxWarm     = 8
+	DefaultWarm = 2
 	// SystemMemory is that of a system session, and SystemIdle how long it lives without a transfer.
 	SystemMemory = 256 * gpu.MiB
 	SystemIdle   = Duration(15 * time.Minute)
