@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core'
+import type { Page, Request } from 'playwright-core'
 import type { Session } from '@/api/types.gen'
 import { describe, expect, it } from 'vitest'
 import { Browser, picture } from './browser'
@@ -31,6 +31,10 @@ interface Look {
   idle: (page: Page) => Promise<void>
 }
 
+/** Whether a page of Notebook 7 gives the session of its kernel the name of the notebook, as its last step. */
+const namesSession = (request: Request) =>
+  request.method() === 'PATCH' && request.url().includes('/api/sessions/') && !!request.postData()?.includes('"name"')
+
 const looks: Look[] = [
   {
     title: 'JupyterLab 4',
@@ -55,6 +59,8 @@ const looks: Look[] = [
       await page.getByRole('menuitem', { name: 'New' }).click()
       const [sheet] = await Promise.all([
         browser.context.waitForEvent('page'),
+        // With this, the page has its kernel: the kernel has had a connection for a moment by then.
+        browser.context.waitForEvent('response', (answer) => namesSession(answer.request())),
         page.getByRole('menuitem', { name: 'Python 3 (ipykernel)' }).click(),
       ])
       return sheet
