@@ -374,7 +374,7 @@ func (g *gate) target(now time.Time) time.Duration {
 
 func (g *gate) floor() int {
 	if g.near() {
-		return max(gateWide, int(g.peak*gateSpan.Seconds()))
+		return min(max(gateWide, int(g.peak*gateSpan.Seconds())), gateMost)
 	}
 	return gateFloor
 }

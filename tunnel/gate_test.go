@@ -6,19 +6,26 @@ import (
 	"time"
 )
 
-// TestGateNearbyHasMoreThanAFrameOnItsWay sees that on a short path a frame does
-// not fill the window, after which each would wait for the answer to the last.
+// TestGateNearbyHasMoreThanAFrameOnItsWay sees that on a short path a frame does not fill the window, after which each
+// would wait for the answer to the last, and that the window keeps to its bound however fast the answers come.
 func TestGateNearbyHasMoreThanAFrameOnItsWay(t *testing.T) {
 	now := time.Unix(100, 0)
 	g := newGate(now)
-	for range 3 {
+	for range 6 {
+		g.spend(headerSize + MaxFrame)
+		first := g.mark(now)
 		for g.open() {
 			g.spend(headerSize + MaxFrame)
 		}
-		v := g.mark(now)
+		last := g.mark(now)
 		now = now.Add(100 * time.Microsecond)
-		if !g.ack(v, now.Sub(g.start), now) {
-			t.Fatal("the answer was refused")
+		for _, v := range []uint64{first, last} { // the round goes on after the first
+			if !g.ack(v, now.Sub(g.start), now) {
+				t.Fatal("the answer was refused")
+			}
+			if g.window > gateMost {
+				t.Fatalf("the window is %d bytes", g.window)
+			}
 		}
 	}
 	if !g.near() || g.window < gateWide {
