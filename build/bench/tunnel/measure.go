@@ -59,7 +59,7 @@ func scenarios() []scenario {
 	slow := link.Direction{Rate: slowRate, Delay: halfRTT, Queue: slowQueue}
 	both := limits{ratio: 0.97, base: "raw", p50: rtt + 8, p99: rtt + 15}
 	lost := limits{p50: rtt + 3, p99: rtt + 10}
-	bulk := limits{ratio: 0.55, base: "tls", work: 1.5, p50: 5, p99: 25}
+	bulk := limits{ratio: 0.85, base: "tls", work: 1.5, p50: 5, p99: 25}
 	fastest := []string{"raw", "tls", "ours", "ours1", "ssh"}
 	transfers := []work{{"up", 1, bulk}, {"down", 1, bulk}, {"up", 8, bulk}, {"down", 8, bulk}}
 	tunnels := []string{"raw", "ours", "ours1", "ssh"}
