@@ -1,6 +1,7 @@
 package hub_test
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -69,6 +70,28 @@ func TestASessionOnAutomaticMovesAndIsFollowed(t *testing.T) {
 		all, err := w.List(t.Context(), "", session.Filter{Live: true})
 		if err != nil || len(all) != 2 {
 			t.Errorf("%d sessions are live, %v", len(all), err)
+		}
+	})
+}
+
+func TestASessionIsFoundAtEveryMomentOfItsMove(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := yards(t)
+		for i := range 50 {
+			s := waitingAt(t, w, session.Spec{Name: fmt.Sprintf("moves-%d", i)}, "local")
+			moved := make(chan error, 1)
+			go func() {
+				_, err := w.Move(t.Context(), string(s.ID), "lab")
+				moved <- err
+			}()
+			for len(moved) == 0 {
+				if now, _, err := w.Get(t.Context(), string(s.ID)); err != nil || now.Name != s.Name {
+					t.Fatalf("meanwhile it is %+v, %v", now, err)
+				}
+			}
+			if err := <-moved; err != nil {
+				t.Fatal(err)
+			}
 		}
 	})
 }

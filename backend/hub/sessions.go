@@ -74,11 +74,16 @@ func (f *finder) find(ctx context.Context, ref string) (*member, session.ID, err
 
 // successor returns the session that took the place of one that has left its agent, or "".
 func (f *finder) successor(id session.ID) session.ID {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.homes[id] != nil {
+	if locked(f.shared, func() bool { return f.homes[id] != nil }) {
 		return ""
 	}
+	return f.next(id)
+}
+
+// next returns the session that takes the place of one, or "".
+func (f *finder) next(id session.ID) session.ID {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	next := session.ID("")
 	for _, k := range f.successors(id) {
 		if next == "" || !k.session.Held {
@@ -110,6 +115,16 @@ func (f *finder) Heir(id session.ID) session.ID {
 
 // Get returns a session by id or live name, and when it was last heard of if its agent is not reached.
 func (f *finder) Get(ctx context.Context, ref string) (session.Session, *time.Time, error) {
+	s, heard, err := f.get(ctx, ref)
+	if session.CodeOf(err) == session.CodeSessionNotFound {
+		if next := f.next(session.ID(ref)); next != "" { // it moved meanwhile
+			return f.get(ctx, string(next))
+		}
+	}
+	return s, heard, err
+}
+
+func (f *finder) get(ctx context.Context, ref string) (session.Session, *time.Time, error) {
 	m, id, err := f.find(ctx, ref)
 	if err != nil {
 		return session.Session{}, nil, err
