@@ -357,8 +357,8 @@ func sweep(home place.Home, keep bool) (kept []string, err error) {
 		return []string{home.Dir}, session.WrapError(err, session.CodeInstallFailed,
 			"Not everything in "+home.Dir+" could be removed.", "Remove it by hand: rm -rf "+home.Dir)
 	}
-	own := []string{home.Join("bin"), home.Join(removedPrograms), home.Join(tunnelSocket), home.Join(controlSocket), home.Join(settingsFile),
-		home.Join(switchLock), LogFile(home), LogFile(home) + ".1"}
+	own := []string{home.Join("bin"), home.Join(removedPrograms), home.Join(tunnelSocket), home.Join(controlSocket),
+		home.Join(settingsFile), home.Join(switchLock), LogFile(home), LogFile(home) + ".1"}
 	for _, path := range own {
 		err = errors.Join(err, os.RemoveAll(path))
 	}

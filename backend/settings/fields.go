@@ -113,8 +113,9 @@ func Fields() []Field {
 		{Name: "gpu.library", Env: "SLIPWAY_NVML_LIBRARY", Kind: Text, Example: "/opt/nvidia/libnvidia-ml.so.1",
 			Text: "Path of NVIDIA's libnvidia-ml.so.1, if it is not in a standard location."},
 		processes,
-		integer("session.warm", "SLIPWAY_SESSION_WARM", 0, session.MaxWarm, session.DefaultWarm, "Maximum number of containers "+
-			"that wait, so that a session like one of the last or pinned ones starts at once. 0: none."),
+		integer("session.warm", "SLIPWAY_SESSION_WARM", 0, session.MaxWarm, session.DefaultWarm,
+			"Maximum number of containers that wait, so that a session like one of the last or pinned ones starts at "+
+				"once. 0: none."),
 		choice("session.admin", "SLIPWAY_SESSION_ADMIN", "admins", adminText, "admins", "everyone", "none"),
 		integer("images.receiveMost", "SLIPWAY_IMAGES_RECEIVE_MOST", 1, 100, 4,
 			"Maximum number of unfinished image uploads of one person to this machine."),
