@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,14 +20,23 @@ import (
 
 // world is a pool whose containers are a list.
 type world struct {
-	t       *testing.T
-	store   *store.Store
-	pool    *Pool
+	t     *testing.T
+	store *store.Store
+	pool  *Pool
+	stop  func()
+
+	mu      sync.Mutex // guards the following
 	machine Machine
 	made    map[session.ID]string // the images of those that wait, by the session
 	fault   error                 // of making and removing them
 	tries   int                   // to make one
-	stop    func()
+}
+
+// locked calls do while the pool does not use the world.
+func (w *world) locked(do func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	do()
 }
 
 func newWorld(t *testing.T, most int) *world {
@@ -42,9 +52,14 @@ func newWorld(t *testing.T, most int) *world {
 			Tell:  func([]session.Session) { w.pool.Wake() },
 			Ended: func(session.ID) time.Time { return time.Now() },
 			Dress: func(s session.Session) session.Session { return s }})},
-		Most: most, Machine: func() Machine { return w.machine },
+		Most: most, Machine: func() (m Machine) {
+			w.locked(func() { m = w.machine })
+			return m
+		},
 		Fits: func(s session.Session) bool { return s.Spec.Accelerator.IsZero() },
 		Reserve: func(_ context.Context, s session.Session) error {
+			w.mu.Lock()
+			defer w.mu.Unlock()
 			w.tries++
 			if w.fault == nil {
 				w.made[s.ID] = s.Spec.Image
@@ -52,6 +67,8 @@ func newWorld(t *testing.T, most int) *world {
 			return w.fault
 		},
 		Release: func(_ context.Context, s session.Session) error {
+			w.mu.Lock()
+			defer w.mu.Unlock()
 			if w.fault == nil {
 				delete(w.made, s.ID)
 			}
@@ -108,6 +125,8 @@ func (w *world) want(images map[string]int) {
 	w.t.Helper()
 	time.Sleep(5 * time.Minute)
 	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	got := map[string]int{}
 	for _, image := range w.made {
 		got[image]++
@@ -226,13 +245,13 @@ func TestNoneWaitsWhilePowerOrMemoryIsShort(t *testing.T) {
 		} {
 			usual := w.machine
 			w.want(map[string]int{"a": 1})
-			w.machine = machine
+			w.locked(func() { w.machine = machine })
 			t.Log(name)
 			w.want(nil)
-			w.machine = usual
+			w.locked(func() { w.machine = usual })
 		}
 		w.want(map[string]int{"a": 1})
-		w.machine.Up = false // nothing can be asked of its engine
+		w.locked(func() { w.machine.Up = false }) // nothing can be asked of its engine
 		w.launch(like("b"))
 		w.want(map[string]int{"a": 1})
 	})
@@ -241,30 +260,32 @@ func TestNoneWaitsWhilePowerOrMemoryIsShort(t *testing.T) {
 func TestFailuresOfTheEngine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1)
-		w.fault = errors.New("out of order")
+		w.locked(func() { w.fault = errors.New("out of order") })
 		w.launch(like("a"))
 		w.want(nil)
 		if w.tries != 1 {
 			t.Errorf("it was tried %d times", w.tries)
 		}
-		w.fault = nil
+		w.locked(func() { w.fault = nil })
 		w.want(nil)
 		time.Sleep(time.Second)
 		w.launch(like("a"))
 		w.want(map[string]int{"a": 1})
-		w.fault = errors.New("out of order")
+		w.locked(func() { w.fault = errors.New("out of order") })
 		w.pool.Free(t.Context())()
 		w.want(map[string]int{"a": 1})
 		if taken := like("a"); w.pool.Take(taken) != taken.ID {
 			t.Error("one that is to be removed was given away")
 		}
-		w.fault, w.machine.Battery = nil, true
+		w.locked(func() { w.fault, w.machine.Battery = nil, true })
 		w.want(nil)
-		w.machine.Battery = false
-		w.fault = session.NewError(session.CodeEngineUnsupported, "None wait here.", "")
+		w.locked(func() {
+			w.machine.Battery = false
+			w.fault = session.NewError(session.CodeEngineUnsupported, "None wait here.", "")
+		})
 		w.launch(like("b"))
 		w.want(nil)
-		w.tries = 0
+		w.locked(func() { w.tries = 0 })
 		w.launch(like("c"))
 		w.want(nil)
 		if w.tries > 0 {
