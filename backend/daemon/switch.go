@@ -301,17 +301,18 @@ func stopForGood(ctx context.Context, home place.Home, c *Client) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // those of a package are elsewhere
 		return err
 	}
-	if c.StopAndWait(ctx) == nil {
+	if err = c.StopAndWait(ctx); err == nil {
 		return nil
 	}
-	again, err := Connect(ctx, home)
-	if err != nil { // systemd may have stopped it first
-		return home.WaitUnlocked(ctx)
+	if again, lost := Connect(ctx, home); lost == nil {
+		err = again.StopAndWait(ctx)
+	} else { // systemd may have stopped it first
+		err = home.WaitUnlocked(ctx)
 	}
-	if err := again.StopAndWait(ctx); err != nil {
-		return errors.Join(err, os.Rename(aside, programs))
+	if err != nil {
+		err = errors.Join(err, os.Rename(aside, programs))
 	}
-	return nil
+	return err
 }
 
 // end ends all sessions if all is set, and returns how many keep running.
