@@ -1,5 +1,5 @@
 import { Table, type TableColumnType, type TableProps } from 'antd'
-import { useMemo, useRef } from 'react'
+import { cloneElement, isValidElement, useMemo, useRef, type ReactNode } from 'react'
 import { useBox } from '@/lib/useBox'
 import css from './FillTable.module.css'
 
@@ -35,6 +35,10 @@ export function spread<Row>(columns: readonly FillColumn<Row>[], spare: number):
     width: column.width + (parts > 0 ? Math.floor((Math.max(0, spare) * grow) / parts) : 0),
   }))
 }
+
+/** Names the box that selects a row, for renderCell: the table asks for its other properties of all rows at once. */
+export const named = (box: ReactNode, name: string): ReactNode =>
+  isValidElement<{ 'aria-label'?: string }>(box) ? cloneElement(box, { 'aria-label': name }) : box
 
 /**
  * A table that fills what is left of a column and keeps its header. Only what is seen is drawn, so thousands of rows

@@ -6,7 +6,7 @@ import type { FileInfo } from '@/api/types.gen'
 import { formatExact, formatShortRelative } from '@/lib/time'
 import { useNow } from '@/lib/useNow'
 import { Bytes } from '@/ui/Bytes'
-import { type FillColumn, FillTable } from '@/ui/FillTable'
+import { type FillColumn, FillTable, named } from '@/ui/FillTable'
 import css from './files.module.css'
 import { visible } from './paths'
 import { RenameField } from './RenameField'
@@ -217,7 +217,7 @@ export function FileTable({
   return (
     <FillTable<FileInfo>
       className={css.table}
-      rowKey={(file) => encodedName(file)}
+      rowKey={encodedName}
       dataSource={shown}
       columns={columns}
       onChange={(_page, _filters, sorter) => {
@@ -230,7 +230,7 @@ export function FileTable({
         columnWidth: 40,
         selectedRowKeys: selected,
         onChange: (names) => onSelect(names.map(String)),
-        getCheckboxProps: (file) => ({ 'aria-label': t('files:select', { name: visible(file.name) }) }),
+        renderCell: (_on, file, _index, box) => named(box, t('files:select', { name: visible(file.name) })),
       }}
     />
   )

@@ -3,7 +3,7 @@ import { useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { Session } from '@/api/types.gen'
 import { isLive } from '@/lib/status'
-import { FillTable } from '@/ui/FillTable'
+import { FillTable, named } from '@/ui/FillTable'
 import { type IsMine } from './filter'
 import { type ColumnKey, isHead, type ListRow, makeColumns, withHeads } from './columns'
 import type { Grouping, Sort } from './listState'
@@ -86,11 +86,9 @@ export function SessionsTable(props: SessionsTableProps) {
               selectedRowKeys: selected,
               onChange: (keys) => onSelect(keys.map(String)),
               preserveSelectedRowKeys: false,
-              renderCell: (_on, row, _index, box) => (isHead(row) ? null : box),
-              getCheckboxProps: (row) =>
-                isHead(row)
-                  ? { disabled: true }
-                  : { disabled: !isLive(row.status), 'aria-label': t('sessions:select', { name: row.name }) },
+              renderCell: (_on, row, _index, box) =>
+                isHead(row) ? null : named(box, t('sessions:select', { name: row.name })),
+              getCheckboxProps: (row) => ({ disabled: isHead(row) || !isLive(row.status) }),
             }
           : undefined
       }
