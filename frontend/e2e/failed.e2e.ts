@@ -1,6 +1,9 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Session, Usage } from '@/api/types.gen'
 import { Browser, picture } from './browser'
+import { makeFolder } from './foldersPage'
 import { stage } from './hooks'
 import { DemoProgram, eventually } from './program'
 
@@ -18,24 +21,27 @@ const batch = (command: string, memory: number) =>
     image: 'python:3.12',
     command,
     resources: { cpu: 1, memory: memory * MIB },
+    mounts: [{ folder: 'words' }],
   })
-const wait = 'until [ -e /tmp/go ]; do sleep 0.2; done'
+const wait = (word: string) => `until [ -e /home/work/words/${word} ]; do sleep 0.2; done`
 
-/** Lets a session go on that waits, once it was measured. */
-async function letGo({ id }: Session): Promise<void> {
+/** Lets a session go on that waits for a word, once it was measured. A command in it might be ended by its end. */
+async function letGo({ id }: Session, word: string): Promise<void> {
   await program.status(id, 'RUNNING')
   const samples = () => program.call<Usage[]>('GET', `/sessions/${id}/usage`)
   await eventually('it was measured', async () => (await samples()).length > 0)
-  await program.cli('exec', id, '--', 'touch', '/tmp/go')
+  writeFileSync(join(program.disk, 'scratch', 'words', word), '')
 }
 
 describe('a session that failed', () => {
   it('shows the last lines of its log, its charts, and what differed from the last success', async () => {
-    const good = await batch(wait, 512)
-    await letGo(good)
+    await makeFolder(program, 'words')
+    const good = await batch(wait('first'), 512)
+    await letGo(good, 'first')
     await program.status(good.id, 'TERMINATED')
-    const bad = await batch(`for i in $(seq 30); do echo line $i; done; ${wait}; echo out of luck; exit 3`, 256)
-    await letGo(bad)
+    const fails = `for i in $(seq 30); do echo line $i; done; ${wait('second')}; echo out of luck; exit 3`
+    const bad = await batch(fails, 256)
+    await letGo(bad, 'second')
     const page = await browser.page(program, `/sessions/${bad.id}`)
     await page.getByText('The startup command ended with exit code 3.').waitFor()
     const log = page.getByRole('region', { name: 'The last 20 lines of the log' })

@@ -1,4 +1,4 @@
-import { lazy, Suspense, useCallback, useEffect, useState } from 'react'
+import { lazy, Suspense, useCallback, useEffect, useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Outlet, useLocation, useMatch, useNavigate, useSearchParams } from 'react-router'
 import { useLoggedOut } from '@/api/hooks'
@@ -20,7 +20,7 @@ import { Header } from './Header'
 import { LidBanner } from './LidBanner'
 import { LoggedOut } from './LoggedOut'
 import { MachineBanner } from './MachineBanner'
-import { DropOver, useDrops } from './ProjectDrop'
+import { ProjectDrop, useDrops } from './ProjectDrop'
 import { Rail } from './Rail'
 import { SessionActionsProvider } from './SessionActionsProvider'
 import css from './Shell.module.css'
@@ -40,6 +40,13 @@ const RecentsModal = lazy(async () => ({
 
 const mac = platformOf(navigator.userAgent) === 'mac'
 
+/** Follows the sessions for the whole page, of which nothing is drawn again for it. */
+function Follower({ session }: { session: string | undefined }) {
+  useTitle(session)
+  useAwaited()
+  return null
+}
+
 function Frame() {
   const { t } = useTranslation()
   const navigate = useNavigate()
@@ -47,10 +54,8 @@ function Frame() {
   const [over, setOver] = useState<Over | undefined>()
   const detail = useMatch('/sessions/:id')
   const terminal = useMatch('/sessions/:id/terminal')
-  useTitle(detail?.params.id ?? terminal?.params.id)
   useKeys(setOver, mac)
   useWindowGo()
-  useAwaited()
   useEffect(() => markShown('shell'), [])
   const drops = useDrops()
   const close = () => setOver(undefined)
@@ -85,7 +90,8 @@ function Frame() {
           <NoticeDock hide={terminal?.params.id ?? detail?.params.id} onMore={() => setOver('notices')} />
         </main>
       </div>
-      {drops.over ? <DropOver /> : null}
+      <ProjectDrop onDrop={drops.take} />
+      <Follower session={detail?.params.id ?? terminal?.params.id} />
       <Suspense fallback={null}>
         {over === 'notices' ? <NoticesDrawer onClose={close} /> : null}
         {over === 'palette' ? <CommandPalette onShow={setOver} onClose={close} mac={mac} /> : null}
@@ -122,14 +128,20 @@ function Content() {
   )
 }
 
+/** Keeps what it holds as it is when only the connection changes. */
+function LoggedIn({ children }: { children: ReactNode }) {
+  return useLoggedOut() ? <LoggedOut /> : children
+}
+
 /** The frame around every page: rail, header, the page itself, and what lies over it. */
 export function Shell() {
-  if (useLoggedOut()) return <LoggedOut />
   return (
-    <SessionActionsProvider>
-      <NoticesProvider>
-        <Content />
-      </NoticesProvider>
-    </SessionActionsProvider>
+    <LoggedIn>
+      <SessionActionsProvider>
+        <NoticesProvider>
+          <Content />
+        </NoticesProvider>
+      </SessionActionsProvider>
+    </LoggedIn>
   )
 }

@@ -3,18 +3,17 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { renderView } from '@/api/testing/render'
 import { makeAgent } from '@/api/testing/session'
 import { Dialog } from '@/ui/Dialog'
-import { DropOver } from './ProjectDrop'
-import { type Drop, useProjectDrop } from './useProjectDrop'
+import { ProjectDrop } from './ProjectDrop'
+import type { Drop } from './useProjectDrop'
 
 const title = 'Drop a folder to open it as a project'
 const onlyFolder = 'Drop a single folder to open it as a project.'
 const paper = new File(['text'], 'paper.txt')
 
 function View({ onDrop, asked }: { onDrop: (drop: Drop) => void; asked: boolean }) {
-  const over = useProjectDrop(onDrop)
   return (
     <>
-      {over ? <DropOver /> : null}
+      <ProjectDrop onDrop={onDrop} />
       <p>page</p>
       <p onDragOver={(event) => event.preventDefault()} onDrop={(event) => event.preventDefault()}>
         taker

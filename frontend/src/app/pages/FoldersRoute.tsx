@@ -6,7 +6,7 @@ import { useFolders } from '@/api/folders'
 import { FoldersPage } from '@/features/folders/FoldersPage'
 import { ErrorState } from '@/ui/ErrorState'
 import { FolderFiles } from '../FolderFiles'
-import { useDropping } from '../ProjectDrop'
+import { useDropping } from '../useDropping'
 import { useLaunchSpec } from '../useLaunchSpec'
 
 /** The folders, and over them the files of the one that the address names. */

@@ -12,11 +12,11 @@ async function ask(signal: AbortSignal): Promise<Demo> {
   return demo
 }
 
+const ifActive = (demo: Demo) => (demo.active ? demo : undefined)
+
 /** The demonstration that this page is of; nothing where what it shows is real. */
-export function useDemo(): Demo | undefined {
-  const { data } = useQuery({ queryKey: keys.demo, queryFn: ({ signal }) => ask(signal) })
-  return data?.active ? data : undefined
-}
+export const useDemo = (): Demo | undefined =>
+  useQuery({ queryKey: keys.demo, queryFn: ({ signal }) => ask(signal), select: ifActive }).data
 
 /** Closes the lid of the demo's laptop, which really cuts the tunnel, or opens it. */
 export function useLid() {
