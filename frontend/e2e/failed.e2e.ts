@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Session, Usage } from '@/api/types.gen'
@@ -14,6 +14,7 @@ const browser = new Browser()
 stage(program, browser, { afresh: true })
 
 const MIB = 1024 ** 2
+const words = join(program.disk, 'scratch', 'words')
 const batch = (command: string, memory: number) =>
   program.launch({
     name: 'nightly',
@@ -30,12 +31,13 @@ async function letGo({ id }: Session, word: string): Promise<void> {
   await program.status(id, 'RUNNING')
   const samples = () => program.call<Usage[]>('GET', `/sessions/${id}/usage`)
   await eventually('it was measured', async () => (await samples()).length > 0)
-  writeFileSync(join(program.disk, 'scratch', 'words', word), '')
+  writeFileSync(join(words, word), '')
 }
 
 describe('a session that failed', () => {
   it('shows the last lines of its log, its charts, and what differed from the last success', async () => {
-    await makeFolder(program, 'words')
+    mkdirSync(words)
+    await makeFolder(program, 'words', '/scratch/words')
     const good = await batch(wait('first'), 512)
     await letGo(good, 'first')
     await program.status(good.id, 'TERMINATED')

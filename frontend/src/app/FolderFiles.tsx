@@ -1,9 +1,9 @@
 import { Drawer } from 'antd'
-import { lazy, Suspense } from 'react'
+import { Suspense } from 'react'
 import type { Folder } from '@/api/types.gen'
-import { lazily } from '@/lib/lazily'
+import { part } from '@/lib/lazily'
 
-const Explorer = lazy(async () => ({ default: (await lazily(() => import('@/features/files/Explorer'))).Explorer }))
+const Explorer = part(() => import('@/features/files/Explorer'), 'Explorer')
 
 interface FolderFilesProps {
   folder: Folder

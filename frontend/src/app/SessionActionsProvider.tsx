@@ -1,6 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { App } from 'antd'
-import { lazy, Suspense, useCallback, useMemo, useState, type ReactNode } from 'react'
+import { Suspense, useCallback, useMemo, useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useNavigate, useSearchParams } from 'react-router'
 import { applyAnswer } from '@/api/book'
@@ -9,29 +9,19 @@ import { asProblem, call } from '@/api/client'
 import type { Session } from '@/api/types.gen'
 import { EndingToast } from '@/features/session/EndingToast'
 import { SessionActionsContext, type SessionActions } from '@/lib/actions'
-import { lazily } from '@/lib/lazily'
+import { part } from '@/lib/lazily'
 import { now } from '@/lib/now'
 import type { RecipeSource } from '@/lib/recipe'
 import { formatMoment } from '@/lib/time'
 
-const AppsModal = lazy(async () => ({ default: (await lazily(() => import('@/features/apps/AppsModal'))).AppsModal }))
-const MoveDialog = lazy(async () => ({
-  default: (await lazily(() => import('@/features/session/MoveDialog'))).MoveDialog,
-}))
-const CommitDialog = lazy(async () => ({
-  default: (await lazily(() => import('@/features/session/CommitDialog'))).CommitDialog,
-}))
-const SSHModal = lazy(async () => ({ default: (await lazily(() => import('@/features/apps/SSHModal'))).SSHModal }))
-const SessionFiles = lazy(async () => ({ default: (await lazily(() => import('./SessionFiles'))).SessionFiles }))
-const CompareModal = lazy(async () => ({
-  default: (await lazily(() => import('@/features/recipes/CompareModal'))).CompareModal,
-}))
-const RecipeModal = lazy(async () => ({
-  default: (await lazily(() => import('@/features/recipes/RecipeModal'))).RecipeModal,
-}))
-const TerminateDialog = lazy(async () => ({
-  default: (await lazily(() => import('@/features/session/TerminateDialog'))).TerminateDialog,
-}))
+const AppsModal = part(() => import('@/features/apps/AppsModal'), 'AppsModal')
+const MoveDialog = part(() => import('@/features/session/MoveDialog'), 'MoveDialog')
+const CommitDialog = part(() => import('@/features/session/CommitDialog'), 'CommitDialog')
+const SSHModal = part(() => import('@/features/apps/SSHModal'), 'SSHModal')
+const SessionFiles = part(() => import('./SessionFiles'), 'SessionFiles')
+const CompareModal = part(() => import('@/features/recipes/CompareModal'), 'CompareModal')
+const RecipeModal = part(() => import('@/features/recipes/RecipeModal'), 'RecipeModal')
+const TerminateDialog = part(() => import('@/features/session/TerminateDialog'), 'TerminateDialog')
 
 /** Does something to each of several sessions: shows what was stored, and says which could not be changed. */
 function useChangeAll() {

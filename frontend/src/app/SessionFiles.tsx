@@ -1,10 +1,10 @@
 import { Drawer } from 'antd'
-import { lazy, Suspense, useState } from 'react'
+import { Suspense, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useSession } from '@/api/hooks'
-import { lazily } from '@/lib/lazily'
+import { part } from '@/lib/lazily'
 
-const Explorer = lazy(async () => ({ default: (await lazily(() => import('@/features/files/Explorer'))).Explorer }))
+const Explorer = part(() => import('@/features/files/Explorer'), 'Explorer')
 
 /** The files of a running session, as its user sees them. */
 export function SessionFiles({ id, onClose }: { id: string; onClose: () => void }) {

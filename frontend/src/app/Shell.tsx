@@ -1,4 +1,4 @@
-import { lazy, Suspense, useCallback, useEffect, useState, type ReactNode } from 'react'
+import { Suspense, useCallback, useEffect, useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Outlet, useLocation, useMatch, useNavigate, useSearchParams } from 'react-router'
 import { useLoggedOut } from '@/api/hooks'
@@ -10,7 +10,7 @@ import { OpenRecipe } from '@/features/recipes/OpenRecipe'
 import type { RecipeFile } from '@/features/recipes/useRecipeFile'
 import { useAwaited } from '@/features/start/useStart'
 import { stepsOf } from '@/features/tour/steps'
-import { lazily } from '@/lib/lazily'
+import { part } from '@/lib/lazily'
 import { platformOf } from '@/lib/platform'
 import { markShown } from '@/lib/shown'
 import { recentAddress } from './addresses'
@@ -30,13 +30,9 @@ import { useLaunchFile } from './useLaunchSpec'
 import { useTitle } from './useTitle'
 import { useWindowGo } from './useWindowGo'
 
-const NoticesDrawer = lazy(async () => ({
-  default: (await lazily(() => import('@/features/notifications/NoticesDrawer'))).NoticesDrawer,
-}))
-const Tour = lazy(async () => ({ default: (await lazily(() => import('@/features/tour/Tour'))).Tour }))
-const RecentsModal = lazy(async () => ({
-  default: (await lazily(() => import('@/features/history/RecentsModal'))).RecentsModal,
-}))
+const NoticesDrawer = part(() => import('@/features/notifications/NoticesDrawer'), 'NoticesDrawer')
+const Tour = part(() => import('@/features/tour/Tour'), 'Tour')
+const RecentsModal = part(() => import('@/features/history/RecentsModal'), 'RecentsModal')
 
 const mac = platformOf(navigator.userAgent) === 'mac'
 

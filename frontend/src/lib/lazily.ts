@@ -1,3 +1,5 @@
+import { type ComponentType, lazy } from 'react'
+
 /** Pause before another try, in milliseconds. */
 const PAUSE = 400
 
@@ -14,4 +16,9 @@ export async function lazily<T>(load: () => Promise<T>, tries = 3): Promise<T> {
     await new Promise((done) => setTimeout(done, PAUSE))
     return lazily(load, tries - 1)
   }
+}
+
+/** A component of a part of the page that is loaded once it is drawn. */
+export function part<N extends string, P>(load: () => Promise<Record<N, ComponentType<P>>>, name: N) {
+  return lazy(async () => ({ default: (await lazily(load))[name] }))
 }

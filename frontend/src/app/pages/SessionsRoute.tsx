@@ -1,17 +1,15 @@
-import { lazy, Suspense } from 'react'
+import { Suspense } from 'react'
 import { useLocation, useNavigate, useParams } from 'react-router'
 import { useAgents, useMachines } from '@/api/hooks'
 import { lacksDocker } from '@/features/demo/lacksDocker'
 import { SeeDemo } from '@/features/demo/SeeDemo'
 import { SessionsPage } from '@/features/sessions/SessionsPage'
 import { StartOffers } from '@/features/start/StartOffers'
-import { lazily } from '@/lib/lazily'
+import { part } from '@/lib/lazily'
 import { recentAddress } from '../addresses'
 import { useLaunchSpec } from '../useLaunchSpec'
 
-const SessionDrawer = lazy(async () => ({
-  default: (await lazily(() => import('@/features/session/SessionDrawer'))).SessionDrawer,
-}))
+const SessionDrawer = part(() => import('@/features/session/SessionDrawer'), 'SessionDrawer')
 
 /** The list, and over it the detail of the session that the address names. */
 export function SessionsRoute() {

@@ -11,12 +11,13 @@ import {
   Trash2,
   Upload,
 } from 'lucide-react'
-import { lazy, Suspense, useMemo, useRef, useState, type DragEvent } from 'react'
+import { Suspense, useMemo, useRef, useState, type DragEvent } from 'react'
 import { useTranslation } from 'react-i18next'
 import { asProblem } from '@/api/client'
 import { contentAddress, encodedName, type FilePlace, inside, moveFile, zipAddress, placeKey } from '@/api/files'
 import type { FileInfo } from '@/api/types.gen'
 import { carriesFiles, comesFromOutside } from '@/lib/dropped'
+import { part } from '@/lib/lazily'
 import { saveUrl } from '@/lib/save'
 import { EmptyState } from '@/ui/EmptyState'
 import { ErrorState } from '@/ui/ErrorState'
@@ -32,7 +33,7 @@ import { chosenOf, type Picked, pickedOf } from './picked'
 import { useListing, useUploads } from './useFiles'
 import { useMoves } from './useMoves'
 
-const Preview = lazy(async () => ({ default: (await import('./Preview')).Preview }))
+const Preview = part(() => import('./Preview'), 'Preview')
 
 export interface ExplorerProps {
   place: FilePlace

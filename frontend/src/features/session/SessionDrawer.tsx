@@ -11,13 +11,14 @@ import {
   SquareTerminal,
   X,
 } from 'lucide-react'
-import { lazy, Suspense, useEffect } from 'react'
+import { Suspense, useEffect } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useSearchParams } from 'react-router'
 import { asProblem } from '@/api/client'
 import { useSession } from '@/api/hooks'
 import type { Session } from '@/api/types.gen'
 import { useSessionActions } from '@/lib/actions'
+import { part } from '@/lib/lazily'
 import { isContinuable, isParkable } from '@/api/parking'
 import { isLive } from '@/lib/status'
 import { ErrorState } from '@/ui/ErrorState'
@@ -30,8 +31,8 @@ import { EditableTags } from './EditableTags'
 import { Overview } from './Overview'
 import css from './SessionDrawer.module.css'
 
-const LogsView = lazy(async () => ({ default: (await import('./LogsView')).LogsView }))
-const HistoryView = lazy(async () => ({ default: (await import('./HistoryView')).HistoryView }))
+const LogsView = part(() => import('./LogsView'), 'LogsView')
+const HistoryView = part(() => import('./HistoryView'), 'HistoryView')
 
 const views = ['overview', 'logs', 'history'] as const
 type View = (typeof views)[number]
