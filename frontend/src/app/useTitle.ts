@@ -3,8 +3,7 @@ import { useTranslation } from 'react-i18next'
 import { useLocation } from 'react-router'
 import { useSessionBook } from '@/api/hooks'
 import { useDemo } from '@/features/demo/useDemo'
-
-const sections = ['sessions', 'services', 'launcher', 'gpus', 'usage', 'agents', 'settings'] as const
+import { sections } from './sections'
 
 /** Names the window: the session in view, else the section. */
 export function useTitle(session: string | undefined): void {
@@ -12,7 +11,7 @@ export function useTitle(session: string | undefined): void {
   const demo = useDemo()
   const { pathname } = useLocation()
   const book = useSessionBook().data
-  const section = sections.find((name) => pathname.startsWith(`/${name}`))
+  const section = sections.find(({ to }) => pathname.startsWith(to))?.name
   const name =
     (session ? book?.[session]?.name : undefined) ??
     (section ? t(`nav.${section}`) : pathname === '/playground' ? t('playground:title') : undefined)
