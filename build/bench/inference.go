@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os/exec"
 	"regexp"
 	"runtime"
 	"strconv"
-	"strings"
 	"time"
 
 	"slipway/backend/api"
@@ -86,19 +84,12 @@ func (s *served) front() *nginx {
 
 // address is that of the server of a replica, as this machine reaches it.
 func (s *served) address(r session.Replica) string {
-	return fmt.Sprintf("%s:%d", s.docker("inspect", "-f", "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}",
-		container(s.session(r))), modelPort)
+	const itsAddress = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
+	return fmt.Sprintf("%s:%d", s.dockerSays("inspect", "-f", itsAddress, container(s.session(r))), modelPort)
 }
 
 func (s *served) session(r session.Replica) api.Session {
 	return measure.Get(route.Session.At(string(r.Session)).Ask(s.ctx, s))
-}
-
-// docker returns the output of a docker command.
-func (s *served) docker(args ...string) string {
-	command := exec.CommandContext(s.ctx, "docker", args...)
-	command.Env = s.env
-	return strings.TrimSpace(string(measure.Get(command.Output())))
 }
 
 func (s *served) deploy(image string, wish session.ServiceWish, command ...string) {
@@ -241,7 +232,7 @@ func (s *served) kill() {
 	s.pause(time.Second)
 	victim := s.now().Live[0]
 	begin := time.Now()
-	s.docker("kill", container(s.session(victim)))
+	s.dockerSays("kill", container(s.session(victim)))
 	s.until("whole again", func(now api.Service) bool {
 		for _, r := range now.Live {
 			if r.Session == victim.Session {

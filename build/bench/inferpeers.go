@@ -134,7 +134,7 @@ func ticks(pid int) (int64, error) {
 // guests are the processes of the guests in the containers of a service.
 func (s *served) guests() (pids []int) {
 	for _, r := range s.now().Live {
-		for line := range strings.Lines(s.docker("top", container(s.session(r)), "-o", "pid,args")) {
+		for line := range strings.Lines(s.dockerSays("top", container(s.session(r)), "-o", "pid,args")) {
 			if pid, args, _ := strings.Cut(strings.TrimSpace(line), " "); strings.Contains(args, "/.slipway/guest") {
 				pids = append(pids, measure.Get(strconv.Atoi(pid)))
 			}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/exec"
 	"slices"
 	"strconv"
 	"sync"
@@ -23,13 +22,8 @@ import (
 // does more than for its own.
 func (b *bench) measureStart() {
 	const apart = "slipway-bench"
-	network := func(args ...string) {
-		command := exec.CommandContext(b.ctx, "docker", append([]string{"network"}, args...)...)
-		command.Env = b.env
-		measure.OK(command.Run())
-	}
-	network("create", "--opt=com.docker.network.bridge.enable_icc=false", apart)
-	defer network("rm", apart)
+	b.dockerSays("network", "create", "--opt=com.docker.network.bridge.enable_icc=false", apart)
+	defer b.dockerSays("network", "rm", apart)
 	var ours, whole, theirs, alike samples
 	for i := range b.o.pairs + 1 {
 		accepted, asked := b.startOnce()

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 	"time"
 
@@ -121,6 +122,13 @@ func (p *plane) slipway(args ...string) {
 	if said, err := p.cli(args...).CombinedOutput(); err != nil {
 		measure.Fail("the program with %q: %w\n%s", args, err, bytes.TrimSpace(said))
 	}
+}
+
+// dockerSays returns the output of a docker command.
+func (p *plane) dockerSays(args ...string) string {
+	command := exec.CommandContext(p.ctx, "docker", args...)
+	command.Env = p.env
+	return strings.TrimSpace(string(measure.Get(command.Output())))
 }
 
 // launch launches an interactive session with the limits of all measurements.
