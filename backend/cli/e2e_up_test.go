@@ -104,11 +104,15 @@ func (p *installed) setsUp(t *testing.T) {
 	p.must("stop", "--wait", "contained")
 }
 
-// forgetsProjects removes the images that were built.
+// forgetsProjects removes the images of its projects. Other tests build their own with the same daemon meanwhile.
 func (p *installed) forgetsProjects() {
-	for _, line := range strings.Split(p.must("image", "ls", "-o", "name"), "\n") {
-		if strings.Contains(line, ":project-") {
-			p.must("image", "rm", "--yes", line)
+	of := map[string]bool{}
+	for _, s := range p.sessions("ps", "-a") {
+		of[s.Spec.Image] = true
+	}
+	for image := range of {
+		if strings.Contains(image, ":project-") {
+			p.must("image", "rm", "--yes", image)
 		}
 	}
 }
